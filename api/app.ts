@@ -1,0 +1,85 @@
+import Router from '@koa/router';
+import Koa from 'koa';
+import { AppError } from '../shared/contract/errors.ts';
+import type { Operation } from '../shared/contract/operation.ts';
+import { operations, type OperationId } from '../shared/contract/operations.ts';
+import { createChat } from './endpoints/chat.ts';
+import { createEmbeddings } from './endpoints/embeddings.ts';
+import { createImages, getFile } from './endpoints/images.ts';
+import { getModel, listModels } from './endpoints/models.ts';
+import { getHealth } from './endpoints/system.ts';
+import { getProfile } from './endpoints/users.ts';
+import { authenticate } from './middleware/authenticate.ts';
+import { parseBody } from './middleware/parse-body.ts';
+import { renderError } from './middleware/render-error.ts';
+import {
+  refuseDoubledSlash,
+  requestContext,
+  type ApiMiddleware,
+  type RequestState,
+} from './middleware/request-context.ts';
+import { validate } from './middleware/validate.ts';
+import type { Services } from './services.ts';
+
+/** Who serves each operation: one without a handler does not compile. */
+function createHandlers(services: Services): Record<OperationId, ApiMiddleware> {
+  return {
+    createChatCompletion: createChat(services),
+    createEmbedding: createEmbeddings(services),
+    createImage: createImages(services),
+    listModels: listModels(services),
+    getModel: getModel(services),
+    getProfile: getProfile(services),
+    getHealth: getHealth(services),
+  };
+}
+
+/** The whole of the HTTP API: what happens to every call, then the operations of the contract. */
+export function createApp(services: Services): Koa<RequestState> {
+  const app = new Koa<RequestState>({ proxy: services.config.trustProxy, maxIpsCount: 1 });
+  const router = new Router<RequestState>();
+  const handlers = createHandlers(services);
+  // Among paths that match, the first counts: one with a parameter comes after those without.
+  const entries = Object.entries(operations).sort(([, a], [, b]) => parametersOf(a) - parametersOf(b));
+  for (const [id, operation] of entries) {
+    const stack = stackOf(operation, services);
+    router[operation.method](toRouterPath(operation), ...stack, handlers[id as OperationId]);
+  }
+  router.get('/files/:name', getFile(services));
+
+  app.use(requestContext(services.log));
+  app.use(renderError);
+  app.use(refuseDoubledSlash);
+  app.use(router.routes());
+  app.use(refuseMethod);
+  app.use(router.allowedMethods());
+  // Errors are answered by renderError; what reaches Koa is a broken socket.
+  app.on('error', (error: unknown) => services.log.debug({ err: error }, 'connection error'));
+  return app;
+}
+
+const parametersOf = (operation: Operation): number => operation.path.split('{').length - 1;
+
+function stackOf(operation: Operation, services: Services): ApiMiddleware[] {
+  const stack: ApiMiddleware[] = [];
+  if (operation.auth === 'key') stack.push(authenticate(services));
+  if (operation.body !== undefined) stack.push(parseBody(operation.bodyLimitBytes ?? 64_000));
+  stack.push(validate(operation));
+  return stack;
+}
+
+/** `/models/{model_id}` as the router writes it; a model's id may hold slashes. */
+function toRouterPath({ path }: Operation): string {
+  return `/v1${path.replace('{model_id}', '*model_id').replaceAll(/\{(\w+)\}/g, ':$1')}`;
+}
+
+/** The router says which methods an address takes; a wrong one is an error in our own form. */
+const refuseMethod: ApiMiddleware = async (context, next) => {
+  await next();
+  if (context.status !== 405 && context.status !== 501) return;
+  const allow = context.response.get('allow');
+  throw new AppError('method_not_allowed', {
+    message: `${context.path} does not take ${context.method}; it takes ${allow}.`,
+    headers: { allow },
+  });
+};

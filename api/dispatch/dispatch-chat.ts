@@ -1,0 +1,193 @@
+import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { maxInlineBytes, type ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { PayloadStore } from '../../shared/queue/payload-store.ts';
+import type { ReadyQueue } from '../../shared/queue/ready-queue.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { release, settleBroken } from './abandon-request.ts';
+import type { Receiver, ReplyWaiters, Waiter, WaiterOwner } from './reply-waiters.ts';
+
+/** How often a chat may be dispatched before its owner gives up: each time its worker died before any output. */
+const maxDispatches = 3;
+/** Between being taken off the queue and the `accepted` frame; more means that its worker died in between. */
+const acceptPatienceMs = 3_000;
+const takenCacheMs = 500;
+
+interface ChatWaiter extends Waiter {
+  readonly job: ChatJob;
+  ticket: number;
+  takenSinceMs: number | null;
+  dispatching: boolean;
+  position: number | null;
+}
+
+/** A dispatched chat, as its endpoint holds it. */
+export interface DispatchedChat {
+  /** Its place in the queue, 1 the next; null once a worker has it. Never rises. */
+  position(): number | null;
+  pause(): void;
+  resume(): void;
+  /** The caller has gone. */
+  cancel(): void;
+}
+
+/** Sends interactive chats through the ready queue, and owns them: what a dying worker drops is dispatched again. */
+export class ChatDispatcher implements WaiterOwner {
+  readonly #dependencies: FinishDependencies;
+  readonly #queue: ReadyQueue;
+  readonly #payloads: PayloadStore;
+  readonly #waiters: ReplyWaiters;
+  readonly #log: Logger;
+  #taken = 0;
+  #takenAtMs = 0;
+
+  constructor(
+    dependencies: FinishDependencies,
+    queue: ReadyQueue,
+    payloads: PayloadStore,
+    waiters: ReplyWaiters,
+    log: Logger,
+  ) {
+    this.#dependencies = dependencies;
+    this.#queue = queue;
+    this.#payloads = payloads;
+    this.#waiters = waiters;
+    this.#log = log;
+  }
+
+  /** @throws AppError `queue_full` or `service_unavailable`; the reservation is released then */
+  async dispatch(
+    job: Omit<ChatJob, 'attempt' | 'replyChannel'>,
+    receiver: Receiver,
+  ): Promise<DispatchedChat> {
+    const { requestId, deadlineAtMs } = job.request;
+    const waiter: ChatWaiter = {
+      requestId,
+      queue: 'chat',
+      deadlineAtMs,
+      receiver,
+      job: { ...job, replyChannel: this.#waiters.channel, attempt: 1 },
+      attempt: 1,
+      workerId: null,
+      received: 0,
+      hasOutput: false,
+      tokens: 0,
+      ticket: 0,
+      takenSinceMs: null,
+      dispatching: true,
+      position: null,
+    };
+    try {
+      this.#waiters.add(waiter, this);
+      waiter.ticket = await this.#push(waiter.job);
+    } catch (error) {
+      this.#waiters.remove(requestId);
+      release(this.#dependencies, job.request, this.#log);
+      throw error;
+    }
+    waiter.dispatching = false;
+    return {
+      position: () => (waiter.workerId === null ? waiter.position : null),
+      pause: () => this.#waiters.control(waiter, 'pause'),
+      resume: () => this.#waiters.control(waiter, 'resume'),
+      cancel: () => this.#cancel(waiter),
+    };
+  }
+
+  check(waiter: ChatWaiter, alive: ReadonlySet<string>): void {
+    if (waiter.dispatching) return;
+    if (waiter.workerId !== null) {
+      if (!alive.has(waiter.workerId)) this.#recover(waiter);
+      return;
+    }
+    this.#checkQueued(waiter).catch((error: unknown) =>
+      this.#log.debug({ err: error }, 'the ready queue could not be read'),
+    );
+  }
+
+  abandon(waiter: ChatWaiter): void {
+    if (waiter.hasOutput)
+      settleBroken(
+        this.#dependencies,
+        waiter.job.request,
+        waiter.tokens,
+        new AppError('upstream_error'),
+        this.#log,
+      );
+    else release(this.#dependencies, waiter.job.request, this.#log);
+  }
+
+  async #checkQueued(waiter: ChatWaiter): Promise<void> {
+    const now = Date.now();
+    if (now - this.#takenAtMs > takenCacheMs) {
+      this.#takenAtMs = now;
+      this.#taken = await this.#queue.countTaken();
+    }
+    const position = waiter.ticket - this.#taken;
+    if (position > 0) {
+      waiter.position = Math.min(position, waiter.position ?? position);
+      return;
+    }
+    waiter.takenSinceMs ??= now;
+    if (waiter.workerId === null && now - waiter.takenSinceMs > acceptPatienceMs) this.#recover(waiter);
+  }
+
+  /** Its worker died: before output it is dispatched again, after output the stream ends with an error. */
+  #recover(waiter: ChatWaiter): void {
+    const { requestId, request } = { requestId: waiter.requestId, request: waiter.job.request };
+    if (waiter.hasOutput || waiter.attempt >= maxDispatches) {
+      const error = new AppError('upstream_error', { message: 'The worker that ran this request died.' });
+      this.#log.warn(
+        { requestId, workerId: waiter.workerId, attempt: waiter.attempt },
+        'the worker of a chat died',
+      );
+      this.abandon(waiter);
+      this.#waiters.fail(waiter, error);
+      return;
+    }
+    this.#log.warn(
+      { requestId, workerId: waiter.workerId, attempt: waiter.attempt },
+      'a chat is dispatched again',
+    );
+    waiter.attempt += 1;
+    waiter.received = 0;
+    waiter.workerId = null;
+    waiter.takenSinceMs = null;
+    waiter.dispatching = true;
+    this.#push({ ...waiter.job, attempt: waiter.attempt })
+      .then((ticket) => {
+        waiter.ticket = ticket;
+        waiter.dispatching = false;
+      })
+      .catch((error: unknown) => {
+        release(this.#dependencies, request, this.#log);
+        this.#waiters.fail(
+          waiter,
+          error instanceof AppError ? error : new AppError('internal_error', { cause: error }),
+        );
+      });
+  }
+
+  async #push(job: ChatJob): Promise<number> {
+    const json = JSON.stringify(job);
+    if (json.length <= maxInlineBytes) return await this.#queue.push(json);
+    const id = `${job.request.requestId}:${job.attempt}`;
+    await this.#payloads.put(id, Buffer.from(json));
+    return await this.#queue.push(JSON.stringify({ v: 1, stored: id }));
+  }
+
+  #cancel(waiter: ChatWaiter): void {
+    if (!this.#waiters.remove(waiter.requestId)) return;
+    if (waiter.workerId !== null) {
+      this.#waiters.control(waiter, 'cancel');
+      return;
+    }
+    // If a worker took it just now, its `accepted` frame finds nobody waiting, and is answered with a cancel.
+    this.#queue
+      .cancel(waiter.ticket)
+      .then((removed) => {
+        if (removed) release(this.#dependencies, waiter.job.request, this.#log);
+      })
+      .catch((error: unknown) => this.#log.debug({ err: error }, 'a queued chat could not be cancelled'));
+  }
+}

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import { AppError } from '../../shared/contract/errors.ts';
+import { chooseWindowMs, exceedsBatch, type BatchLimits } from '../../shared/queue/batch-window.ts';
+import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
+import type { JobQueue } from '../../shared/queue/job-queue.ts';
+import type { AwaitedJob, JobWaiting } from './dispatch-job.ts';
+
+/** A batch that fills up is one vendor call or a few; its JSON stays small enough to be parsed in a few ms. */
+const limits: BatchLimits = { windowMs: 4, maxInputs: 512, maxBytes: 1_000_000 };
+
+interface OpenBatch {
+  readonly model: string;
+  readonly dimensions: number | null;
+  readonly parts: EmbeddingPart[];
+  readonly waiting: AwaitedJob[];
+  inputs: number;
+  bytes: number;
+}
+
+/**
+ * Gathers embedding calls that reach this process within a few milliseconds and put them on the queue as one item, so
+ * that the queue's cost is paid a batch and not a call. Only calls of one model and one number of dimensions mix.
+ */
+export class EmbeddingBatcher {
+  readonly #queue: JobQueue<EmbeddingJob>;
+  readonly #waiting: JobWaiting;
+  readonly #open = new Map<string, OpenBatch>();
+  readonly #underWay = new Map<string, number>();
+
+  constructor(queue: JobQueue<EmbeddingJob>, waiting: JobWaiting) {
+    this.#queue = queue;
+    this.#waiting = waiting;
+  }
+
+  add(part: EmbeddingPart, dimensions: number | null): AwaitedJob {
+    const job = this.#waiting.await(part.request, 'embedding');
+    const key = `${part.request.model}\n${dimensions ?? ''}`;
+    const size = {
+      inputs: part.inputs.length,
+      bytes: part.inputs.reduce((sum, text) => sum + text.length, 0),
+    };
+    let batch = this.#open.get(key);
+    if (batch !== undefined && exceedsBatch(batch, size, limits)) {
+      this.#close(key, batch);
+      batch = undefined;
+    }
+    if (batch === undefined) {
+      batch = { model: part.request.model, dimensions, parts: [], waiting: [], inputs: 0, bytes: 0 };
+      this.#open.set(key, batch);
+      this.#closeLater(key, batch);
+    }
+    batch.parts.push(part);
+    batch.waiting.push(job);
+    batch.inputs += size.inputs;
+    batch.bytes += size.bytes;
+    return job;
+  }
+
+  #closeLater(key: string, batch: OpenBatch): void {
+    const windowMs = chooseWindowMs(this.#underWay.get(key) ?? 0, limits);
+    // Even without a window, what arrived in the same turn of the event loop goes together.
+    if (windowMs === 0) setImmediate(() => this.#close(key, batch));
+    else setTimeout(() => this.#close(key, batch), windowMs);
+  }
+
+  #close(key: string, batch: OpenBatch): void {
+    if (this.#open.get(key) === batch) this.#open.delete(key);
+    if (batch.parts.length === 0) return;
+    const parts = batch.parts.splice(0);
+    const { model, dimensions, waiting } = batch;
+    this.#underWay.set(key, (this.#underWay.get(key) ?? 0) + 1);
+    const done = (): void => {
+      const left = (this.#underWay.get(key) ?? 1) - 1;
+      if (left > 0) this.#underWay.set(key, left);
+      else this.#underWay.delete(key);
+    };
+    Promise.allSettled(waiting.map((one) => one.answer)).then(done, done);
+    this.#queue
+      .add(randomUUID(), {
+        v: 1,
+        kind: 'embedding',
+        model,
+        dimensions,
+        replyChannel: this.#waiting.replyChannel,
+        parts,
+      })
+      .catch((error: unknown) => {
+        const failure = error instanceof AppError ? error : new AppError('internal_error', { cause: error });
+        for (const one of waiting) one.fail(failure);
+      });
+  }
+}

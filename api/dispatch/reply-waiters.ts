@@ -1,0 +1,232 @@
+import { AppError, isErrorCode } from '../../shared/contract/errors.ts';
+import type { QueueName } from '../../shared/queue/job-kinds.ts';
+import type { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisChannels } from '../../shared/redis/redis-keys.ts';
+import { decodeFrames, type Frame } from '../../shared/reply/frame.ts';
+import { sendControl, type ControlMessage, type ErrorPayload } from '../../shared/reply/reply-channel.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+
+/** Takes what comes for one request. `end` and `fail` are the last calls, and only one of them comes. */
+export interface Receiver {
+  delta(bytes: Buffer): void;
+  /** A whole answer, or the last bytes of a stream; `stored` ones lie in the payload store under this id. */
+  end(answer: { readonly bytes: Buffer } | { readonly stored: string }): void;
+  fail(error: AppError): void;
+}
+
+/** One request that this process owns until it has answered it. */
+export interface Waiter {
+  readonly requestId: string;
+  readonly queue: QueueName;
+  readonly deadlineAtMs: number;
+  readonly receiver: Receiver;
+  attempt: number;
+  /** The worker that accepted it; null while it is queued. */
+  workerId: string | null;
+  /** Frames of this attempt received so far. */
+  received: number;
+  hasOutput: boolean;
+  /** Completion tokens that were generated, as far as this process knows. */
+  tokens: number;
+}
+
+/** What must be done for a request that will get no answer: dispatch it again, or settle and release it. */
+export interface WaiterOwner {
+  /** Once a second, with the workers that live: finds what was lost on the way. */
+  check(waiter: Waiter, alive: ReadonlySet<string>): void;
+  /** The request ended without its worker settling it. */
+  abandon(waiter: Waiter): void;
+}
+
+const checkIntervalMs = 1_000;
+/** With no worker at all, a caller is told so after this time; a restart takes less. */
+const noWorkerPatienceMs = 15_000;
+
+/**
+ * The process's one subscription to its reply channel. Frames of one attempt are counted: a gap means that the
+ * stream has a hole, which ends it with an error and never goes unnoticed.
+ */
+export class ReplyWaiters {
+  readonly channel: string;
+  readonly #redis: RedisClient;
+  readonly #subscriber: RedisClient;
+  readonly #registry: WorkerRegistryStore;
+  readonly #log: Logger;
+  readonly #waiters = new Map<string, { waiter: Waiter; owner: WaiterOwner }>();
+  readonly #lastAliveAtMs = new Map<QueueName, number>();
+  readonly #timer: NodeJS.Timeout;
+  #checking = false;
+  #whenEmpty: (() => void) | null = null;
+
+  constructor(
+    apiId: string,
+    redis: RedisClient,
+    subscriber: RedisClient,
+    registry: WorkerRegistryStore,
+    log: Logger,
+  ) {
+    this.channel = redisChannels.reply(apiId);
+    this.#redis = redis;
+    this.#subscriber = subscriber;
+    this.#registry = registry;
+    this.#log = log;
+    this.#timer = setInterval(() => void this.#check(), checkIntervalMs);
+    this.#timer.unref();
+  }
+
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  async subscribe(): Promise<void> {
+    this.#subscriber.on('messageBuffer', (channel: Buffer, message: Buffer) => {
+      if (channel.toString() !== this.channel) return;
+      for (const frame of decodeFrames(message)) this.#take(frame);
+    });
+    // What was sent while the subscription was cut is gone, and with it perhaps the last frame of any request.
+    this.#subscriber.on('close', () => this.#failAll());
+    await this.#subscriber.subscribe(this.channel);
+  }
+
+  add(waiter: Waiter, owner: WaiterOwner): void {
+    if (this.#subscriber.status !== 'ready') throw new AppError('service_unavailable');
+    this.#waiters.set(waiter.requestId, { waiter, owner });
+  }
+
+  /** Stops waiting without telling the receiver. */
+  remove(requestId: string): boolean {
+    const removed = this.#waiters.delete(requestId);
+    if (removed && this.#waiters.size === 0) this.#whenEmpty?.();
+    return removed;
+  }
+
+  /** Ends a request from this side: its worker is told to stop, its receiver why. */
+  fail(waiter: Waiter, error: AppError): void {
+    if (!this.remove(waiter.requestId)) return;
+    this.control(waiter, 'cancel');
+    waiter.receiver.fail(error);
+  }
+
+  control(waiter: Waiter, action: ControlMessage['action']): void {
+    if (waiter.workerId === null) return;
+    sendControl(this.#redis, waiter.workerId, { action, requestId: waiter.requestId }).catch(
+      (error: unknown) => {
+        this.#log.debug({ requestId: waiter.requestId, action, err: error }, 'a worker could not be told');
+      },
+    );
+  }
+
+  /** Resolves when every request has been answered. */
+  async drained(): Promise<void> {
+    if (this.#waiters.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#whenEmpty = resolve;
+    });
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #take(frame: Frame): void {
+    const entry = this.#waiters.get(frame.requestId);
+    if (entry === undefined) {
+      // Nobody waits any more: the caller left while the request was queued. Its worker need not go on.
+      if (frame.kind === 'accepted') this.#cancelStray(frame);
+      return;
+    }
+    const { waiter } = entry;
+    if (frame.attempt < waiter.attempt) return;
+    if (frame.attempt > waiter.attempt || frame.kind === 'accepted') {
+      waiter.attempt = frame.attempt;
+      waiter.received = 0;
+    }
+    if (frame.sequence !== waiter.received) {
+      this.#log.warn(
+        { requestId: frame.requestId, expected: waiter.received, got: frame.sequence },
+        'frames were lost',
+      );
+      this.fail(
+        waiter,
+        new AppError('service_unavailable', { message: 'A part of the answer was lost on its way.' }),
+      );
+      return;
+    }
+    waiter.received += 1;
+    switch (frame.kind) {
+      case 'accepted':
+        waiter.workerId = frame.payload.toString();
+        return;
+      case 'delta':
+        waiter.hasOutput = true;
+        waiter.tokens = frame.tokens;
+        waiter.receiver.delta(frame.payload);
+        return;
+      case 'progress':
+        return;
+      case 'result':
+        this.remove(frame.requestId);
+        waiter.receiver.end({ bytes: frame.payload });
+        return;
+      case 'stored':
+        this.remove(frame.requestId);
+        waiter.receiver.end({ stored: frame.payload.toString() });
+        return;
+      case 'error':
+        this.remove(frame.requestId);
+        waiter.receiver.fail(readError(frame.payload));
+        return;
+      default:
+        frame.kind satisfies never;
+    }
+  }
+
+  #cancelStray(frame: Frame): void {
+    sendControl(this.#redis, frame.payload.toString(), {
+      action: 'cancel',
+      requestId: frame.requestId,
+    }).catch((error: unknown) => this.#log.debug({ err: error }, 'a worker could not be told'));
+  }
+
+  #failAll(): void {
+    for (const { waiter } of this.#waiters.values()) this.fail(waiter, new AppError('service_unavailable'));
+  }
+
+  async #check(): Promise<void> {
+    if (this.#checking || this.#waiters.size === 0) return;
+    this.#checking = true;
+    try {
+      const queues = new Set([...this.#waiters.values()].map(({ waiter }) => waiter.queue));
+      for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
+    } catch (error) {
+      this.#log.debug({ err: error }, 'the workers could not be looked up');
+    } finally {
+      this.#checking = false;
+    }
+  }
+
+  #checkQueue(queue: QueueName, alive: ReadonlySet<string>): void {
+    const now = Date.now();
+    if (alive.size > 0) this.#lastAliveAtMs.set(queue, now);
+    const lastAliveAtMs = this.#lastAliveAtMs.get(queue) ?? now;
+    this.#lastAliveAtMs.set(queue, lastAliveAtMs);
+    for (const { waiter, owner } of this.#waiters.values()) {
+      if (waiter.queue !== queue) continue;
+      if (waiter.workerId === null && now > waiter.deadlineAtMs) {
+        owner.abandon(waiter);
+        this.fail(waiter, new AppError('deadline_exceeded'));
+      } else if (alive.size === 0 && now - lastAliveAtMs > noWorkerPatienceMs) {
+        owner.abandon(waiter);
+        this.fail(waiter, new AppError('service_unavailable'));
+      } else {
+        owner.check(waiter, alive);
+      }
+    }
+  }
+}
+
+function readError(payload: Buffer): AppError {
+  const { code, message } = JSON.parse(payload.toString('utf8')) as ErrorPayload;
+  return new AppError(isErrorCode(code) ? code : 'internal_error', { message });
+}

@@ -1,0 +1,86 @@
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { maxTokensPerEmbeddingInput, type EmbeddingRequest } from '../../shared/contract/embeddings.ts';
+import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
+import { countTokensAsync } from '../../shared/pricing/count-tokens.ts';
+import { decodeResult } from '../../shared/reply/result.ts';
+import { admit } from '../middleware/admit.ts';
+import type { ApiContext } from '../middleware/request-context.ts';
+import { presentEmbeddings } from '../present/embeddings.ts';
+import type { Services } from '../services.ts';
+import { cancelWhenGone } from './cancel-when-gone.ts';
+import { findModel } from './find-model.ts';
+
+export function createEmbeddings(services: Services) {
+  return async (context: ApiContext): Promise<void> => {
+    const body = context.state.body as EmbeddingRequest;
+    const model = findModel(services, body.model, ['embedding']);
+    const dimensions = chooseDimensions(body, model);
+    const inputs = typeof body.input === 'string' ? [body.input] : body.input;
+    const inputTokens = await countInputs(inputs, typeof body.input === 'string', model);
+    const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
+    const worst = computeWorstCase(model.pricing, {
+      ...noUsage,
+      promptTokens,
+      characters: inputs.reduce((sum, text) => sum + text.length, 0),
+      durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
+    });
+    const { request } = await admit(services, context, {
+      model,
+      promptTokens,
+      fixedNano: worst.fixedNano,
+      nanoPerUnit: 0n,
+      wantedUnits: 0,
+      leastUnits: 0,
+      sharePermille: 1_000,
+      user: body.user ?? null,
+    });
+    const job = services.embeddings.add({ request, inputs, inputTokens }, dimensions);
+    const bytes = await cancelWhenGone(context, job);
+    const { header, body: vectors } = decodeResult(bytes, 'embedding');
+    context.type = 'application/json';
+    context.body = presentEmbeddings({
+      requestId: request.requestId,
+      model: model.id,
+      header,
+      vectors,
+      format: body.encoding_format ?? 'float',
+    });
+  };
+}
+
+/** @throws AppError `content_too_long` for an input above the limit of one */
+async function countInputs(
+  inputs: readonly string[],
+  isSingle: boolean,
+  model: CatalogModel,
+): Promise<number[]> {
+  const counts: number[] = [];
+  const limit = Math.min(maxTokensPerEmbeddingInput, model.context);
+  for (const [i, input] of inputs.entries()) {
+    const tokens = await countTokensAsync(input, { limit });
+    if (tokens === null) {
+      const loc = ['body', 'input', ...(isSingle ? [] : [i])];
+      throw invalidField(loc, `is longer than ${limit} tokens`, { code: 'content_too_long' });
+    }
+    // Whitespace alone can count as nothing; an input is at least one token to every vendor.
+    counts.push(Math.max(1, tokens));
+  }
+  return counts;
+}
+
+/** Null where the model's own number is wanted. */
+function chooseDimensions({ dimensions }: EmbeddingRequest, model: CatalogModel): number | null {
+  const own = model.dimensions;
+  if (own === null) throw new AppError('internal_error', { message: `${model.id} has no dimensions` });
+  if (dimensions === null || dimensions === undefined || dimensions === own.default) return null;
+  const refuse = (msg: string): AppError => invalidField(['body', 'dimensions'], msg);
+  if (!own.adjustable)
+    throw refuse(`${model.id} always gives ${own.default} dimensions; leave the field out`);
+  if (own.choices !== undefined && !own.choices.includes(dimensions)) {
+    throw refuse(`must be one of: ${own.choices.join(', ')}`);
+  }
+  const max = own.max ?? own.default;
+  if (dimensions > max) throw refuse(`must be <= ${max}`);
+  return dimensions;
+}

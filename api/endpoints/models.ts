@@ -1,0 +1,35 @@
+import { presentModel } from '../../shared/catalog/present-model.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import type { ModelType } from '../../shared/contract/models.ts';
+import type { ApiContext } from '../middleware/request-context.ts';
+import type { Services } from '../services.ts';
+
+export function listModels({ catalog }: Services) {
+  return async (context: ApiContext): Promise<void> => {
+    const { type } = context.state.query as { type?: ModelType };
+    const models = catalog.current.models.filter((model) => type === undefined || model.type === type);
+    context.body = {
+      object: 'list',
+      data: models.map((model) => presentModel(model, catalog.isActive(model))),
+    };
+  };
+}
+
+/** Ids hold slashes, so the id is all that follows; they come encoded or as they are. */
+export function getModel({ catalog }: Services) {
+  return async (context: ApiContext): Promise<void> => {
+    const id = decodeId(context.path.slice('/v1/models/'.length).replace(/\/$/, ''));
+    const model = id === null ? undefined : catalog.find(id);
+    if (model === undefined) throw new AppError('model_not_found');
+    context.body = presentModel(model, catalog.isActive(model));
+  };
+}
+
+function decodeId(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A stray % is no encoding, and no model's id either.
+    return null;
+  }
+}

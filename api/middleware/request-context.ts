@@ -1,0 +1,48 @@
+import type { Middleware, ParameterizedContext } from 'koa';
+import { v7 as createTimeOrderedId } from 'uuid';
+import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+
+/** What the steps before a handler have found out. */
+export interface RequestState {
+  /** Ours always: a caller's own X-Request-Id is not adopted. Ids of later requests sort after earlier ones. */
+  requestId: string;
+  log: Logger;
+  /** Set by authenticate. */
+  holder?: KeyHolder;
+  /** Set by validate. */
+  body?: unknown;
+  query?: unknown;
+}
+
+export type ApiContext = ParameterizedContext<RequestState>;
+export type ApiMiddleware = Middleware<RequestState>;
+
+/** Names the request, gives it a logger, writes its access line when it has been answered. */
+export function requestContext(log: Logger): ApiMiddleware {
+  return async (context, next) => {
+    const startedAtMs = performance.now();
+    const requestId = createTimeOrderedId();
+    context.state.requestId = requestId;
+    context.state.log = log.child({ requestId });
+    context.set('x-request-id', requestId);
+    context.res.once('close', () => {
+      const { method, path, status } = context;
+      const durationMs = Math.round(performance.now() - startedAtMs);
+      const whole = context.res.writableFinished;
+      log.info({ requestId, method, path, status: whole ? status : 499, durationMs }, 'request');
+    });
+    await next();
+  };
+}
+
+/** A doubled slash is a wrongly formed base URL; answering it as if it were right would hide that. */
+export const refuseDoubledSlash: ApiMiddleware = async (context, next) => {
+  if (context.path.includes('//')) {
+    throw new AppError('not_found', {
+      message: `There is nothing at ${context.path}: the address has a doubled slash. Check the base URL.`,
+    });
+  }
+  await next();
+};

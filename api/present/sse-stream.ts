@@ -1,0 +1,112 @@
+import type { ServerResponse } from 'node:http';
+import { presentError } from '../middleware/render-error.ts';
+import type { AppError } from '../../shared/contract/errors.ts';
+import type { Receiver } from '../dispatch/reply-waiters.ts';
+import type { DispatchedChat } from '../dispatch/dispatch-chat.ts';
+
+/** A comment goes out at least every ten seconds while nothing is generated, so that no proxy cuts the connection. */
+const keepAliveMs = 9_000;
+/** What may wait for a slow reader in this process beyond the socket's own buffer; frames under way fill it. */
+const maxPendingBytes = 8_000_000;
+
+/**
+ * A streamed answer on its way to the socket. The status line waits for the first event, so that a request that fails
+ * before any output is a plain error with its own status; after it, errors are the stream's last event.
+ */
+export class SseStream implements Receiver {
+  readonly #response: ServerResponse;
+  readonly #timer: NodeJS.Timeout;
+  #chat: DispatchedChat | null = null;
+  #paused = false;
+  #ended = false;
+  #lastWriteMs = performance.now();
+  #failEarly: ((error: AppError) => void) | null = null;
+  #done: (() => void) | null = null;
+  /** Resolves when the answer is complete or its caller has gone; rejects with an error that came before any byte. */
+  readonly finished: Promise<void>;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    this.finished = new Promise((resolve, reject) => {
+      this.#done = resolve;
+      this.#failEarly = reject;
+    });
+    this.#timer = setInterval(() => this.#keepAlive(), 1_000);
+    response.once('close', () => {
+      if (!this.#ended) {
+        this.#end();
+        this.#chat?.cancel();
+      }
+    });
+    response.on('drain', () => {
+      if (!this.#paused) return;
+      this.#paused = false;
+      this.#chat?.resume();
+    });
+  }
+
+  /** From now on a slow or gone reader is the worker's to know. */
+  attach(chat: DispatchedChat): void {
+    this.#chat = chat;
+    if (this.#ended) chat.cancel();
+  }
+
+  delta(bytes: Buffer): void {
+    this.#write(bytes);
+  }
+
+  end(answer: { readonly bytes: Buffer } | { readonly stored: string }): void {
+    if (this.#ended) return;
+    if ('bytes' in answer) this.#write(answer.bytes);
+    this.#end();
+    this.#response.end();
+  }
+
+  fail(error: AppError): void {
+    if (this.#ended) return;
+    if (!this.#response.headersSent) {
+      clearInterval(this.#timer);
+      this.#ended = true;
+      this.#failEarly?.(error);
+      return;
+    }
+    this.#write(`data: ${JSON.stringify(presentError(error))}\n\n`);
+    this.#end();
+    this.#response.end();
+  }
+
+  #keepAlive(): void {
+    if (performance.now() - this.#lastWriteMs < keepAliveMs) return;
+    const position = this.#chat?.position() ?? null;
+    this.#write(position === null ? ': keep-alive\n\n' : `: queued position=${position}\n\n`);
+  }
+
+  #write(data: Buffer | string): void {
+    if (this.#ended) return;
+    this.#lastWriteMs = performance.now();
+    if (!this.#response.headersSent) {
+      this.#response.writeHead(200, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-cache, no-transform',
+        // Nginx would else gather the events of a stream before passing them on.
+        'x-accel-buffering': 'no',
+      });
+    }
+    const flushed = this.#response.write(data);
+    if (flushed) return;
+    if (this.#response.writableLength > maxPendingBytes) {
+      this.#response.destroy();
+      return;
+    }
+    if (!this.#paused) {
+      this.#paused = true;
+      this.#chat?.pause();
+    }
+  }
+
+  #end(): void {
+    this.#ended = true;
+    clearInterval(this.#timer);
+    this.#done?.();
+  }
+}

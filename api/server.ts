@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { AccountStore } from '../shared/accounts/account-store.ts';
+import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
+import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
+import { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import { LedgerStore } from '../shared/ledger/ledger-store.ts';
+import { loadTokenizer } from '../shared/pricing/count-tokens.ts';
+import type { EmbeddingJob, ImageJob } from '../shared/queue/job-kinds.ts';
+import { JobQueue } from '../shared/queue/job-queue.ts';
+import { PayloadStore } from '../shared/queue/payload-store.ts';
+import { ReadyQueue } from '../shared/queue/ready-queue.ts';
+import { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
+import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
+import { createRedis, waitUntilReady } from '../shared/redis/redis-client.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { Running } from '../shared/runtime/lifecycle.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
+import { openMongo } from '../shared/storage/mongo-client.ts';
+import { ObjectStore } from '../shared/storage/object-store.ts';
+import { createApp } from './app.ts';
+import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
+import { JobWaiting } from './dispatch/dispatch-job.ts';
+import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
+import { ReplyWaiters } from './dispatch/reply-waiters.ts';
+import type { Services } from './services.ts';
+
+export interface RunningApi extends Running {
+  /** Where it listens, without a last slash. */
+  readonly url: string;
+}
+
+/** Builds everything an api process needs, and listens. */
+export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<RunningApi> {
+  const redis = createRedis(config.redisUrl, 'commands', log);
+  const subscriber = createRedis(config.redisUrl, 'subscriber', log);
+  await waitUntilReady(redis);
+  const mongo = openMongo(config.mongodbUrl, log);
+  const objects = new ObjectStore(config.s3);
+  const catalog = await CatalogStore.open({ path: config.catalogPath, env, redis, log });
+  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const apiKeys = new ApiKeyStore(redis, accounts);
+  const workers = new WorkerRegistryStore(redis);
+  const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, workers, log);
+  await waiters.subscribe();
+  await subscribeToInvalidations(subscriber, (change) => {
+    if (change?.kind !== 'models') apiKeys.drop(change === null ? null : change.accountId);
+    if (change === null || change.kind === 'models') {
+      catalog
+        .refreshDisabled()
+        .catch((error: unknown) => log.warn({ err: error }, 'the disabled models could not be read'));
+    }
+  });
+
+  const payloads = new PayloadStore(redis);
+  const finish = { redis, ledger: new LedgerStore(mongo.db) };
+  const jobs = new JobWaiting(finish, payloads, waiters, log);
+  const embeddingQueue = new JobQueue<EmbeddingJob>('embedding', redis, payloads);
+  const images = new JobQueue<ImageJob>('image', redis, payloads);
+  const services: Services = {
+    config,
+    log,
+    redis,
+    mongo,
+    objects,
+    catalog,
+    accounts,
+    apiKeys,
+    hotAccounts: new HotAccountStore(redis, accounts),
+    workers,
+    payloads,
+    chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, log),
+    jobs,
+    embeddings: new EmbeddingBatcher(embeddingQueue, jobs),
+    images,
+    publicUrl: '',
+  };
+  const handle = createApp(services).callback();
+  const server = createServer((request, response) => void handle(request, response));
+  const url = await listen(server, config);
+  services.publicUrl = config.publicUrl ?? url;
+  // The first request should not pay for it; nothing waits for it either.
+  setImmediate(loadTokenizer);
+  log.info({ url }, 'api ready');
+
+  return {
+    url,
+    async stop() {
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+      server.closeIdleConnections();
+      await waiters.drained();
+      await closed;
+      waiters.close();
+      catalog.close();
+      await Promise.all([embeddingQueue.close(), images.close()]);
+      objects.close();
+      await mongo.close();
+      subscriber.disconnect();
+      redis.disconnect();
+    },
+  };
+}
+
+async function listen(server: Server, { host, port }: Config): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  const { port: actual } = server.address() as AddressInfo;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${actual}`;
+}

@@ -1,0 +1,37 @@
+import type { AccountStore } from '../shared/accounts/account-store.ts';
+import type { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
+import type { HotAccountStore } from '../shared/billing/hot-account-store.ts';
+import type { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import type { JobQueue } from '../shared/queue/job-queue.ts';
+import type { PayloadStore } from '../shared/queue/payload-store.ts';
+import type { ImageJob } from '../shared/queue/job-kinds.ts';
+import type { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
+import type { RedisClient } from '../shared/redis/redis-client.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
+import type { MongoConnection } from '../shared/storage/mongo-client.ts';
+import type { ObjectStore } from '../shared/storage/object-store.ts';
+import type { ChatDispatcher } from './dispatch/dispatch-chat.ts';
+import type { JobWaiting } from './dispatch/dispatch-job.ts';
+import type { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
+
+/** What middleware and endpoints are handed; made once a process. */
+export interface Services {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly redis: RedisClient;
+  readonly mongo: MongoConnection;
+  readonly objects: ObjectStore;
+  readonly catalog: CatalogStore;
+  readonly accounts: AccountStore;
+  readonly apiKeys: ApiKeyStore;
+  readonly hotAccounts: HotAccountStore;
+  readonly workers: WorkerRegistryStore;
+  readonly payloads: PayloadStore;
+  readonly chats: ChatDispatcher;
+  readonly jobs: JobWaiting;
+  readonly embeddings: EmbeddingBatcher;
+  readonly images: JobQueue<ImageJob>;
+  /** Where callers reach this server; known once it listens. */
+  publicUrl: string;
+}

@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
+import { runRefill } from '../../shared/billing/refill-script.ts';
+import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
+import { maxBalanceNano, toRubNumber } from '../../shared/pricing/money.ts';
+import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import {
+  readInteger,
+  readMoney,
+  RefusedError,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+} from './command.ts';
+
+export const accountVerbs: Record<string, AdminVerb> = {
+  create: {
+    usage: '[--balance 100] [--free-requests 10] [--rpm 60] [--type default]',
+    positionals: 0,
+    options: ['balance', 'free-requests', 'rpm', 'type'],
+    run: createAccount,
+  },
+  show: { usage: '<account>', positionals: 1, options: [], run: showAccount },
+  list: { usage: '', positionals: 0, options: [], run: listAccounts },
+  credit: {
+    usage: '<account> --balance 5 [--free-requests 1]',
+    positionals: 1,
+    options: ['balance', 'free-requests'],
+    run: creditAccount,
+  },
+  limit: { usage: '<account> --rpm 100', positionals: 1, options: ['rpm'], run: limitAccount },
+  ban: { usage: '<account> --reason x', positionals: 1, options: ['reason'], run: banAccount },
+  unban: { usage: '<account>', positionals: 1, options: [], run: unbanAccount },
+  'rotate-key': { usage: '<account>', positionals: 1, options: [], run: rotateKey },
+};
+
+/** An account as the admin sees it. */
+function describeAccount(account: HotAccount) {
+  return {
+    id: account.id,
+    user_type: account.userType,
+    balance: toRubNumber(account.balanceNano),
+    total_balance_added: toRubNumber(account.totalAddedNano),
+    free_requests: account.freeRequests,
+    requests_per_minute: account.requestsPerMinute,
+    last_used_at: account.lastUsedAt?.toISOString() ?? null,
+    banned: account.banned,
+    created_at: account.createdAt.toISOString(),
+  };
+}
+
+async function createAccount({
+  accounts,
+  hotAccounts,
+  redis,
+  config,
+  options,
+}: AdminContext): Promise<unknown> {
+  const amountNano = readMoney(options, 'balance', '0');
+  const freeRequests = readInteger(options, 'free-requests', 0, 0);
+  const requestsPerMinute = readInteger(options, 'rpm', config.defaultRpm, 1, 1_000_000);
+  if (amountNano < 0n) throw new UsageError('--balance must not be negative');
+  if (amountNano > maxBalanceNano) throw new RefusedError('A balance cannot exceed 9 000 000 roubles.');
+  const { id, apiKey } = await accounts.create({ userType: options['type'] ?? 'default', requestsPerMinute });
+  await hotAccounts.load(id);
+  if (amountNano > 0n || freeRequests > 0) {
+    const event = { v: 1 as const, refillId: `create-${id}`, accountId: id, at: Date.now(), source: 'admin' };
+    await runRefill(redis, { amountNano, freeRequests, event });
+  }
+  const account = describeAccount(await hotAccounts.get(id));
+  return {
+    id,
+    api_key: apiKey,
+    balance: account.balance,
+    free_requests: account.free_requests,
+    requests_per_minute: account.requests_per_minute,
+    user_type: account.user_type,
+  };
+}
+
+async function findAccountId({ accounts, positionals }: AdminContext): Promise<string> {
+  const given = positionals[0]!;
+  const id = isApiKey(given) ? await accounts.findIdByKeyHash(hashSecret(given)) : given;
+  if (id === null || (await accounts.findById(id)) === null)
+    throw new RefusedError('There is no such account.');
+  return id;
+}
+
+async function showAccount(context: AdminContext): Promise<unknown> {
+  return describeAccount(await context.hotAccounts.get(await findAccountId(context)));
+}
+
+async function listAccounts({ accounts, hotAccounts }: AdminContext): Promise<unknown> {
+  const rows: unknown[] = [];
+  for await (const { _id } of accounts.list()) rows.push(describeAccount(await hotAccounts.get(_id)));
+  return rows;
+}
+
+async function creditAccount(context: AdminContext): Promise<unknown> {
+  const { options, redis, hotAccounts } = context;
+  if (options['balance'] === undefined && options['free-requests'] === undefined) {
+    throw new UsageError('say what to credit: --balance, --free-requests or both');
+  }
+  const amountNano = readMoney(options, 'balance', '0');
+  const freeRequests = readInteger(options, 'free-requests', 0, -1_000_000_000);
+  const id = await findAccountId(context);
+  await hotAccounts.load(id);
+  const event = { v: 1 as const, refillId: randomUUID(), accountId: id, at: Date.now(), source: 'admin' };
+  await runRefill(redis, { amountNano, freeRequests, event });
+  return await showAccount(context);
+}
+
+async function changeAccount(
+  context: AdminContext,
+  change: { requestsPerMinute?: number; banned?: boolean; banReason?: string | null },
+): Promise<unknown> {
+  const { accounts, hotAccounts, redis } = context;
+  const id = await findAccountId(context);
+  await accounts.update(id, change);
+  await hotAccounts.update(id, change);
+  await publishInvalidation(redis, { kind: 'account', accountId: id });
+  return await showAccount(context);
+}
+
+async function limitAccount(context: AdminContext): Promise<unknown> {
+  if (context.options['rpm'] === undefined) throw new UsageError('say the limit: --rpm 100');
+  return await changeAccount(context, {
+    requestsPerMinute: readInteger(context.options, 'rpm', 0, 1, 1_000_000),
+  });
+}
+
+async function banAccount(context: AdminContext): Promise<unknown> {
+  const reason = context.options['reason'];
+  if (!reason) throw new UsageError('say why: --reason "…"');
+  return await changeAccount(context, { banned: true, banReason: reason });
+}
+
+async function unbanAccount(context: AdminContext): Promise<unknown> {
+  return await changeAccount(context, { banned: false, banReason: null });
+}
+
+async function rotateKey(context: AdminContext): Promise<unknown> {
+  const { accounts, hotAccounts, redis } = context;
+  const id = await findAccountId(context);
+  const replaced = await accounts.replaceKey(id);
+  if (replaced === null) throw new RefusedError('There is no such account.');
+  await hotAccounts.update(id, { keyHash: replaced.keyHash });
+  await redis.del(redisKeys.apiKey(replaced.oldKeyHash));
+  await publishInvalidation(redis, { kind: 'account', accountId: id });
+  return { id, api_key: replaced.apiKey };
+}

@@ -1,0 +1,64 @@
+import type { AccountStore } from '../../shared/accounts/account-store.ts';
+import type { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { parseRub } from '../../shared/pricing/money.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+
+/** What a verb is handed: the stores, connected, and the command line, parsed. */
+export interface AdminContext {
+  readonly config: Config;
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Logger;
+  readonly redis: RedisClient;
+  readonly accounts: AccountStore;
+  readonly hotAccounts: HotAccountStore;
+  readonly codes: RefillCodeStore;
+  readonly positionals: readonly string[];
+  readonly options: Readonly<Record<string, string>>;
+}
+
+export interface AdminVerb {
+  /** After the verb, as the usage shows it. */
+  readonly usage: string;
+  readonly positionals: number;
+  readonly options: readonly string[];
+  /** @returns what `--json` prints. @throws RefusedError */
+  readonly run: (context: AdminContext) => Promise<unknown>;
+}
+
+/** The command line is wrong: exit 2, with the usage. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** The command was understood and cannot be done: exit 1, with the reason. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+}
+
+export function readMoney(
+  options: Readonly<Record<string, string>>,
+  name: string,
+  byDefault: string,
+): bigint {
+  const nano = parseRub(options[name] ?? byDefault);
+  if (nano === null)
+    throw new UsageError(`--${name} must be an amount of roubles with at most nine decimals, such as 12.5`);
+  return nano;
+}
+
+export function readInteger(
+  options: Readonly<Record<string, string>>,
+  name: string,
+  byDefault: number,
+  minimum: number,
+  maximum = 1_000_000_000,
+): number {
+  const value = Number(options[name] ?? byDefault);
+  if (!Number.isInteger(value) || value < minimum || value > maximum) {
+    throw new UsageError(`--${name} must be a whole number from ${minimum} to ${maximum}`);
+  }
+  return value;
+}

@@ -1,0 +1,101 @@
+import { parseArgs } from 'node:util';
+import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
+import { ConfigError, loadConfig } from '../../shared/runtime/config.ts';
+import { createLogger } from '../../shared/runtime/logger.ts';
+import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
+import { accountVerbs } from './account.ts';
+import { codeVerbs } from './code.ts';
+import { RefusedError, UsageError, type AdminVerb } from './command.ts';
+import { formatTable } from './format-table.ts';
+import { modelVerbs } from './model.ts';
+import { queueVerbs } from './queue.ts';
+
+const resources: Record<string, Record<string, AdminVerb>> = {
+  account: accountVerbs,
+  code: codeVerbs,
+  model: modelVerbs,
+  queue: queueVerbs,
+};
+
+function describeUsage(): string {
+  const lines = Object.entries(resources).flatMap(([resource, verbs]) =>
+    Object.entries(verbs).map(([verb, { usage }]) => `  ${resource} ${verb} ${usage}`.trimEnd()),
+  );
+  return `Usage: npm run -s admin -- <resource> <verb> … [--json]\n${lines.join('\n')}\n<account> is an account id or an API key.`;
+}
+
+interface CommandLine {
+  readonly verb: AdminVerb;
+  readonly positionals: readonly string[];
+  readonly options: Record<string, string>;
+  readonly json: boolean;
+}
+
+function readCommandLine(args: string[]): CommandLine {
+  const [resource = '', name = '', ...rest] = args;
+  const verb = Object.hasOwn(resources, resource) ? resources[resource]![name] : undefined;
+  if (verb === undefined)
+    throw new UsageError(resource === '' ? 'say what to do' : `there is no "${resource} ${name}"`);
+  const known = Object.fromEntries(verb.options.map((option) => [option, { type: 'string' as const }]));
+  try {
+    const { values, positionals } = parseArgs({
+      // An amount may be negative, and would else be taken for an option.
+      args: rest.flatMap(joinNegative),
+      options: { ...known, json: { type: 'boolean' } },
+      allowPositionals: true,
+    });
+    if (positionals.length !== verb.positionals)
+      throw new UsageError(`"${resource} ${name}" takes ${verb.usage || 'nothing more'}`);
+    const { json, ...options } = values as Record<string, string> & { json?: boolean };
+    return { verb, positionals, options, json: json === true };
+  } catch (error) {
+    throw error instanceof UsageError ? error : new UsageError((error as Error).message);
+  }
+}
+
+/** `--balance -5` as `--balance=-5`. */
+function joinNegative(arg: string, i: number, all: string[]): string[] {
+  if (/^-\d/.test(arg) && all[i - 1]?.startsWith('--')) return [];
+  const next = all[i + 1];
+  return arg.startsWith('--') && next !== undefined && /^-\d/.test(next) ? [`${arg}=${next}`] : [arg];
+}
+
+async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const { verb, positionals, options, json } = readCommandLine(args);
+  const config = loadConfig(env);
+  const log = createLogger('admin', 'silent');
+  const redis = createRedis(config.redisUrl, 'commands', log);
+  const mongo = openMongo(config.mongodbUrl, log);
+  try {
+    await waitUntilReady(redis, 5_000);
+    const accounts = new AccountStore(mongo.db, config.masterKey);
+    const hotAccounts = new HotAccountStore(redis, accounts);
+    const codes = new RefillCodeStore(mongo.db);
+    const context = { config, env, log, redis, accounts, hotAccounts, codes, positionals, options };
+    const answer = await verb.run(context);
+    process.stdout.write(`${json ? JSON.stringify(answer) : formatTable(answer)}\n`);
+  } finally {
+    await mongo.close();
+    redis.disconnect();
+  }
+}
+
+try {
+  await run(process.argv.slice(2), process.env);
+} catch (error) {
+  const usage = error instanceof UsageError;
+  process.stderr.write(`${describeFailure(error)}\n${usage ? `${describeUsage()}\n` : ''}`);
+  process.exitCode = usage ? 2 : 1;
+}
+
+function describeFailure(error: unknown): string {
+  if (error instanceof AppError && error.code === 'service_unavailable')
+    return 'Redis or MongoDB does not answer.';
+  if (isMongoAway(error)) return 'MongoDB does not answer.';
+  const expected = [UsageError, RefusedError, ConfigError, AppError].some((kind) => error instanceof kind);
+  return expected || !(error instanceof Error) ? (error as Error).message : (error.stack ?? error.message);
+}

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readText, root, runStep } from './processes.mjs';
+
+const lockPath = join(root, 'package-lock.json');
+const stampPath = join(root, 'node_modules', '.bootstrap-stamp');
+const platform = `${process.platform}-${process.arch}`;
+
+/** Names the packages that should be installed: the lock file's content, and the platform their binaries are for. */
+export const packagesStamp = () =>
+  `${createHash('sha256').update(readText(lockPath)).digest('hex')} ${platform}`;
+
+/** Whether node_modules is what package-lock.json says; packages that somebody installed by hand count as well. */
+export function isInstalled() {
+  const stamp = readText(stampPath);
+  if (stamp === packagesStamp()) return true;
+  const hidden = readText(join(root, 'node_modules', '.package-lock.json'));
+  const isForeign = stamp !== '' && !stamp.endsWith(` ${platform}`);
+  if (hidden === '' || isForeign) return false;
+  if (!matchesLock(JSON.parse(hidden).packages, JSON.parse(readText(lockPath)).packages)) return false;
+  writeFileSync(stampPath, packagesStamp());
+  return true;
+}
+
+function matchesLock(present, wanted) {
+  const isPresent = ([path, entry]) => {
+    // The empty path is the project itself.
+    if (path === '') return true;
+    // Optional packages are those of other platforms.
+    if (!present[path]) return Boolean(entry.optional || entry.devOptional);
+    return present[path].version === entry.version && present[path].integrity === entry.integrity;
+  };
+  return Object.keys(present).every((path) => wanted[path]) && Object.entries(wanted).every(isPresent);
+}
+
+export async function installPackages() {
+  // Under `npm start` this is the very npm that runs us; another package manager's program would not know `ci`.
+  const own = process.env.npm_execpath ?? '';
+  const [file, ...first] = own.endsWith('npm-cli.js') ? [process.execPath, own] : ['npm'];
+  // The build needs the development packages, even where NODE_ENV is production.
+  const args = [...first, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+  await runStep('Installing packages', '"npm ci" failed; what it said is above.', file, args);
+  writeFileSync(stampPath, packagesStamp());
+}

@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+/** An expected failure: its message is all that the reader needs. */
+export class Refusal extends Error {}
+
+/** Progress goes to stderr alone, for the stdout of a command (admin … --json) belongs to the command. */
+export const say = (text) => process.stderr.write(`${text}\n`);
+
+export const readText = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+
+const children = new Set();
+
+/** Passes a signal to the programs that run now. */
+export function signalPrograms(signal) {
+  for (const child of children) child.kill(signal);
+}
+
+/** Runs a program to its end; its output is collected, and also passed to `onOutput` as it comes. */
+export function run(file, args, { env = process.env, onOutput = () => {} } = {}) {
+  return new Promise((fulfil) => {
+    const child = spawn(file, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    children.add(child);
+    let output = '';
+    const take = (stream) => (chunk) => {
+      output += chunk;
+      onOutput(chunk, stream);
+    };
+    child.stdout.setEncoding('utf8').on('data', take('stdout'));
+    child.stderr.setEncoding('utf8').on('data', take('stderr'));
+    child.on('error', (error) => {
+      children.delete(child);
+      fulfil({ code: 127, output: `${output}${error.message}\n` });
+    });
+    child.on('close', (code, signal) => {
+      children.delete(child);
+      fulfil({ code: code ?? 1, output: signal === null ? output : `${output}ended by ${signal}\n` });
+    });
+  });
+}
+
+const seconds = (sinceMs) => `${((Date.now() - sinceMs) / 1000).toFixed(1)} s`;
+
+/** Shows one line with the seconds that a long step takes; where there is no terminal, a line before and one after. */
+export async function showProgress(label, work) {
+  const startedMs = Date.now();
+  const live = process.stderr.isTTY;
+  const draw = () => process.stderr.write(`\r${label} … ${Math.floor((Date.now() - startedMs) / 1000)} s `);
+  if (live) draw();
+  else say(`${label} …`);
+  const timer = live ? setInterval(draw, 1_000) : undefined;
+  try {
+    const result = await work();
+    // The blanks cover what a longer line may have left.
+    say(live ? `\r${label}: ${seconds(startedMs)}     ` : `${label}: ${seconds(startedMs)}`);
+    return result;
+  } catch (error) {
+    if (live) say('');
+    throw error;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** Runs one step; its output is noise until it fails. @throws Refusal with the output and `failure`. */
+export async function runStep(label, failure, file, args, options) {
+  await showProgress(label, async () => {
+    const { code, output } = await run(file, args, options);
+    if (code !== 0) throw new Refusal(`${output.trimEnd()}\n\n${failure}`);
+  });
+}
+
+/** The first of the names that is a program on the PATH, or null. */
+export function findOnPath(names) {
+  for (const name of names) {
+    for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+      try {
+        accessSync(join(folder, name), constants.X_OK);
+        return join(folder, name);
+      } catch {
+        // Not in this folder: the next one.
+      }
+    }
+  }
+  return null;
+}
+
+/** The JavaScript that a package of node_modules runs as its command: it needs no npx. */
+export function binOf(packageName) {
+  const folder = join(root, 'node_modules', packageName);
+  const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  return join(folder, typeof bin === 'string' ? bin : Object.values(bin)[0]);
+}

@@ -1,0 +1,37 @@
+import { existsSync } from 'node:fs';
+import { findOnPath, Refusal, run, runStep, say } from './processes.mjs';
+
+/** Whether commands that need a Redis will find one. */
+export function hasRedis() {
+  // In production nothing is embedded; `npm start` itself names what is not set.
+  if (process.env.REDIS_URL || process.env.NODE_ENV === 'production') return true;
+  return findOnPath(['redis-server', 'valkey-server']) !== null;
+}
+
+/** @throws Refusal that says how to get one, where this user on this machine cannot install it. */
+export async function installRedis() {
+  const advice =
+    'install Redis 7 or later (or Valkey) so that redis-server is on the PATH, or set REDIS_URL.';
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot || !existsSync('/etc/debian_version') || findOnPath(['apt-get']) === null) {
+    throw new Refusal(`There is no Redis here: ${advice}`);
+  }
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const failure = `apt-get could not install Redis; what it said is above. Please ${advice}`;
+  const install = ['install', '-y', '--no-install-recommends', 'redis-server'];
+  await runStep('Reading the package lists', failure, 'apt-get', ['update', '-q'], { env });
+  await runStep('Installing Redis', failure, 'apt-get', install, { env });
+  if (!hasRedis()) throw new Refusal(`apt-get installed no redis-server: ${advice}`);
+  await stopService();
+}
+
+/** Debian starts a service with the package; only the program was wanted, which runs on a port of its own. */
+async function stopService() {
+  const initScript = '/etc/init.d/redis-server';
+  const hasSystemd = existsSync('/run/systemd/system');
+  if (!hasSystemd && !existsSync(initScript)) return;
+  const { code } = hasSystemd
+    ? await run('systemctl', ['disable', '--now', 'redis-server'])
+    : await run(initScript, ['stop']);
+  if (code !== 0) say('The package may have started a Redis service; "service redis-server stop" ends it.');
+}

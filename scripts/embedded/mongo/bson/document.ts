@@ -1,0 +1,38 @@
+import { BSON } from 'bson';
+import { MongoError } from '../errors.ts';
+
+export type Doc = Record<string, unknown>;
+
+export const maxDocumentBytes = 16 * 1024 * 1024;
+
+/** Numbers keep their BSON type (Int32, Double, Long, Decimal128), so that an update writes back what it read. */
+export function decodeDocument(bytes: Uint8Array): Doc {
+  return BSON.deserialize(bytes, { promoteValues: false, promoteLongs: false, bsonRegExp: true });
+}
+
+export function encodeDocument(document: Doc): Buffer {
+  const bytes = BSON.serialize(document, { ignoreUndefined: true });
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+export function isObject(value: unknown): value is Doc {
+  return value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/** True for `{$gt: 1}` and the like: an object whose first field is an operator. */
+export function isOperatorObject(value: unknown): value is Doc {
+  return isObject(value) && Object.keys(value)[0]?.startsWith('$') === true;
+}
+
+/** A field's own value, so that a field named like a method of objects reads as missing. */
+export function getField(object: Doc, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+export const getId = (document: Doc) => getField(document, '_id');
+
+/** Sets a field. `__proto__` is refused, since assigning it would change the object's prototype. */
+export function setField(object: Doc, name: string, value: unknown): void {
+  if (name === '__proto__') throw new MongoError('BadValue', 'a field cannot be named __proto__');
+  object[name] = value;
+}

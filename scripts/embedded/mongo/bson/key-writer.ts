@@ -1,0 +1,147 @@
+import type { BSONRegExp, Binary, ObjectId, Timestamp } from 'bson';
+import { Decimal128, Long } from 'bson';
+import { getTypeOrder, typeOrder } from './bson-types.ts';
+import type { Doc } from './document.ts';
+import { refuse } from '../errors.ts';
+import type { BsonNumber, ExactDecimal } from './numbers.ts';
+import { subtractExact, toExactDecimal, toNumber } from './numbers.ts';
+
+const residual = { negative: 0x7f, none: 0x80, positive: 0x81 };
+
+/**
+ * Writes values as bytes whose order is MongoDB's order of the values. No value's bytes are a prefix of another's,
+ * so that several can follow each other in the key of a compound index. No value starts with 0 or 0xff.
+ */
+export class KeyWriter {
+  #bytes = Buffer.allocUnsafe(128);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  toBuffer(): Buffer {
+    return Buffer.from(this.#bytes.subarray(0, this.#length));
+  }
+
+  writeBytes(bytes: Uint8Array): this {
+    this.#reserve(bytes.length);
+    this.#bytes.set(bytes, this.#length);
+    this.#length += bytes.length;
+    return this;
+  }
+
+  writeByte(byte: number): this {
+    this.#reserve(1);
+    this.#bytes[this.#length] = byte;
+    this.#length += 1;
+    return this;
+  }
+
+  /** Turns the order of what was written from `start` on, for a descending field of an index. */
+  invertFrom(start: number): this {
+    for (let i = start; i < this.#length; i += 1) this.#bytes[i] = ~this.#bytes[i]!;
+    return this;
+  }
+
+  writeValue(value: unknown): this {
+    const type = getTypeOrder(value);
+    this.writeByte(type);
+    if (type === typeOrder.number) return this.#writeNumber(value as BsonNumber);
+    if (type === typeOrder.string) return this.#writeText(value as string);
+    if (type === typeOrder.object) return this.#writeObject(value as Doc);
+    if (type === typeOrder.array) return this.#writeArray(value as unknown[]);
+    if (type === typeOrder.binary) return this.#writeBinary(value as Binary);
+    if (type === typeOrder.objectId) return this.writeBytes((value as ObjectId).id);
+    if (type === typeOrder.boolean) return this.writeByte(value === true ? 2 : 1);
+    if (type === typeOrder.date) return this.#writeDouble((value as Date).getTime());
+    if (type === typeOrder.timestamp) {
+      const bytes = Buffer.alloc(8);
+      bytes.writeBigUInt64BE((value as Timestamp).toBigInt());
+      return this.writeBytes(bytes);
+    }
+    if (type === typeOrder.regex) {
+      const { pattern, options } = value as BSONRegExp;
+      return this.#writeText(pattern).#writeText(options);
+    }
+    return this;
+  }
+
+  #writeObject(object: Doc): this {
+    for (const [name, value] of Object.entries(object)) {
+      this.writeByte(getTypeOrder(value)).#writeText(name).writeValue(value);
+    }
+    return this.writeByte(0);
+  }
+
+  #writeArray(array: unknown[]): this {
+    for (const element of array) this.writeValue(element);
+    return this.writeByte(0);
+  }
+
+  #writeBinary(binary: Binary): this {
+    const bytes = binary.buffer.subarray(0, binary.position);
+    return this.#writeDouble(bytes.length).writeByte(binary.sub_type).writeBytes(bytes);
+  }
+
+  /** UTF-8, ended by two zero bytes; a zero byte inside is followed by 0xff. */
+  #writeText(text: string): this {
+    const bytes = Buffer.from(text);
+    let start = 0;
+    for (let zero = bytes.indexOf(0); zero >= 0; zero = bytes.indexOf(0, start)) {
+      this.writeBytes(bytes.subarray(start, zero + 1)).writeByte(0xff);
+      start = zero + 1;
+    }
+    return this.writeBytes(bytes.subarray(start)).writeByte(0).writeByte(0);
+  }
+
+  /**
+   * The nearest double, then exactly what it is off by. Without the second part two int64 values beyond 2^53 would
+   * share a key, and a unique index would refuse one of them.
+   */
+  #writeNumber(value: BsonNumber): this {
+    const nearest = toNumber(value);
+    this.#writeDouble(nearest);
+    const isExact = !(value instanceof Long || value instanceof Decimal128) || Number.isNaN(nearest);
+    if (isExact || (value instanceof Long && Number.isSafeInteger(nearest)))
+      return this.writeByte(residual.none);
+    if (!Number.isFinite(nearest)) {
+      if (/^-?inf/i.test(value.toString())) return this.writeByte(residual.none);
+      throw refuse('comparing a Decimal128 beyond the range of doubles');
+    }
+    return this.#writeResidual(subtractExact(toExactDecimal(value), toExactDecimal(nearest)));
+  }
+
+  #writeResidual({ digits, exponent }: ExactDecimal): this {
+    if (digits === 0n) return this.writeByte(residual.none);
+    const text = (digits < 0n ? -digits : digits).toString();
+    const magnitude = 0x8000 + text.length + exponent;
+    this.writeByte(digits < 0n ? residual.negative : residual.positive);
+    const start = this.#length;
+    this.writeByte(magnitude >> 8).writeByte(magnitude & 0xff);
+    this.writeBytes(Buffer.from(text.replace(/0+$/, ''), 'latin1')).writeByte(0);
+    return digits < 0n ? this.invertFrom(start) : this;
+  }
+
+  #writeDouble(value: number): this {
+    this.#reserve(8);
+    const bytes = this.#bytes.subarray(this.#length, this.#length + 8);
+    if (Number.isNaN(value)) bytes.fill(0);
+    else {
+      bytes.writeDoubleBE(value === 0 ? 0 : value);
+      // The sign bit is turned; a negative number's other bits too, for its magnitude sorts downwards.
+      const mask = bytes[0]! & 0x80 ? 0xff : 0;
+      for (let i = 0; i < 8; i += 1) bytes[i] = bytes[i]! ^ mask;
+      if (mask === 0) bytes[0] = bytes[0]! | 0x80;
+    }
+    this.#length += 8;
+    return this;
+  }
+
+  #reserve(count: number): void {
+    if (this.#length + count <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#length + count));
+    larger.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = larger;
+  }
+}

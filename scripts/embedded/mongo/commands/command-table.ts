@@ -1,0 +1,22 @@
+import { collectionCommands } from './collections.ts';
+import type { Command } from './command.ts';
+import { diagnosticCommands } from './diagnostics.ts';
+import { explain } from './explain.ts';
+import { findAndModify } from './find-and-modify.ts';
+import { indexCommands } from './indexes.ts';
+import { readCommands } from './reads.ts';
+import { writeCommands } from './writes.ts';
+
+/** Every command that is known here, by the names that drivers use. */
+export const commandTable = new Map<string, Command>(
+  Object.entries({
+    ...diagnosticCommands,
+    ...collectionCommands,
+    ...indexCommands,
+    ...readCommands,
+    ...writeCommands,
+    findAndModify,
+    findandmodify: findAndModify,
+    explain,
+  }),
+);

@@ -1,0 +1,80 @@
+import { compilePipeline } from '../aggregation/aggregate.ts';
+import type { Doc } from '../bson/document.ts';
+import { isObject } from '../bson/document.ts';
+import { MongoError, refuse } from '../errors.ts';
+import type { PreparedQuery, Query } from '../query/find.ts';
+import { prepareQuery } from '../query/find.ts';
+import type { Command, CommandContext } from './command.ts';
+import { findCollection } from './command.ts';
+import { parseCount, parseDistinct, parseFind } from './reads.ts';
+
+/** Tells by which index a read finds its documents and, having run it, how many keys and documents it examined. */
+export const explain: Command = {
+  fields: ['verbosity'],
+  run(context) {
+    const explained = context.body.explain;
+    const [name] = isObject(explained) ? Object.keys(explained) : [];
+    if (name === undefined) throw new MongoError('TypeMismatch', "'explain' must be a command");
+    const body = explained as Doc;
+    const query = parseExplained(context, name, body);
+    const namespace = `${context.db}.${String(body[name])}`;
+    const collection = findCollection({ ...context, name, body });
+    if (collection === undefined) {
+      const queryPlanner = { namespace, winningPlan: { stage: 'EOF' }, rejectedPlans: [] };
+      return { queryPlanner, executionStats: describeStats(undefined), ok: 1 };
+    }
+    const prepared = prepareQuery(collection, query);
+    const winningPlan = describePlan(prepared, query);
+    const queryPlanner = { namespace, winningPlan, rejectedPlans: [] };
+    if (context.body.verbosity === 'queryPlanner') return { queryPlanner, ok: 1 };
+    for (const _ of prepared.run());
+    return { queryPlanner, executionStats: describeStats(prepared), ok: 1 };
+  },
+};
+
+function parseExplained(context: CommandContext, name: string, body: Doc): Query {
+  if (name === 'find') return parseFind(context, body);
+  if (name === 'count') return parseCount(context, body);
+  if (name === 'distinct') return parseDistinct(context, body);
+  if (name === 'aggregate') return { ...compilePipeline(body.pipeline).query, hint: body.hint };
+  throw refuse(`explain of ${name}`);
+}
+
+function describePlan({ plan, mustSort }: PreparedQuery, { filter, sort, skip, limit }: Query): Doc {
+  const hasFilter = Object.keys(filter ?? {}).length > 0;
+  let stage: Doc =
+    plan === undefined
+      ? { stage: 'COLLSCAN', ...(hasFilter && { filter }), direction: 'forward' }
+      : {
+          stage: 'FETCH',
+          ...(hasFilter && { filter }),
+          inputStage: {
+            stage: 'IXSCAN',
+            indexName: plan.index.spec.name,
+            keyPattern: plan.index.spec.key,
+            isMultiKey: plan.index.isMultikey,
+            isUnique: plan.index.isUnique,
+            isSparse: plan.index.spec.sparse === true,
+            isPartial: plan.index.spec.partialFilterExpression !== undefined,
+            direction: plan.isReverse ? 'backward' : 'forward',
+          },
+        };
+  if (mustSort) stage = { stage: 'SORT', sortPattern: sort, inputStage: stage };
+  if (skip) stage = { stage: 'SKIP', skipAmount: skip, inputStage: stage };
+  if (limit) stage = { stage: 'LIMIT', limitAmount: limit, inputStage: stage };
+  return stage;
+}
+
+function describeStats(prepared: PreparedQuery | undefined): Doc {
+  const { returned, keysExamined, docsExamined } = prepared?.stats ?? {
+    returned: 0,
+    keysExamined: 0,
+    docsExamined: 0,
+  };
+  return {
+    executionSuccess: true,
+    nReturned: returned,
+    totalKeysExamined: keysExamined,
+    totalDocsExamined: docsExamined,
+  };
+}

@@ -1,0 +1,151 @@
+import { BSONRegExp, ObjectId } from 'bson';
+import type { Collection, StoredDocument } from '../storage/collection.ts';
+import type { Doc } from '../bson/document.ts';
+import { decodeDocument, encodeDocument, getId, isOperatorObject } from '../bson/document.ts';
+import { MongoError } from '../errors.ts';
+import { checkQuery, findDocuments } from '../query/find.ts';
+import { toNumber } from '../bson/numbers.ts';
+import type { Updater } from '../update/update.ts';
+import { buildUpsertSeed, compileUpdate } from '../update/update.ts';
+import type { Command, CommandContext } from './command.ts';
+import { checkPart, ensureCollection, findCollection, getRawDocuments, optionalObject } from './command.ts';
+
+export const writeCommands: Record<string, Command> = {
+  insert: {
+    fields: ['documents', 'ordered', 'bypassDocumentValidation'],
+    writes: true,
+    run(context) {
+      const documents = getRawDocuments(context, 'documents');
+      const collection = ensureCollection(context);
+      let n = 0;
+      const writeErrors = runEach(documents, context.body.ordered, (raw) => {
+        insertDocument(collection, decodeDocument(raw), raw);
+        n += 1;
+      });
+      return { n, ...(writeErrors.length > 0 && { writeErrors }), ok: 1 };
+    },
+  },
+
+  update: {
+    fields: ['updates', 'ordered', 'bypassDocumentValidation'],
+    writes: true,
+    run(context) {
+      const upserted: Doc[] = [];
+      let n = 0;
+      let nModified = 0;
+      const updates = getRawDocuments(context, 'updates');
+      const writeErrors = runEach(updates, context.body.ordered, (raw, index) => {
+        const result = runUpdate(context, decodeDocument(raw));
+        n += result.matched;
+        nModified += result.modified;
+        if (result.upsertedId !== undefined) upserted.push({ index, _id: result.upsertedId });
+      });
+      const parts = {
+        ...(upserted.length > 0 && { upserted }),
+        ...(writeErrors.length > 0 && { writeErrors }),
+      };
+      return { n, nModified, ...parts, ok: 1 };
+    },
+  },
+
+  delete: {
+    fields: ['deletes', 'ordered'],
+    writes: true,
+    run(context) {
+      const deletes = getRawDocuments(context, 'deletes');
+      let n = 0;
+      const writeErrors = runEach(deletes, context.body.ordered, (raw) => {
+        const statement = decodeDocument(raw);
+        checkPart(statement, 'delete.deletes', ['q', 'limit', 'hint']);
+        const query = {
+          filter: optionalObject(statement.q, 'q'),
+          limit: toNumber(statement.limit),
+          hint: statement.hint,
+          deadlineMs: context.deadlineMs,
+        };
+        checkQuery(query);
+        const collection = findCollection(context);
+        if (collection === undefined) return;
+        // All are found before the first is removed, for removing changes what is being read.
+        for (const stored of Array.from(findDocuments(collection, query))) {
+          collection.remove(stored);
+          n += 1;
+        }
+      });
+      return { n, ...(writeErrors.length > 0 && { writeErrors }), ok: 1 };
+    },
+  },
+};
+
+/** Runs the statements of a command; where they are ordered, the first error ends it. */
+function runEach(statements: Buffer[], ordered: unknown, run: (raw: Buffer, index: number) => void): Doc[] {
+  const writeErrors: Doc[] = [];
+  for (const [index, raw] of statements.entries()) {
+    try {
+      run(raw, index);
+    } catch (error) {
+      if (!(error instanceof MongoError)) throw error;
+      writeErrors.push({ index, code: error.code, errmsg: error.message, ...error.details });
+      if (ordered !== false) break;
+    }
+  }
+  return writeErrors;
+}
+
+function runUpdate(
+  context: CommandContext,
+  statement: Doc,
+): { matched: number; modified: number; upsertedId?: unknown } {
+  checkPart(statement, 'update.updates', ['q', 'u', 'multi', 'upsert', 'hint']);
+  const { u, multi, upsert, hint } = statement;
+  const filter = optionalObject(statement.q, 'q') ?? {};
+  const update = compileUpdate(u);
+  if (multi === true && !isOperatorObject(u)) {
+    throw new MongoError('FailedToParse', 'multi update is not supported for replacement-style update');
+  }
+  const query = { filter, limit: multi === true ? 0 : 1, hint, deadlineMs: context.deadlineMs };
+  checkQuery(query);
+  const collection = findCollection(context);
+  const found = collection === undefined ? [] : Array.from(findDocuments(collection, query));
+  if (found.length === 0 && upsert === true) {
+    const document = upsertDocument(ensureCollection(context), filter, update);
+    return { matched: 1, modified: 0, upsertedId: getId(document) };
+  }
+  let modified = 0;
+  for (const stored of found) if (updateStored(collection!, stored, update).isModified) modified += 1;
+  return { matched: found.length, modified };
+}
+
+export function updateStored(
+  collection: Collection,
+  stored: StoredDocument,
+  update: Updater,
+): { document: Doc; isModified: boolean } {
+  const document = update(decodeDocument(stored.raw), false);
+  return { document, isModified: collection.replace(stored, document) };
+}
+
+/** Inserts what the filter demands and the update makes of it. */
+export function upsertDocument(collection: Collection, filter: Doc, update: Updater): Doc {
+  const document = update(buildUpsertSeed(filter), true);
+  return insertDocument(collection, document, undefined);
+}
+
+/** @returns the document as it is stored: `_id` comes first, and is made here if the client made none. */
+function insertDocument(collection: Collection, document: Doc, raw: Buffer | undefined): Doc {
+  const { _id = new ObjectId(), ...fields } = document;
+  if (Array.isArray(_id) || _id instanceof BSONRegExp) {
+    throw new MongoError('InvalidIdField', "The '_id' value cannot be an array or a regular expression");
+  }
+  const dollar = Object.keys(fields).find((name) => name.startsWith('$'));
+  if (dollar !== undefined) {
+    throw new MongoError(
+      'DollarPrefixedFieldName',
+      `The dollar ($) prefixed field '${dollar}' is not allowed`,
+    );
+  }
+  const isInOrder = raw !== undefined && Object.keys(document)[0] === '_id';
+  const ordered = isInOrder ? document : { _id, ...fields };
+  collection.insert(ordered, isInOrder ? raw : encodeDocument(ordered));
+  return ordered;
+}

@@ -1,0 +1,53 @@
+/** MongoDB's own error codes, by their code names. A `LocationNNNNN` name carries its code in itself. */
+const codes: Record<string, number> = {
+  BadValue: 2,
+  FailedToParse: 9,
+  Unauthorized: 13,
+  TypeMismatch: 14,
+  NamespaceNotFound: 26,
+  IndexNotFound: 27,
+  PathNotViable: 28,
+  ConflictingUpdateOperators: 40,
+  CursorNotFound: 43,
+  NamespaceExists: 48,
+  MaxTimeMSExpired: 50,
+  DollarPrefixedFieldName: 52,
+  InvalidIdField: 53,
+  NotSingleValueField: 54,
+  EmptyFieldName: 56,
+  CommandNotFound: 59,
+  ImmutableField: 66,
+  CannotCreateIndex: 67,
+  InvalidOptions: 72,
+  InvalidNamespace: 73,
+  IndexOptionsConflict: 85,
+  IndexKeySpecsConflict: 86,
+  InvalidPipelineOperator: 168,
+  CannotIndexParallelArrays: 171,
+  QueryPlanKilled: 175,
+  TransactionTooOld: 225,
+  NotImplemented: 238,
+  OperationNotSupportedInTransaction: 263,
+  BSONObjectTooLarge: 10334,
+  DuplicateKey: 11000,
+  KeyTooLong: 17280,
+};
+
+/** An error that reaches the client as MongoDB would send it; anything else is a fault of this server. */
+export class MongoError extends Error {
+  readonly codeName: string;
+  readonly code: number;
+  readonly details: Record<string, unknown>;
+
+  constructor(codeName: string, message: string, details: Record<string, unknown> = {}) {
+    super(message);
+    this.codeName = codeName;
+    this.code = codes[codeName] ?? Number(codeName.slice('Location'.length));
+    this.details = details;
+  }
+}
+
+/** What MongoDB has and this server does not: a loud error, so that no answer is ever approximate. */
+export function refuse(what: string, codeName = 'NotImplemented'): MongoError {
+  return new MongoError(codeName, `${what} is not supported by the embedded MongoDB; set MONGODB_URL`);
+}

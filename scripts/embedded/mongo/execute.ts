@@ -1,0 +1,55 @@
+import { BSON } from 'bson';
+import type { CommandContext } from './commands/command.ts';
+import { checkFields } from './commands/command.ts';
+import { commandTable } from './commands/command-table.ts';
+import type { Doc } from './bson/document.ts';
+import { MongoError, refuse } from './errors.ts';
+import { toNumber } from './bson/numbers.ts';
+import { answerOnce } from './retryable-writes.ts';
+import type { Request } from './wire.ts';
+
+export type Environment = Pick<CommandContext, 'store' | 'cursors' | 'status'>;
+
+/** Runs one command and gives its reply; what the client did wrong is a reply too. */
+export async function execute(environment: Environment, request: Request): Promise<Doc | Buffer> {
+  try {
+    return await run(environment, request);
+  } catch (error) {
+    if (error instanceof MongoError) {
+      return { ok: 0, errmsg: error.message, code: error.code, codeName: error.codeName, ...error.details };
+    }
+    if (error instanceof BSON.BSONError)
+      return { ok: 0, errmsg: error.message, code: 22, codeName: 'InvalidBSON' };
+    // A fault of this server: the client learns of it as such, and whoever runs the server sees where.
+    console.error(error);
+    return { ok: 0, errmsg: `internal error: ${String(error)}`, code: 1, codeName: 'InternalError' };
+  }
+}
+
+async function run(environment: Environment, { body, sequences }: Request): Promise<Doc | Buffer> {
+  const name = Object.keys(body)[0] ?? '';
+  if (
+    body.autocommit !== undefined ||
+    body.startTransaction !== undefined ||
+    /^(commit|abort)Transaction$/.test(name)
+  ) {
+    throw refuse('a multi-document transaction', 'OperationNotSupportedInTransaction');
+  }
+  const command = commandTable.get(name);
+  if (command === undefined) throw refuse(`no such command: '${name}', which`, 'CommandNotFound');
+  checkFields(name, command, body, sequences);
+  environment.status.count(name);
+  const maxTimeMs = toNumber(body.maxTimeMS ?? 0);
+  const context: CommandContext = {
+    ...environment,
+    db: String(body.$db),
+    name,
+    body,
+    sequences,
+    deadlineMs: maxTimeMs > 0 ? performance.now() + maxTimeMs : undefined,
+  };
+  if (command.writes !== true) return command.run(context);
+  return environment.store.write(() =>
+    answerOnce(environment.store, body, () => command.run(context) as Doc),
+  );
+}

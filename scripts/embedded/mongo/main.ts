@@ -1,0 +1,37 @@
+import { parseArgs } from 'node:util';
+import { startEmbeddedMongo } from './server.ts';
+
+/** `node main.js --dir <path> [--port 0] [--sync off]`: serves until SIGTERM, having printed its URL as one JSON line. */
+async function main(): Promise<void> {
+  if (process.env.NODE_ENV === 'production') {
+    throw new Error('The embedded MongoDB does not run with NODE_ENV=production; set MONGODB_URL.');
+  }
+  const { values } = parseArgs({
+    options: {
+      dir: { type: 'string' },
+      port: { type: 'string', default: '0' },
+      sync: { type: 'string', default: 'on' },
+    },
+  });
+  const { dir, port, sync } = values;
+  if (dir === undefined || !/^\d+$/.test(port) || (sync !== 'on' && sync !== 'off')) {
+    throw new Error('usage: main.js --dir <path> [--port <number>] [--sync on|off]');
+  }
+  const mongo = await startEmbeddedMongo({ dir, port: Number(port), sync: sync === 'on' });
+  let isStopping = false;
+  const stop = () => {
+    if (isStopping) return;
+    isStopping = true;
+    mongo.close().then(() => process.exit(0), fail);
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  console.log(JSON.stringify({ url: mongo.url }));
+}
+
+function fail(error: unknown): void {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(1);
+}
+
+main().catch(fail);

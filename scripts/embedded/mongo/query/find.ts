@@ -1,0 +1,125 @@
+import type { Collection, StoredDocument } from '../storage/collection.ts';
+import { areEqual } from '../bson/compare.ts';
+import type { Doc } from '../bson/document.ts';
+import { isObject } from '../bson/document.ts';
+import { MongoError, refuse } from '../errors.ts';
+import { compileFilter } from './match.ts';
+import { toNumber } from '../bson/numbers.ts';
+import type { Plan } from './plan.ts';
+import { choosePlan, collectConstraints, planWith } from './plan.ts';
+import type { SortField } from './sort.ts';
+import { parseSort, sortDocuments } from './sort.ts';
+
+export type Query = {
+  filter?: Doc | undefined;
+  sort?: Doc | undefined;
+  skip?: number | undefined;
+  /** 0 is no limit. */
+  limit?: number | undefined;
+  /** The name or the key pattern of the index to use. */
+  hint?: unknown;
+  /** What `performance.now()` must not pass while documents are examined. */
+  deadlineMs?: number | undefined;
+};
+
+/** A query that has been checked, with the way it will be answered. */
+export type PreparedQuery = {
+  plan: Plan | undefined;
+  /** The documents must be read and sorted before the first can be returned. */
+  mustSort: boolean;
+  stats: { keysExamined: number; docsExamined: number; returned: number };
+  run: () => Generator<StoredDocument>;
+};
+
+/** Throws what a bad query deserves, also where there is no collection to ask. */
+export function checkQuery({ filter, sort }: Query): void {
+  compileFilter(filter ?? {});
+  parseSort(sort ?? {});
+}
+
+export function findDocuments(collection: Collection, query: Query): Generator<StoredDocument> {
+  return prepareQuery(collection, query).run();
+}
+
+export function prepareQuery(collection: Collection, query: Query): PreparedQuery {
+  const filter = query.filter ?? {};
+  const sort = parseSort(query.sort ?? {});
+  const matches = Object.keys(filter).length === 0 ? undefined : compileFilter(filter);
+  const plan =
+    query.hint === undefined
+      ? choosePlan(collection.indexes, filter, sort)
+      : planHinted(collection, query, sort);
+  const mustSort = sort.length > 0 && plan?.isSorted !== true;
+  const isExact = matches === undefined || plan?.isExact === true;
+  const stats = { keysExamined: 0, docsExamined: 0, returned: 0 };
+
+  function* selectMatching(): Generator<StoredDocument> {
+    for (const stored of plan === undefined ? collection.scan() : readByIndex(collection, plan, stats)) {
+      stats.docsExamined += 1;
+      if (query.deadlineMs !== undefined && performance.now() > query.deadlineMs) {
+        throw new MongoError('MaxTimeMSExpired', 'operation exceeded time limit');
+      }
+      if (isExact || matches(stored.document)) yield stored;
+    }
+  }
+
+  function* run(): Generator<StoredDocument> {
+    const found = mustSort
+      ? sortDocuments(selectMatching(), sort, ({ document }) => document)
+      : selectMatching();
+    let toSkip = query.skip ?? 0;
+    for (const stored of found) {
+      if (toSkip > 0) {
+        toSkip -= 1;
+        continue;
+      }
+      stats.returned += 1;
+      yield stored;
+      if (stats.returned === query.limit) return;
+    }
+  }
+  return { plan, mustSort, stats, run };
+}
+
+/** How many documents the query selects; counted by the index alone where that is exact. */
+export function countMatching(collection: Collection, query: Query): number {
+  const { plan, run } = prepareQuery(collection, query);
+  const isAll = Object.keys(query.filter ?? {}).length === 0;
+  if (isAll && query.hint === undefined && !query.skip && !query.limit) return collection.countDocuments();
+  if (plan?.isExact !== true || query.skip || query.limit) {
+    let count = 0;
+    for (const _ of run()) count += 1;
+    return count;
+  }
+  return plan.ranges.reduce((count, range) => count + collection.countEntries(range), 0);
+}
+
+function* readByIndex(
+  collection: Collection,
+  { index, ranges, isReverse }: Plan,
+  stats: PreparedQuery['stats'],
+): Generator<StoredDocument> {
+  const seen = new Set<number>();
+  for (const range of ranges) {
+    for (const recordId of collection.scanEntries(range, isReverse)) {
+      stats.keysExamined += 1;
+      if (index.isMultikey && seen.has(recordId)) continue;
+      if (index.isMultikey) seen.add(recordId);
+      const stored = collection.read(recordId);
+      if (stored !== undefined) yield stored;
+    }
+  }
+}
+
+function planHinted(collection: Collection, { filter, hint }: Query, sort: SortField[]): Plan | undefined {
+  if (isObject(hint) && Object.hasOwn(hint, '$natural')) {
+    if (toNumber(hint.$natural) !== 1) throw refuse('the hint {$natural: -1}');
+    return undefined;
+  }
+  const index = collection.indexes.find(
+    ({ spec, isReady }) => isReady && (isObject(hint) ? areEqual(spec.key, hint) : spec.name === hint),
+  );
+  if (index === undefined)
+    throw new MongoError('BadValue', 'hint provided does not correspond to an existing index');
+  return planWith(index, filter ?? {}, collectConstraints(filter ?? {}), sort).plan;
+}

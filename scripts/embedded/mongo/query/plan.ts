@@ -1,0 +1,210 @@
+import { BSONRegExp } from 'bson';
+import { getTypeOrder, typeOrder } from '../bson/bson-types.ts';
+import type { KeyRange } from '../storage/collection.ts';
+import { areEqual, compareValues, encodeKey } from '../bson/compare.ts';
+import type { Doc } from '../bson/document.ts';
+import { isObject, isOperatorObject } from '../bson/document.ts';
+import type { Index } from '../storage/indexes.ts';
+import type { SortField } from './sort.ts';
+
+/** How to find the candidates of a query. Unless the ranges are exact, the filter is checked on each of them. */
+export type Plan = {
+  index: Index;
+  ranges: KeyRange[];
+  isSorted: boolean;
+  isReverse: boolean;
+  /** The ranges hold what the filter selects and nothing else. */
+  isExact: boolean;
+};
+
+type Bound = { value: unknown; inclusive: boolean };
+
+/** What a filter demands of one path, as far as an index can use it. */
+type Constraint = { equal?: unknown[]; low?: Bound; high?: Bound };
+
+const maxRanges = 2000;
+
+/** The best plan that an index offers, or `undefined` where all documents must be read. */
+export function choosePlan(indexes: Index[], filter: Doc, sort: SortField[]): Plan | undefined {
+  const constraints = collectConstraints(filter);
+  let best: { plan: Plan; score: number } | undefined;
+  for (const index of indexes) {
+    if (!index.isReady || !holdsAllMatches(index, filter, constraints)) continue;
+    const offer = planWith(index, filter, constraints, sort);
+    if (offer.score > (best?.score ?? 0)) best = offer;
+  }
+  return best?.plan;
+}
+
+/** The plan that uses the index whatever it is worth, as a hint demands. */
+export function planWith(
+  index: Index,
+  filter: Doc,
+  constraints: Map<string, Constraint>,
+  sort: SortField[],
+): { plan: Plan; score: number } {
+  let prefixes = [Buffer.alloc(0)];
+  let depth = 0;
+  for (const { path } of index.fields) {
+    const equal = constraints.get(path)?.equal;
+    if (equal === undefined || prefixes.length * equal.length > maxRanges) break;
+    prefixes = prefixes.flatMap((prefix) =>
+      encodeDistinct(index, depth, equal).map((key) => Buffer.concat([prefix, key])),
+    );
+    depth += 1;
+  }
+  let score = depth * 10;
+  const next = index.fields[depth];
+  const bounds = next && constraints.get(next.path);
+  const range = bounds && rangeOf(index, depth, bounds);
+  if (range !== undefined) score += bounds?.low && bounds.high ? 6 : 4;
+  const { start, end } = range ?? { start: Buffer.alloc(0), end: Buffer.from([0xff]) };
+  const ranges = prefixes.map((prefix) => ({
+    start: Buffer.concat([index.prefix(), prefix, start]),
+    end: Buffer.concat([index.prefix(), prefix, end]),
+  }));
+  const order = ranges.length === 1 && !index.isMultikey ? compareOrder(index, depth, constraints, sort) : 0;
+  if (order !== 0) score += 5;
+  if (depth === index.fields.length && index.isUnique) score += 50;
+  const ranged = range === undefined ? undefined : next?.path;
+  const isExact = isFilterCovered(index, filter, depth, ranged);
+  return { plan: { index, ranges, isSorted: order !== 0, isReverse: order < 0, isExact }, score };
+}
+
+/** Is every clause of the filter one that made the ranges: equality on the first fields, bounds on the next? */
+function isFilterCovered(index: Index, filter: Doc, depth: number, ranged: string | undefined): boolean {
+  const equalPaths = new Set(index.fields.slice(0, depth).map(({ path }) => path));
+  return Object.entries(filter).every(([path, condition]) => {
+    if (index.isMultikey) return false;
+    const operators = isOperatorObject(condition) ? Object.keys(condition) : ['$eq'];
+    if (equalPaths.has(path)) return operators.length === 1 && /^\$(eq|in)$/.test(operators[0]!);
+    if (path !== ranged || !/^\$(gte?(,\$lte?)?|lte?(,\$gte?)?)$/.test(operators.join())) return false;
+    const bounds = Object.values(condition as Doc);
+    // NaN lies below all numbers in an index and yet is not less than any; two types exclude each other.
+    const isPlain = bounds.every(
+      (bound) => getTypeOrder(bound) === typeOrder.date || typeof bound === 'string',
+    );
+    return isPlain && bounds.every((bound) => getTypeOrder(bound) === getTypeOrder(bounds[0]));
+  });
+}
+
+function encodeDistinct(index: Index, depth: number, values: unknown[]): Buffer[] {
+  const keys = new Map<string, Buffer>();
+  for (const value of values) {
+    const key = encodeField(index, depth, value);
+    keys.set(key.toString('latin1'), key);
+  }
+  return [...keys.values()].sort((a, b) => Buffer.compare(a, b));
+}
+
+function encodeField(index: Index, depth: number, value: unknown): Buffer {
+  return direct(index, depth, encodeKey(value));
+}
+
+function direct(index: Index, depth: number, key: Buffer): Buffer {
+  if (index.fields[depth]!.direction > 0) return key;
+  return key.map((byte) => ~byte & 0xff) as Buffer;
+}
+
+/** The bytes between which a field's values lie. A comparison holds within a type, so that is the outer bound. */
+function rangeOf(index: Index, depth: number, { low, high }: Constraint): KeyRange | undefined {
+  const bound = low ?? high;
+  if (bound === undefined) return undefined;
+  const type = getTypeOrder(bound.value);
+  // Where a field holds several values, one may meet the lower bound and another the upper one.
+  const isBoth =
+    low !== undefined && high !== undefined && !index.isMultikey && getTypeOrder(high.value) === type;
+  const upper = low === undefined || isBoth ? high : undefined;
+  const isAscending = index.fields[depth]!.direction > 0;
+  const first = isAscending ? low : upper;
+  const last = isAscending ? upper : low;
+  const typeByte = isAscending ? type : ~type & 0xff;
+  return {
+    start: first ? edge(encodeField(index, depth, first.value), !first.inclusive) : Buffer.from([typeByte]),
+    end: last ? edge(encodeField(index, depth, last.value), last.inclusive) : Buffer.from([typeByte + 1]),
+  };
+}
+
+/** Just before all entries of a key, or just behind them: no entry continues with 0xff. */
+function edge(key: Buffer, isBehind: boolean): Buffer {
+  return isBehind ? Buffer.concat([key, Buffer.from([0xff])]) : key;
+}
+
+/** 1 or -1 where the entries come in the order of the sort, forwards or backwards; else 0. */
+function compareOrder(
+  index: Index,
+  depth: number,
+  constraints: Map<string, Constraint>,
+  sort: SortField[],
+): -1 | 0 | 1 {
+  const wanted = sort.filter(({ path }) => constraints.get(path)?.equal?.length !== 1);
+  if (sort.length === 0) return 0;
+  // What equality fixes orders nothing, whether it comes in the sort or in the index.
+  const offered = index.fields.filter(
+    ({ path }, i) => i >= depth || constraints.get(path)?.equal?.length !== 1,
+  );
+  let order: -1 | 0 | 1 = wanted.length === 0 ? 1 : 0;
+  for (const [i, { path, direction }] of wanted.entries()) {
+    if (offered[i]?.path !== path) return 0;
+    const turn = offered[i].direction === direction ? 1 : -1;
+    if (order !== 0 && order !== turn) return 0;
+    order = turn;
+  }
+  return order;
+}
+
+/** May the index be used at all? A sparse or partial one lacks documents that the query could want. */
+function holdsAllMatches(
+  { spec, fields }: Index,
+  filter: Doc,
+  constraints: Map<string, Constraint>,
+): boolean {
+  const demandsValue = (path: string) => {
+    const constraint = constraints.get(path);
+    if (constraint === undefined) return false;
+    return constraint.equal?.every((value) => getTypeOrder(value) !== typeOrder.null) ?? true;
+  };
+  if (spec.sparse === true && !fields.some(({ path }) => demandsValue(path))) return false;
+  return Object.entries(spec.partialFilterExpression ?? {}).every(([path, condition]) => {
+    if (isOperatorObject(condition) && areEqual(condition, parseExists)) return demandsValue(path);
+    return Object.hasOwn(filter, path) && areEqual(filter[path] ?? null, condition ?? null);
+  });
+}
+
+const parseExists = { $exists: true };
+
+export function collectConstraints(
+  filter: Doc,
+  found = new Map<string, Constraint>(),
+): Map<string, Constraint> {
+  for (const [name, condition] of Object.entries(filter)) {
+    if (name === '$and') for (const branch of condition as Doc[]) collectConstraints(branch, found);
+    if (name.startsWith('$')) continue;
+    const operators = isOperatorObject(condition) ? condition : { $eq: condition };
+    const constraint = found.get(name) ?? {};
+    for (const [operator, operand] of Object.entries(operators)) constrain(constraint, operator, operand);
+    if (Object.keys(constraint).length > 0) found.set(name, constraint);
+  }
+  return found;
+}
+
+function constrain(constraint: Constraint, operator: string, operand: unknown): void {
+  const equal = operator === '$eq' ? [operand] : operator === '$in' ? (operand as unknown[]) : undefined;
+  if (equal?.every(isIndexable) === true) {
+    if (constraint.equal === undefined || equal.length < constraint.equal.length) constraint.equal = equal;
+  }
+  if (!/^\$[gl]te?$/.test(operator) || !isIndexable(operand) || getTypeOrder(operand) === typeOrder.null)
+    return;
+  const bound = { value: operand, inclusive: operator.endsWith('e') };
+  const side = operator.startsWith('$g') ? 'low' : 'high';
+  const present = constraint[side];
+  const order = present === undefined ? 0 : compareValues(bound.value, present.value);
+  if (present === undefined || (side === 'low' ? order > 0 : order < 0)) constraint[side] = bound;
+}
+
+/** Arrays match in two ways (as a whole and by element) and patterns match many values: neither is one key. */
+function isIndexable(value: unknown): boolean {
+  return (
+    !Array.isArray(value) && !(value instanceof BSONRegExp) && !(isObject(value) && isOperatorObject(value))
+  );
+}

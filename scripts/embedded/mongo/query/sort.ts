@@ -1,0 +1,49 @@
+import { compareValues } from '../bson/compare.ts';
+import type { Doc } from '../bson/document.ts';
+import { MongoError, refuse } from '../errors.ts';
+import { KeyWriter } from '../bson/key-writer.ts';
+import { toNumber } from '../bson/numbers.ts';
+import { collectAt } from '../bson/paths.ts';
+
+export type SortField = { path: string; parts: string[]; direction: 1 | -1 };
+
+export function parseSort(spec: Doc): SortField[] {
+  return Object.entries(spec).map(([path, value]) => {
+    const direction = toNumber(value);
+    if (Number.isNaN(direction)) throw refuse(`sorting by an expression (${path})`, 'BadValue');
+    if (direction !== 1 && direction !== -1) {
+      throw new MongoError(
+        'Location15975',
+        '$sort key ordering must be 1 (for ascending) or -1 (for descending)',
+      );
+    }
+    return { path, parts: path.split('.'), direction };
+  });
+}
+
+/** Sorts by keys computed once for each item, in the order that an index on the same fields has. */
+export function sortDocuments<T>(
+  items: Iterable<T>,
+  fields: SortField[],
+  getDocument: (item: T) => Doc,
+): T[] {
+  const keyed = Array.from(items, (item) => ({ item, key: encodeSortKey(getDocument(item), fields) }));
+  keyed.sort((a, b) => Buffer.compare(a.key, b.key));
+  return keyed.map(({ item }) => item);
+}
+
+function encodeSortKey(document: Doc, fields: SortField[]): Buffer {
+  const writer = new KeyWriter();
+  let arrays = 0;
+  for (const { parts, direction } of fields) {
+    const { values, isArray } = collectAt(document, parts);
+    if (isArray) arrays += 1;
+    if (arrays > 1) throw new MongoError('BadValue', 'cannot sort with keys that are parallel arrays');
+    // An array sorts by its least element upwards and by its greatest downwards.
+    const first = values.reduce((best, value) => (compareValues(value, best) * direction < 0 ? value : best));
+    const start = writer.length;
+    writer.writeValue(first);
+    if (direction < 0) writer.invertFrom(start);
+  }
+  return writer.toBuffer();
+}

@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { setInternalBufferSize } from 'bson';
+import { Connection } from './connection.ts';
+import { Cursors } from './cursors.ts';
+import type { Environment } from './execute.ts';
+import { expireDocuments } from './expire.ts';
+import { forgetOldAnswers } from './retryable-writes.ts';
+import { ServerStatus } from './server-status.ts';
+import { Store } from './storage/store.ts';
+import { maxMessageBytes } from './wire.ts';
+
+export type EmbeddedMongoOptions = {
+  /** Where the data lies; made if missing, and used by one process at a time. */
+  dir: string;
+  /** 0, which is the default, takes a free one. */
+  port?: number;
+  host?: string;
+  /** False acknowledges writes before they are on disk: for tests. */
+  sync?: boolean;
+  /** How often TTL indexes are obeyed; a minute unless set. */
+  ttlIntervalMs?: number;
+};
+
+export type EmbeddedMongo = {
+  url: string;
+  /** Obeys the TTL indexes now, and returns how many documents were removed. */
+  expireDocuments(): Promise<number>;
+  /** Ends the connections, lets writes under way reach the disk, and gives the directory free. */
+  close(): Promise<void>;
+};
+
+/** Starts a server that speaks MongoDB's protocol; see docs for the subset that it knows. */
+export async function startEmbeddedMongo({
+  dir,
+  port = 0,
+  host = '127.0.0.1',
+  sync = true,
+  ttlIntervalMs = 60_000,
+}: EmbeddedMongoOptions): Promise<EmbeddedMongo> {
+  // A document may grow past its 16 MB while it is changed, and is refused only then.
+  setInternalBufferSize(maxMessageBytes);
+  const store = new Store(dir, sync);
+  const status = new ServerStatus();
+  const environment = { store, cursors: new Cursors(), status };
+  const connections = new Set<Connection>();
+  const server = createServer((socket) => {
+    const connection = new Connection(environment, socket);
+    connections.add(connection);
+    socket.once('close', () => connections.delete(connection));
+  });
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  status.address = `${host}:${(server.address() as AddressInfo).port}`;
+
+  let tidied = Promise.resolve();
+  const timer = setInterval(() => {
+    tidied = tidy(tidied, environment);
+  }, ttlIntervalMs);
+  timer.unref();
+
+  return {
+    url: `mongodb://${status.address}/?directConnection=true&replicaSet=${status.setName}`,
+    expireDocuments: () => expireDocuments(store),
+    async close() {
+      clearInterval(timer);
+      server.close();
+      await Promise.all(Array.from(connections, (connection) => connection.end()));
+      await tidied;
+      await store.close();
+    },
+  };
+}
+
+/** What time brings: expired documents go, and with them forgotten cursors and the answers to ended sessions. */
+async function tidy(previous: Promise<void>, { store, cursors }: Environment): Promise<void> {
+  await previous;
+  try {
+    cursors.closeIdle();
+    await expireDocuments(store);
+    await store.write(() => forgetOldAnswers(store));
+  } catch (error) {
+    console.error('The embedded MongoDB could not expire documents:', error);
+  }
+}

@@ -1,0 +1,254 @@
+import { Int32 } from 'bson';
+import type { Doc } from '../bson/document.ts';
+import { decodeDocument, encodeDocument, maxDocumentBytes } from '../bson/document.ts';
+import { MongoError } from '../errors.ts';
+import type { IndexSpec } from './indexes.ts';
+import { Index, readRecordId } from './indexes.ts';
+import { toNumber } from '../bson/numbers.ts';
+import type { Store } from './store.ts';
+
+/** A document as it lies in the store; decoded only when its fields are asked for. */
+export class StoredDocument {
+  readonly recordId: number;
+  readonly raw: Buffer;
+  #document: Doc | undefined;
+
+  constructor(recordId: number, raw: Buffer) {
+    this.recordId = recordId;
+    this.raw = raw;
+  }
+
+  get document(): Doc {
+    this.#document ??= decodeDocument(this.raw);
+    return this.#document;
+  }
+}
+
+/** Bounds of index entries, the upper one exclusive. */
+export type KeyRange = { start: Buffer; end: Buffer };
+
+type Identity = { id: number; db: string; name: string; indexes?: Doc[] };
+
+const firstChunk = 64;
+const largestChunk = 2048;
+
+/** The documents of one collection with their index entries. Its writes happen inside `Store.write` only. */
+export class Collection {
+  readonly id: number;
+  readonly db: string;
+  readonly name: string;
+  readonly indexes: Index[];
+  isDropped = false;
+  readonly #store: Store;
+  #nextRecordId: number | undefined;
+  #count: number | undefined;
+
+  constructor(store: Store, { id, db, name, indexes }: Identity) {
+    this.id = id;
+    this.db = db;
+    this.name = name;
+    this.#store = store;
+    this.indexes = (indexes ?? [{ id: 1, spec: { key: { _id: new Int32(1) }, name: '_id_' } }]).map(
+      (index) => {
+        const spec = index.spec as IndexSpec;
+        return new Index(
+          indexes === undefined ? this.#indexId(0) : toNumber(index.id),
+          spec,
+          index.isMultikey === true,
+        );
+      },
+    );
+    for (const index of this.indexes) index.isReady = true;
+  }
+
+  get namespace(): string {
+    return `${this.db}.${this.name}`;
+  }
+
+  describe(): Doc {
+    const indexes = this.indexes.map(({ id, spec, isMultikey }) => ({ id, spec, isMultikey }));
+    return { id: this.id, db: this.db, name: this.name, indexes };
+  }
+
+  countDocuments(): number {
+    this.#count ??= this.#store.documents.getKeysCount(this.#documentRange());
+    return this.#count;
+  }
+
+  insert(document: Doc, raw: Buffer): void {
+    this.#nextRecordId ??= this.#findNextRecordId();
+    const count = this.countDocuments();
+    this.#write(this.#nextRecordId, undefined, { document, raw });
+    this.#nextRecordId += 1;
+    this.#count = count + 1;
+  }
+
+  /** @returns false where the new document is the old one, byte for byte. */
+  replace(stored: StoredDocument, document: Doc): boolean {
+    const raw = encodeDocument(document);
+    if (raw.equals(stored.raw)) return false;
+    this.#write(stored.recordId, stored.document, { document, raw });
+    return true;
+  }
+
+  remove(stored: StoredDocument): void {
+    const count = this.countDocuments();
+    this.#write(stored.recordId, stored.document, undefined);
+    this.#count = count - 1;
+  }
+
+  read(recordId: number): StoredDocument | undefined {
+    const raw = this.#store.documents.getBinary(this.#documentKey(recordId));
+    return raw === undefined ? undefined : new StoredDocument(recordId, raw);
+  }
+
+  /** All documents in the order of their insertion. Pauses between chunks, and so sees what is written meanwhile. */
+  *scan(): Generator<StoredDocument> {
+    const { start, end } = this.#documentRange();
+    const read = (from: Buffer, exclusiveStart: boolean, limit: number) =>
+      Array.from(this.#store.documents.getRange({ start: from, end, exclusiveStart, limit }));
+    for (const { key, value } of this.#inChunks(start, read, ({ key }) => key)) {
+      yield new StoredDocument(readRecordId(key), value);
+    }
+  }
+
+  /** The numbers of the documents entered within the range, in the order of their keys or against it. */
+  *scanEntries(range: KeyRange, isReverse: boolean): Generator<number> {
+    const [from, end] = isReverse ? [range.end, range.start] : [range.start, range.end];
+    const read = (start: Buffer, exclusiveStart: boolean, limit: number) =>
+      Array.from(this.#store.entries.getKeys({ start, end, exclusiveStart, reverse: isReverse, limit }));
+    for (const key of this.#inChunks(from, read, (key) => key)) yield readRecordId(key);
+  }
+
+  countEntries({ start, end }: KeyRange): number {
+    return this.#store.entries.getKeysCount({ start, end });
+  }
+
+  createIndex(spec: IndexSpec): void {
+    const taken = new Set(this.indexes.map((index) => index.id));
+    let number = 1;
+    while (taken.has(this.#indexId(number))) number += 1;
+    const index = new Index(this.#indexId(number), spec);
+    try {
+      for (const { recordId, document } of this.scan()) {
+        const keys = index.keysOf(document);
+        if (this.#isTaken(index, keys, recordId)) throw index.duplicateError(this.namespace, document);
+        for (const key of keys.values())
+          void this.#store.entries.put(index.entryKey(key, recordId), Buffer.alloc(0));
+      }
+    } catch (error) {
+      this.#removeEntries(index);
+      throw error;
+    }
+    this.indexes.push(index);
+    this.#store.saveCollection(this);
+    this.#store.afterCommit(() => {
+      index.isReady = true;
+    });
+  }
+
+  dropIndex(index: Index): void {
+    this.#removeEntries(index);
+    this.indexes.splice(this.indexes.indexOf(index), 1);
+    this.#store.saveCollection(this);
+  }
+
+  /** Removes every document and entry, for the drop of the collection. */
+  clear(): void {
+    this.isDropped = true;
+    for (const index of this.indexes) this.#removeEntries(index);
+    for (const key of Array.from(this.#store.documents.getKeys(this.#documentRange()))) {
+      void this.#store.documents.remove(key);
+    }
+  }
+
+  /** The one way in which documents change: everything that can fail is checked before the first byte is written. */
+  #write(recordId: number, before: Doc | undefined, after: { document: Doc; raw: Buffer } | undefined): void {
+    if (after !== undefined && after.raw.length > maxDocumentBytes) {
+      const message = `BSONObj size: ${after.raw.length} is invalid. Size must be between 0 and ${maxDocumentBytes}`;
+      throw new MongoError('BSONObjectTooLarge', message);
+    }
+    const multikeyBefore = this.indexes.filter((index) => index.isMultikey).length;
+    const changes = this.indexes.map((index) => {
+      const removed = before === undefined ? new Map<string, Buffer>() : index.keysOf(before);
+      const added = after === undefined ? new Map<string, Buffer>() : index.keysOf(after.document);
+      for (const key of added.keys()) if (removed.delete(key)) added.delete(key);
+      return { index, removed, added };
+    });
+    for (const { index, added } of changes) {
+      if (after !== undefined && this.#isTaken(index, added, recordId)) {
+        throw index.duplicateError(this.namespace, after.document);
+      }
+    }
+    const { documents, entries } = this.#store;
+    for (const { index, removed, added } of changes) {
+      for (const key of removed.values()) void entries.remove(index.entryKey(key, recordId));
+      for (const key of added.values()) void entries.put(index.entryKey(key, recordId), Buffer.alloc(0));
+    }
+    if (after === undefined) void documents.remove(this.#documentKey(recordId));
+    else void documents.put(this.#documentKey(recordId), after.raw);
+    const multikeyNow = this.indexes.filter((index) => index.isMultikey).length;
+    if (multikeyNow > multikeyBefore) this.#store.saveCollection(this);
+  }
+
+  #isTaken(index: Index, keys: Map<string, Buffer>, recordId: number): boolean {
+    if (!index.isUnique) return false;
+    for (const key of keys.values()) {
+      const start = Buffer.concat([index.prefix(), key]);
+      const end = Buffer.concat([start, Buffer.from([0xff])]);
+      for (const entry of this.#store.entries.getKeys({ start, end, limit: 2 })) {
+        if (readRecordId(entry) !== recordId) return true;
+      }
+    }
+    return false;
+  }
+
+  #removeEntries(index: Index): void {
+    const end = Buffer.concat([index.prefix(), Buffer.from([0xff])]);
+    for (const key of Array.from(this.#store.entries.getKeys({ start: index.prefix(), end }))) {
+      void this.#store.entries.remove(key);
+    }
+  }
+
+  /** Reads a range piece by piece, each starting behind the last, so that no LMDB cursor lives between two commands. */
+  *#inChunks<T>(
+    start: Buffer,
+    read: (start: Buffer, exclusiveStart: boolean, limit: number) => T[],
+    keyOf: (item: T) => Buffer,
+  ): Generator<T> {
+    let limit = firstChunk;
+    let from: Buffer | undefined;
+    for (;;) {
+      if (this.isDropped) throw new MongoError('QueryPlanKilled', `collection dropped: ${this.namespace}`);
+      const items = read(from ?? start, from !== undefined, limit);
+      yield* items;
+      const last = items.at(-1);
+      if (last === undefined || items.length < limit) return;
+      from = keyOf(last);
+      limit = Math.min(limit * 2, largestChunk);
+    }
+  }
+
+  #findNextRecordId(): number {
+    const { start, end } = this.#documentRange();
+    const [last] = this.#store.documents.getKeys({ start: end, end: start, reverse: true, limit: 1 });
+    return last === undefined ? 1 : readRecordId(last) + 1;
+  }
+
+  /** Of the store's whole: the collection's number and, as MongoDB allows 64 indexes, a small one. */
+  #indexId(number: number): number {
+    if (number >= 64) throw new MongoError('CannotCreateIndex', 'a collection has at most 64 indexes');
+    return this.id * 64 + number;
+  }
+
+  #documentKey(recordId: number): Buffer {
+    const key = Buffer.alloc(10);
+    key.writeUInt32BE(this.id);
+    key.writeUIntBE(recordId, 4, 6);
+    return key;
+  }
+
+  #documentRange(): KeyRange {
+    return { start: this.#documentKey(0), end: this.#documentKey(2 ** 48 - 1) };
+  }
+}

@@ -1,0 +1,138 @@
+import type { Doc } from './bson/document.ts';
+import { decodeDocument, encodeDocument } from './bson/document.ts';
+
+/** A command as it came: its body, and the arrays that were sent beside it as raw documents. */
+export type Request = {
+  requestId: number;
+  body: Doc;
+  sequences: Map<string, Buffer[]>;
+  /** The form of the answer: OP_QUERY is only spoken for the first `hello`. */
+  isLegacy: boolean;
+  wantsReply: boolean;
+};
+
+const headerBytes = 16;
+const opReply = 1;
+const opQuery = 2004;
+const opMessage = 2013;
+const checksumPresent = 1;
+const moreToCome = 2;
+
+export const maxMessageBytes = 48_000_000;
+
+/** Cuts the bytes of a connection into messages. A length that cannot be one throws, for then all else is noise. */
+export class MessageSplitter {
+  #chunks: Buffer[] = [];
+  #length = 0;
+
+  *push(chunk: Buffer): Generator<Buffer> {
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+    while (this.#length >= 4) {
+      if (this.#chunks[0]!.length < 4) this.#chunks = [Buffer.concat(this.#chunks)];
+      const size = this.#chunks[0]!.readInt32LE(0);
+      if (size < headerBytes || size > maxMessageBytes + 16_384)
+        throw new Error(`a message of ${size} bytes`);
+      if (this.#length < size) return;
+      const bytes = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
+      this.#chunks = bytes.length > size ? [bytes.subarray(size)] : [];
+      this.#length -= size;
+      yield bytes.subarray(0, size);
+    }
+  }
+}
+
+export function parseMessage(message: Buffer): Request {
+  const requestId = message.readInt32LE(4);
+  const opcode = message.readInt32LE(12);
+  if (opcode === opQuery) return parseQuery(message, requestId);
+  if (opcode !== opMessage) throw new Error(`the opcode ${opcode} is not spoken here`);
+  const flags = message.readUInt32LE(headerBytes);
+  if ((flags & 0xffff & ~(checksumPresent | moreToCome)) !== 0)
+    throw new Error(`unknown OP_MSG flags ${flags}`);
+  const end = flags & checksumPresent ? message.length - 4 : message.length;
+  const sequences = new Map<string, Buffer[]>();
+  let body: Doc | undefined;
+  for (let at = headerBytes + 4; at < end;) {
+    const kind = message[at];
+    const size = message.readInt32LE(at + 1);
+    const section = message.subarray(at + 1, at + 1 + size);
+    if (kind === 0) body = decodeDocument(section);
+    else if (kind === 1) sequences.set(...parseSequence(section));
+    else throw new Error(`unknown OP_MSG section ${kind}`);
+    at += 1 + size;
+  }
+  if (body === undefined) throw new Error('an OP_MSG without a body');
+  return { requestId, body, sequences, isLegacy: false, wantsReply: (flags & moreToCome) === 0 };
+}
+
+function parseSequence(section: Buffer): [string, Buffer[]] {
+  const nameEnd = section.indexOf(0, 4);
+  const documents: Buffer[] = [];
+  for (let at = nameEnd + 1; at < section.length;) {
+    const size = section.readInt32LE(at);
+    if (size < 5 || at + size > section.length) throw new Error('a document sequence of the wrong length');
+    documents.push(section.subarray(at, at + size));
+    at += size;
+  }
+  return [section.toString('utf8', 4, nameEnd), documents];
+}
+
+function parseQuery(message: Buffer, requestId: number): Request {
+  const start = message.indexOf(0, headerBytes + 4) + 1 + 8;
+  const raw = message.subarray(start, start + message.readInt32LE(start));
+  const body = { ...decodeDocument(raw), $db: 'admin' };
+  return { requestId, body, sequences: new Map(), isLegacy: true, wantsReply: true };
+}
+
+export function encodeReply({ requestId, isLegacy }: Request, reply: Doc | Buffer): Buffer {
+  const body = Buffer.isBuffer(reply) ? reply : encodeDocument(reply);
+  // Before the body: OP_REPLY has flags, cursor id, starting point and count; OP_MSG has flags and the kind of section.
+  const prefix = Buffer.alloc(headerBytes + (isLegacy ? 20 : 5));
+  prefix.writeInt32LE(prefix.length + body.length, 0);
+  prefix.writeInt32LE(requestId, 8);
+  prefix.writeInt32LE(isLegacy ? opReply : opMessage, 12);
+  if (isLegacy) prefix.writeInt32LE(1, headerBytes + 16);
+  return Buffer.concat([prefix, body]);
+}
+
+/** `{cursor: {<batch>: documents, id, ns}, ok: 1}`, with the documents as they lie in the store. */
+export function encodeCursorReply(
+  batchName: 'firstBatch' | 'nextBatch',
+  documents: Buffer[],
+  id: bigint,
+  namespace: string,
+): Buffer {
+  const idBytes = Buffer.alloc(8);
+  idBytes.writeBigInt64LE(id);
+  const nameBytes = Buffer.from(`${namespace}\0`);
+  const nameLength = Buffer.alloc(4);
+  nameLength.writeInt32LE(nameBytes.length);
+  const one = Buffer.alloc(8);
+  one.writeDoubleLE(1);
+  const batch = wrapElements(
+    documents.flatMap((document, i) => element(bsonType.object, String(i), document)),
+  );
+  const cursor = wrapElements([
+    ...element(bsonType.array, batchName, batch),
+    ...element(bsonType.int64, 'id', idBytes),
+    ...element(bsonType.string, 'ns', nameLength, nameBytes),
+  ]);
+  return wrapElements([
+    ...element(bsonType.object, 'cursor', cursor),
+    ...element(bsonType.double, 'ok', one),
+  ]);
+}
+
+const bsonType = { double: 1, string: 2, object: 3, array: 4, int64: 18 };
+
+const element = (type: number, name: string, ...value: Buffer[]) => [
+  Buffer.from(`${String.fromCharCode(type)}${name}\0`),
+  ...value,
+];
+
+function wrapElements(elements: Buffer[]): Buffer {
+  const document = Buffer.concat([Buffer.alloc(4), ...elements, Buffer.alloc(1)]);
+  document.writeInt32LE(document.length);
+  return document;
+}

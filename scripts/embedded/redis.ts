@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { connect } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ConfigError } from '../../shared/runtime/config.ts';
+
+const programs = ['redis-server', 'valkey-server'];
+/** BLMPOP, which hands several chats to a worker at once, came with Redis 7. */
+const minMajorVersion = 7;
+
+export interface RedisProgram {
+  readonly path: string;
+  readonly name: string;
+  readonly version: string;
+}
+
+/** The first of the names that is a program in one of the folders of PATH, or null. */
+export function findProgram(names: readonly string[], searchPath: string): string | null {
+  for (const name of names) {
+    for (const folder of searchPath.split(delimiter)) {
+      try {
+        accessSync(join(folder, name), constants.X_OK);
+        return join(folder, name);
+      } catch {
+        // Not in this folder: the next one.
+      }
+    }
+  }
+  return null;
+}
+
+/** @throws ConfigError that says how to get one, where PATH has none that is new enough */
+export function findRedis(searchPath: string): RedisProgram {
+  const path = findProgram(programs, searchPath);
+  const advice = 'install Redis 7 or later (or Valkey) so that redis-server is on the PATH, or set REDIS_URL.';
+  if (path === null) throw new ConfigError(`There is no Redis here: ${advice}`);
+  const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' });
+  const version = /\bv=(\d[\w.]*)/.exec(stdout ?? '')?.[1] ?? 'unknown';
+  if (Number.parseInt(version, 10) < minMajorVersion) throw new ConfigError(`${path} is version ${version}: ${advice}`);
+  return { path, name: programs.find((name) => path.endsWith(name))!, version };
+}
+
+export interface RedisOptions {
+  readonly program: RedisProgram;
+  readonly port: number;
+  readonly dir: string;
+  readonly password: string;
+}
+
+/** Loopback only; money in flight is in it, so it is on disk within a second and nothing is ever evicted. */
+export function redisLaunch({ program, port, dir, password }: RedisOptions) {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const settings = [
+    'bind 127.0.0.1',
+    `port ${port}`,
+    `requirepass ${password}`,
+    'dir .',
+    'appendonly yes',
+    'appendfsync everysec',
+    'save ""',
+    'maxmemory-policy noeviction',
+    'daemonize no',
+  ];
+  // By stdin, so that the password is in no list of processes.
+  return { file: program.path, args: ['-'], cwd: dir, input: `${settings.join('\n')}\n` };
+}
+
+/** Resolves when the server has loaded its data and answers. @throws Error when `signal` says that it ended */
+export async function waitUntilRedisAnswers(port: number, password: string, signal: AbortSignal): Promise<void> {
+  while (!(await ping(port, password))) {
+    if (signal.aborted) throw new Error('it ended before it was ready');
+    await delay(15);
+  }
+}
+
+/** Two words of the protocol by hand: a client would print and retry what is normal here. */
+function ping(port: number, password: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`AUTH ${password}\r\nPING\r\n`));
+    let reply = '';
+    socket.on('data', (chunk) => {
+      reply += chunk.toString();
+      // While it loads its data it answers -LOADING.
+      if (reply.includes('+PONG') || reply.includes('-')) socket.end();
+    });
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => resolve(reply.includes('+PONG')));
+  });
+}

@@ -1,0 +1,65 @@
+import { S3Error } from './errors.ts';
+import type { Operation, OperationContext } from './operation.ts';
+import { hasIntegrityHeader, readPayload } from './payload.ts';
+import { findChild, parseXml, renderDocument, renderElement, renderText } from './xml.ts';
+import type { XmlElement } from './xml.ts';
+
+const maxConfigurationBytes = 64 * 1024;
+// A thousand keys of 1024 bytes, and room for their escaping and tags.
+const maxDeleteBytes = 8 * 1024 * 1024;
+const maxDeleteKeys = 1000;
+
+export const createBucket: Operation = async ({ request, store, openPayload }) => {
+  const body = await readPayload(openPayload(maxConfigurationBytes));
+  // The location in it is not looked at: there is only one place where a bucket can be.
+  if (body.length > 0 && parseXml(body).name !== 'CreateBucketConfiguration') {
+    throw new S3Error('MalformedXML');
+  }
+  await store.create(request.bucket);
+  return { status: 200, headers: { location: `/${request.bucket}` } };
+};
+
+export const headBucket: Operation = async ({ request, store }) => {
+  store.get(request.bucket);
+  return { status: 200 };
+};
+
+export const deleteBucket: Operation = async ({ request, store }) => {
+  await store.delete(request.bucket);
+  return { status: 204 };
+};
+
+export const deleteObjects: Operation = async (context) => {
+  const bucket = context.store.get(context.request.bucket);
+  const root = parseXml(await readCheckedDocument(context, maxDeleteBytes));
+  const objects = root.children.filter((child) => child.name === 'Object');
+  if (root.name !== 'Delete' || objects.length === 0 || objects.length > maxDeleteKeys) {
+    throw new S3Error('MalformedXML');
+  }
+  const keys = objects.map(readKey);
+  const isQuiet = findChild(root, 'Quiet')?.text.trim() === 'true';
+  for (const key of keys) await bucket.delete(key);
+  const deleted = keys.map((key) => renderElement('Deleted', renderText('Key', key)));
+  return { status: 200, body: renderDocument('DeleteResult', ...(isQuiet ? [] : deleted)) };
+};
+
+/** Reads the document of an operation for which S3 insists on a digest of the body. */
+export async function readCheckedDocument(
+  { headers, openPayload }: OperationContext,
+  maxBytes: number,
+): Promise<Buffer> {
+  if (!hasIntegrityHeader(headers)) {
+    throw new S3Error('InvalidRequest', {
+      message: 'Missing required header for this request: Content-MD5 or x-amz-checksum-*',
+    });
+  }
+  return await readPayload(openPayload(maxBytes));
+}
+
+function readKey(object: XmlElement): string {
+  // Deleting one version or only a certain ETag differs too much from deleting the object to be ignored.
+  if (object.children.some((child) => child.name !== 'Key')) throw new S3Error('NotImplemented');
+  const key = findChild(object, 'Key')?.text ?? '';
+  if (key === '') throw new S3Error('MalformedXML');
+  return key;
+}

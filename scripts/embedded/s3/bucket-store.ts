@@ -1,0 +1,74 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Bucket } from './bucket.ts';
+import type { BucketSurroundings } from './bucket.ts';
+import { ensureFolder, syncFolder } from './durable-files.ts';
+import { S3Error } from './errors.ts';
+
+/** All buckets of one data folder. */
+export class BucketStore {
+  readonly #root: string;
+  readonly #surroundings: BucketSurroundings;
+  readonly #buckets = new Map<string, Bucket>();
+  readonly #creating = new Set<string>();
+
+  private constructor(root: string, surroundings: BucketSurroundings) {
+    this.#root = root;
+    this.#surroundings = surroundings;
+  }
+
+  static async open(dir: string, { now, warn }: Omit<BucketSurroundings, 'tempDir'>): Promise<BucketStore> {
+    const tempDir = join(dir, 'temp');
+    // What is left here belongs to uploads that a crash cut off: nobody was told that they succeeded.
+    await rm(tempDir, { recursive: true, force: true });
+    await ensureFolder(tempDir);
+    const store = new BucketStore(join(dir, 'buckets'), { tempDir, now, warn });
+    await ensureFolder(store.#root);
+    for (const name of await readdir(store.#root)) {
+      store.#buckets.set(name, await Bucket.open(join(store.#root, name), store.#surroundings));
+    }
+    return store;
+  }
+
+  /** The bucket of this name; NoSuchBucket where there is none. */
+  get(name: string): Bucket {
+    const bucket = this.#buckets.get(name);
+    if (bucket === undefined) throw new S3Error('NoSuchBucket', { details: { BucketName: name } });
+    return bucket;
+  }
+
+  async create(name: string): Promise<void> {
+    // A bucket's name is a folder's name here, so S3's rules for it also keep it inside the root.
+    if (!isBucketName(name)) throw new S3Error('InvalidBucketName', { details: { BucketName: name } });
+    if (this.#buckets.has(name) || this.#creating.has(name)) {
+      throw new S3Error('BucketAlreadyOwnedByYou', { details: { BucketName: name } });
+    }
+    this.#creating.add(name);
+    try {
+      this.#buckets.set(name, await Bucket.open(join(this.#root, name), this.#surroundings));
+    } finally {
+      this.#creating.delete(name);
+    }
+  }
+
+  async delete(name: string): Promise<void> {
+    const bucket = this.get(name);
+    if (!(await bucket.remove())) throw new S3Error('BucketNotEmpty', { details: { BucketName: name } });
+    this.#buckets.delete(name);
+    await syncFolder(this.#root);
+  }
+
+  async sweep(): Promise<number> {
+    let count = 0;
+    for (const bucket of this.#buckets.values()) count += await bucket.sweep();
+    return count;
+  }
+}
+
+function isBucketName(name: string): boolean {
+  return (
+    /^[a-z\d][a-z\d.-]{1,61}[a-z\d]$/.test(name) &&
+    !name.includes('..') &&
+    !/^\d{1,3}(?:\.\d{1,3}){3}$/.test(name)
+  );
+}

@@ -1,0 +1,239 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { open, readFile, readdir, rename, rm } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ensureFolder, hasErrorCode, syncFolder, writeFileAtomically } from './durable-files.ts';
+import { findExpiry } from './lifecycle.ts';
+import type { Expiry, LifecycleRule } from './lifecycle.ts';
+import { readObjectRecord, writeObjectFile } from './object-file.ts';
+import type { ObjectRecord } from './object-file.ts';
+import { ObjectIndex } from './object-index.ts';
+import type { IndexEntry, ListPage, ListQuery } from './object-index.ts';
+
+export interface BucketSurroundings {
+  tempDir: string;
+  now: () => number;
+  /** Told of files that cannot be read, in one line. */
+  warn: (line: string) => void;
+}
+
+export interface OpenObject {
+  record: ObjectRecord;
+  /** The caller closes it. */
+  handle: FileHandle;
+}
+
+// Bounds the files that are open at once while the index is rebuilt.
+const loadConcurrency = 64;
+
+/**
+ * One bucket on disk. A key is never part of a path: its file is named by the key's SHA-256, so no key can
+ * leave the folder, clash with a folder, or be too long for the file system.
+ */
+export class Bucket {
+  readonly #dir: string;
+  readonly #surroundings: BucketSurroundings;
+  readonly #index = new ObjectIndex();
+  #rules: readonly LifecycleRule[] = [];
+  #isRemoved = false;
+  #lastChange: Promise<unknown> = Promise.resolve();
+
+  private constructor(dir: string, surroundings: BucketSurroundings) {
+    this.#dir = dir;
+    this.#surroundings = surroundings;
+  }
+
+  /** Opens a bucket's folder, creating it where it is missing, and reads what it holds. */
+  static async open(dir: string, surroundings: BucketSurroundings): Promise<Bucket> {
+    const bucket = new Bucket(dir, surroundings);
+    await ensureFolder(join(dir, 'objects'));
+    await bucket.#loadRules();
+    await bucket.#loadIndex();
+    return bucket;
+  }
+
+  get rules(): readonly LifecycleRule[] {
+    return this.#rules;
+  }
+
+  /** Replaces the lifecycle rules; no rules means no lifecycle. */
+  async setRules(rules: readonly LifecycleRule[]): Promise<void> {
+    await this.#runExclusive(async () => {
+      await writeFileAtomically(
+        join(this.#dir, 'lifecycle.json'),
+        JSON.stringify(rules),
+        this.#surroundings.tempDir,
+      );
+      this.#rules = rules;
+    });
+  }
+
+  findExpiry(key: string, lastModifiedMs: number): Expiry | undefined {
+    return findExpiry(this.#rules, key, lastModifiedMs);
+  }
+
+  /** What is known of an object in memory; undefined where it is missing or expired. */
+  find(key: string): IndexEntry | undefined {
+    const entry = this.#index.get(key);
+    return entry !== undefined && this.#isLive(key, entry) ? entry : undefined;
+  }
+
+  list(query: ListQuery): ListPage {
+    return this.#index.list(query, (key, entry) => this.#isLive(key, entry));
+  }
+
+  hasObjects(): boolean {
+    return this.list({ prefix: '', delimiter: '', maxKeys: 1 }).contents.length > 0;
+  }
+
+  /**
+   * Stores an object: its bytes go to a temporary file, which replaces the old object in one step once all of
+   * it is verified and on the disk. `checkCondition` sees what the object replaces and throws to stop it.
+   * Undefined where the bucket was deleted meanwhile.
+   */
+  async put(
+    chunks: AsyncIterable<Buffer>,
+    describe: (size: number) => ObjectRecord,
+    checkCondition: (key: string) => void,
+  ): Promise<ObjectRecord | undefined> {
+    const temp = join(this.#surroundings.tempDir, randomUUID());
+    try {
+      const record = await writeObjectFile(temp, chunks, describe);
+      const { folder, file } = this.#locate(record.key);
+      // Renaming and indexing are one step, so that the index never tells of another upload than the file.
+      const isStored = await this.#runExclusive(async () => {
+        if (this.#isRemoved) return false;
+        checkCondition(record.key);
+        await ensureFolder(folder);
+        await rename(temp, file);
+        this.#index.set(record.key, toEntry(record));
+        return true;
+      });
+      if (!isStored) return undefined;
+      await syncFolder(folder);
+      return record;
+    } finally {
+      await rm(temp, { force: true });
+    }
+  }
+
+  /** Opens an object for reading; a later overwrite does not disturb the reader. */
+  async open(key: string): Promise<OpenObject | undefined> {
+    if (this.find(key) === undefined) return undefined;
+    let handle: FileHandle;
+    try {
+      handle = await open(this.#locate(key).file, 'r');
+    } catch (error) {
+      if (hasErrorCode(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+    try {
+      return { record: await readObjectRecord(handle), handle };
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  /** Deletes an object; that there is none is no error, as in S3. */
+  async delete(key: string): Promise<void> {
+    await this.#runExclusive(() => this.#removeFile(key));
+  }
+
+  /** Deletes what has expired and tells how many objects that were. */
+  async sweep(): Promise<number> {
+    if (this.#rules.length === 0) return 0;
+    const expired = [...this.#index.entries()].filter(([key, entry]) => !this.#isLive(key, entry));
+    let count = 0;
+    for (const [key] of expired) {
+      await this.#runExclusive(async () => {
+        const entry = this.#index.get(key);
+        // It may have been overwritten or deleted since it was found.
+        if (entry === undefined || this.#isLive(key, entry)) return;
+        await this.#removeFile(key);
+        count += 1;
+      });
+    }
+    return count;
+  }
+
+  /** Removes the bucket if it holds no object, and tells whether it did. */
+  async remove(): Promise<boolean> {
+    const grave = join(this.#surroundings.tempDir, randomUUID());
+    const isRemoved = await this.#runExclusive(async () => {
+      if (this.hasObjects()) return false;
+      await rename(this.#dir, grave);
+      this.#isRemoved = true;
+      return true;
+    });
+    if (isRemoved) await rm(grave, { recursive: true, force: true });
+    return isRemoved;
+  }
+
+  #isLive(key: string, entry: IndexEntry): boolean {
+    const expiry = this.findExpiry(key, entry.lastModifiedMs);
+    return expiry === undefined || this.#surroundings.now() < expiry.expiresAtMs;
+  }
+
+  #locate(key: string): { folder: string; file: string } {
+    const name = createHash('sha256').update(key).digest('hex');
+    const folder = join(this.#dir, 'objects', name.slice(0, 2));
+    return { folder, file: join(folder, name) };
+  }
+
+  async #removeFile(key: string): Promise<void> {
+    if (this.#index.get(key) === undefined) return;
+    const { folder, file } = this.#locate(key);
+    await rm(file, { force: true });
+    this.#index.delete(key);
+    await syncFolder(folder);
+  }
+
+  async #runExclusive<Result>(change: () => Promise<Result>): Promise<Result> {
+    const result = this.#lastChange.then(change);
+    // The next change waits for this one and not for its success; the caller is told of a failure.
+    this.#lastChange = result.catch(() => undefined);
+    return await result;
+  }
+
+  async #loadRules(): Promise<void> {
+    try {
+      const text = await readFile(join(this.#dir, 'lifecycle.json'), 'utf8');
+      this.#rules = JSON.parse(text) as LifecycleRule[];
+    } catch (error) {
+      if (!hasErrorCode(error, 'ENOENT')) throw error;
+    }
+  }
+
+  async #loadIndex(): Promise<void> {
+    const root = join(this.#dir, 'objects');
+    for (const folder of await readdir(root)) {
+      const paths = (await readdir(join(root, folder))).map((name) => join(root, folder, name));
+      for (let start = 0; start < paths.length; start += loadConcurrency) {
+        await Promise.all(paths.slice(start, start + loadConcurrency).map((path) => this.#loadObject(path)));
+      }
+    }
+  }
+
+  async #loadObject(path: string): Promise<void> {
+    try {
+      const record = await readRecordAt(path);
+      this.#index.set(record.key, toEntry(record));
+    } catch (error) {
+      this.#surroundings.warn(`embedded S3: ${path} is left out: ${String(error)}`);
+    }
+  }
+}
+
+async function readRecordAt(path: string): Promise<ObjectRecord> {
+  const handle = await open(path, 'r');
+  try {
+    return await readObjectRecord(handle);
+  } finally {
+    await handle.close();
+  }
+}
+
+function toEntry({ size, etag, lastModifiedMs }: ObjectRecord): IndexEntry {
+  return { size, etag, lastModifiedMs };
+}

@@ -1,0 +1,74 @@
+import { createBucket, deleteBucket, deleteObjects, headBucket } from './bucket-operations.ts';
+import { S3Error } from './errors.ts';
+import { deleteLifecycle, getLifecycle, putLifecycle } from './lifecycle-operations.ts';
+import { listObjects } from './list-objects.ts';
+import { deleteObject, getObject, headObject, putObject } from './object-operations.ts';
+import type { Operation } from './operation.ts';
+import type { S3Request } from './parse-request.ts';
+import { overridableHeaders } from './read-object.ts';
+
+interface OperationEntry {
+  operation: Operation;
+  /** Query parameters that choose this operation. */
+  needs: readonly string[];
+  allows: readonly string[];
+}
+
+const overrides = overridableHeaders.map((name) => `response-${name}`);
+const listParameters = [
+  'prefix',
+  'delimiter',
+  'max-keys',
+  'continuation-token',
+  'start-after',
+  'encoding-type',
+  'fetch-owner',
+];
+
+const objectOperations: Readonly<Record<string, readonly OperationEntry[]>> = {
+  GET: [{ operation: getObject, needs: [], allows: overrides }],
+  HEAD: [{ operation: headObject, needs: [], allows: overrides }],
+  PUT: [{ operation: putObject, needs: [], allows: [] }],
+  DELETE: [{ operation: deleteObject, needs: [], allows: [] }],
+};
+
+const bucketOperations: Readonly<Record<string, readonly OperationEntry[]>> = {
+  GET: [
+    { operation: listObjects, needs: ['list-type'], allows: listParameters },
+    { operation: getLifecycle, needs: ['lifecycle'], allows: [] },
+  ],
+  HEAD: [{ operation: headBucket, needs: [], allows: [] }],
+  PUT: [
+    { operation: createBucket, needs: [], allows: [] },
+    { operation: putLifecycle, needs: ['lifecycle'], allows: [] },
+  ],
+  POST: [{ operation: deleteObjects, needs: ['delete'], allows: [] }],
+  DELETE: [
+    { operation: deleteBucket, needs: [], allows: [] },
+    { operation: deleteLifecycle, needs: ['lifecycle'], allows: [] },
+  ],
+};
+
+/**
+ * Chooses the operation that a request means. A query parameter that none of ours knows may turn the request
+ * into something else (a version, a part, an ACL), so it is refused and not ignored.
+ */
+export function chooseOperation(request: S3Request): Operation {
+  const names = request.query
+    .map(([name]) => name)
+    .filter((name) => name !== 'x-id' && !name.toLowerCase().startsWith('x-amz-'));
+  const table = request.key === '' ? bucketOperations : objectOperations;
+  const candidates =
+    request.bucket !== '' && Object.hasOwn(table, request.method) ? table[request.method] : [];
+  const entry = candidates?.find(
+    ({ needs, allows }) =>
+      needs.every((name) => names.includes(name)) &&
+      names.every((name) => needs.includes(name) || allows.includes(name)),
+  );
+  if (entry === undefined) {
+    throw new S3Error('NotImplemented', {
+      details: { Method: request.method, Parameters: names.join(', ') },
+    });
+  }
+  return entry.operation;
+}

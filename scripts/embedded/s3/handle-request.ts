@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import type { BucketStore } from './bucket-store.ts';
+import { chooseOperation } from './choose-operation.ts';
+import { S3Error } from './errors.ts';
+import type { S3Response } from './operation.ts';
+import { parseRequest } from './parse-request.ts';
+import type { S3Request } from './parse-request.ts';
+import { openPayload } from './payload.ts';
+import type { Payload } from './payload.ts';
+import { verifySignature } from './signature.ts';
+import type { Authentication } from './signature.ts';
+import { renderElement, renderText } from './xml.ts';
+
+export interface RequestSurroundings {
+  store: BucketStore;
+  now: () => number;
+  credentials: { accessKeyId: string; secretAccessKey: string; region?: string | undefined };
+  maxObjectBytes: number;
+  warn: (line: string) => void;
+}
+
+// Of a refused upload this much is still read, so that a client which writes first and reads later can read.
+const maxDrainBytes = 16 * 1024 * 1024;
+const maxDrainMs = 5000;
+
+/** Serves one request; `expectsContinue` tells that the client waits for a 100 before it sends its body. */
+export async function handleRequest(
+  surroundings: RequestSurroundings,
+  message: IncomingMessage,
+  response: ServerResponse,
+  expectsContinue: boolean,
+): Promise<void> {
+  const requestId = randomBytes(8).toString('hex').toUpperCase();
+  const nowMs = surroundings.now();
+  response.setHeader('x-amz-request-id', requestId);
+  // Clients that were refused for their clock correct it by this header, so it is by the same clock.
+  response.setHeader('date', new Date(nowMs).toUTCString());
+  let isBodyOnItsWay = !expectsContinue;
+  const openBody = (request: S3Request, authentication: Authentication, maxBytes: number): Payload => {
+    // Left open when its reading is given up: destroying it would close the connection before the answer.
+    const source = message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    const payload = openPayload(source, collectHeaders(request), authentication, maxBytes);
+    if (expectsContinue) response.writeContinue();
+    isBodyOnItsWay = true;
+    return payload;
+  };
+  let path = message.url ?? '';
+  try {
+    const request = parseRequest(message);
+    path = request.rawPath;
+    const authentication = verifySignature(request, { ...surroundings.credentials, nowMs });
+    const operation = chooseOperation(request);
+    const result = await operation({
+      request,
+      headers: collectHeaders(request),
+      store: surroundings.store,
+      nowMs,
+      openPayload: (maxBytes) => openBody(request, authentication, maxBytes),
+      maxObjectBytes: surroundings.maxObjectBytes,
+    });
+    await sendResponse(response, result);
+  } catch (error) {
+    // A client that has gone cannot be told anything, and what it did not finish sending was not stored.
+    if (response.destroyed || message.errored !== null) return;
+    const s3Error = error instanceof S3Error ? error : new S3Error('InternalError', { cause: error });
+    if (s3Error.status === 500) surroundings.warn(`embedded S3: ${path}: ${String(error)}`);
+    if (response.headersSent) {
+      // A cut connection is the only way left to tell that the body is not whole.
+      response.destroy();
+      return;
+    }
+    await sendError(message, response, s3Error, { path, requestId, isBodyOnItsWay });
+  }
+}
+
+// Presigning moves a request's x-amz headers into the query, where they mean the same.
+function collectHeaders(request: S3Request): ReadonlyMap<string, string> {
+  const isPresigned = request.query.some(([name]) => name === 'X-Amz-Signature');
+  if (!isPresigned) return request.headers;
+  const headers = new Map(request.headers);
+  for (const [name, value] of request.query) {
+    const header = name.toLowerCase();
+    if (header.startsWith('x-amz-') && !headers.has(header)) headers.set(header, value);
+  }
+  return headers;
+}
+
+async function sendResponse(response: ServerResponse, result: S3Response): Promise<void> {
+  const { status, headers = {}, body } = result;
+  if (body === undefined) {
+    // Length zero is said, since a client would otherwise wait for chunks; a HEAD's own length stays.
+    const hasNoLength = status === 204 || status === 304;
+    response.writeHead(status, hasNoLength ? headers : { 'content-length': '0', ...headers }).end();
+  } else if (typeof body === 'string') {
+    const bytes = Buffer.from(body);
+    response
+      .writeHead(status, {
+        'content-type': 'application/xml',
+        'content-length': String(bytes.length),
+        ...headers,
+      })
+      .end(bytes);
+  } else {
+    response.writeHead(status, headers);
+    await pipeline(body.stream, response);
+  }
+}
+
+async function sendError(
+  message: IncomingMessage,
+  response: ServerResponse,
+  error: S3Error,
+  { path, requestId, isBodyOnItsWay }: { path: string; requestId: string; isBodyOnItsWay: boolean },
+): Promise<void> {
+  const document = renderElement(
+    'Error',
+    renderText('Code', error.code),
+    renderText('Message', error.message),
+    ...Object.entries(error.details).map(([name, value]) => renderText(name, value)),
+    renderText('Resource', path),
+    renderText('RequestId', requestId),
+  );
+  const bytes = Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${document}`);
+  const isBodyPending = !message.complete;
+  response.writeHead(error.status, {
+    'content-type': 'application/xml',
+    'content-length': String(bytes.length),
+    ...error.headers,
+    ...(isBodyPending ? { connection: 'close' } : {}),
+  });
+  if (isBodyPending && isBodyOnItsWay && message.method !== 'HEAD') {
+    // The answer is whole for the client once written; ending it first would reset the connection under it.
+    response.write(bytes);
+    await drain(message);
+    response.end();
+  } else {
+    response.end(bytes);
+  }
+}
+
+async function drain(message: IncomingMessage): Promise<void> {
+  const timer = setTimeout(() => message.destroy(), maxDrainMs);
+  try {
+    let drained = 0;
+    for await (const chunk of message as AsyncIterable<Buffer>) {
+      drained += chunk.length;
+      if (drained > maxDrainBytes) break;
+    }
+  } catch {
+    // The client went away, or its time is up: there is nobody left to read the rest for.
+  } finally {
+    clearTimeout(timer);
+  }
+}

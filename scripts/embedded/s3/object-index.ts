@@ -1,0 +1,113 @@
+import sortedBtree from 'sorted-btree';
+
+/** What a listing shows of an object. */
+export interface IndexEntry {
+  size: number;
+  etag: string;
+  lastModifiedMs: number;
+}
+
+export interface ListQuery {
+  prefix: string;
+  /** Empty for none. */
+  delimiter: string;
+  maxKeys: number;
+  /** Only what sorts after this key, or after every key of this prefix. */
+  after?: { key: string } | { commonPrefix: string } | undefined;
+}
+
+export interface ListPage {
+  contents: { key: string; entry: IndexEntry }[];
+  commonPrefixes: string[];
+  /** Where the next page continues; undefined on the last. */
+  next?: ListQuery['after'];
+}
+
+const { default: BTree } = sortedBtree;
+
+/** The keys of a bucket in S3's order, in memory. */
+export class ObjectIndex {
+  readonly #tree = new BTree<string, IndexEntry>(undefined, compareUtf8);
+
+  get(key: string): IndexEntry | undefined {
+    return this.#tree.get(key);
+  }
+
+  set(key: string, entry: IndexEntry): void {
+    this.#tree.set(key, entry);
+  }
+
+  delete(key: string): void {
+    this.#tree.delete(key);
+  }
+
+  entries(): IterableIterator<[string, IndexEntry]> {
+    return this.#tree.entries();
+  }
+
+  /** One page of a listing, of those objects that `isLive` lets through. */
+  list(query: ListQuery, isLive: (key: string, entry: IndexEntry) => boolean): ListPage {
+    const page: ListPage = { contents: [], commonPrefixes: [] };
+    let last: ListQuery['after'];
+    let skipped =
+      query.after !== undefined && 'commonPrefix' in query.after ? query.after.commonPrefix : undefined;
+    const afterKey = query.after !== undefined && 'key' in query.after ? query.after.key : undefined;
+    let pair = this.#tree.getPairOrNextHigher(maxUtf8(query.prefix, skipped ?? afterKey ?? ''));
+    while (pair?.[0].startsWith(query.prefix)) {
+      const [key, entry] = pair;
+      const isSkipped = skipped !== undefined && key.startsWith(skipped);
+      if (isSkipped || key === afterKey || !isLive(key, entry)) {
+        pair = this.#tree.nextHigherPair(isSkipped ? endOfPrefix(skipped ?? '', key) : key);
+        continue;
+      }
+      if (page.contents.length + page.commonPrefixes.length >= query.maxKeys) {
+        // A page of no keys at all is S3's answer to max-keys=0, and it is not truncated.
+        if (last !== undefined) page.next = last;
+        return page;
+      }
+      const commonPrefix = findCommonPrefix(key, query);
+      if (commonPrefix === undefined) {
+        page.contents.push({ key, entry });
+        last = { key };
+      } else {
+        page.commonPrefixes.push(commonPrefix);
+        skipped = commonPrefix;
+        last = { commonPrefix };
+      }
+      pair = this.#tree.nextHigherPair(key);
+    }
+    return page;
+  }
+}
+
+/** S3 lists keys in the order of their UTF-8 bytes, which differs from UTF-16's beyond the basic plane. */
+export function compareUtf8(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index += 1) {
+    const unitA = a.charCodeAt(index);
+    const unitB = b.charCodeAt(index);
+    if (unitA !== unitB) return rankUnit(unitA) - rankUnit(unitB);
+  }
+  return a.length - b.length;
+}
+
+// Surrogates stand for the code points above all others, so they rank after the rest of the units.
+function rankUnit(unit: number): number {
+  return unit >= 0xd8_00 && unit <= 0xdf_ff ? unit + 0x1_00_00 : unit;
+}
+
+function maxUtf8(a: string, b: string): string {
+  return compareUtf8(a, b) < 0 ? b : a;
+}
+
+function findCommonPrefix(key: string, { prefix, delimiter }: ListQuery): string | undefined {
+  if (delimiter === '') return undefined;
+  const position = key.indexOf(delimiter, prefix.length);
+  return position === -1 ? undefined : key.slice(0, position + delimiter.length);
+}
+
+// Jumps over the thousands of keys that one common prefix may stand for. The few keys that sort after the
+// jump and still have the prefix are then skipped one by one.
+function endOfPrefix(prefix: string, key: string): string {
+  return maxUtf8(`${prefix}\u{10ffff}`, key);
+}

@@ -1,0 +1,24 @@
+import type { ReadStream } from 'node:fs';
+import type { BucketStore } from './bucket-store.ts';
+import type { S3Request } from './parse-request.ts';
+import type { Payload } from './payload.ts';
+
+/** An authenticated request and what its operation may use. */
+export interface OperationContext {
+  request: S3Request;
+  /** The request's headers, and of a presigned request also the x-amz headers that travel in its query. */
+  headers: ReadonlyMap<string, string>;
+  store: BucketStore;
+  nowMs: number;
+  /** Announces that the body is wanted, of at most this many bytes. Called at most once. */
+  openPayload: (maxBytes: number) => Payload;
+  maxObjectBytes: number;
+}
+
+export interface S3Response {
+  status: number;
+  headers?: Readonly<Record<string, string>> | undefined;
+  body?: string | { stream: ReadStream } | undefined;
+}
+
+export type Operation = (context: OperationContext) => Promise<S3Response>;

@@ -1,0 +1,126 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { BucketStore } from './bucket-store.ts';
+import { acquireDataLock } from './data-lock.ts';
+import { handleRequest } from './handle-request.ts';
+
+export interface EmbeddedS3Options {
+  /** Where everything is kept; made if missing, and held by one server at a time. */
+  dir: string;
+  /** 0, the default, takes a free one. */
+  port?: number;
+  host?: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Unset, requests for any region are served. */
+  region?: string | undefined;
+  now?: () => number;
+  sweepIntervalMs?: number;
+  /** S3's own limit for one upload, 5 GiB, unless set. */
+  maxObjectBytes?: number;
+  /** Told, in one line, of failures that no client can be told of; standard error unless set. */
+  warn?: (line: string) => void;
+}
+
+export interface EmbeddedS3 {
+  endpoint: string;
+  /** Ends what is under way, for ten seconds at most, and gives the data folder free. */
+  close: () => Promise<void>;
+  /** Deletes expired objects now and tells how many. */
+  sweep: () => Promise<number>;
+}
+
+const closeGraceMs = 10_000;
+const idleSocketMs = 120_000;
+
+/** Starts an S3 server that speaks the real protocol, for development and tests. */
+export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<EmbeddedS3> {
+  const {
+    dir,
+    port = 0,
+    host = '127.0.0.1',
+    now = Date.now,
+    sweepIntervalMs = 60_000,
+    maxObjectBytes = 5 * 1024 ** 3,
+    warn = (line: string) => console.error(line),
+  } = options;
+  if (options.accessKeyId === '' || options.secretAccessKey === '') {
+    throw new Error('The embedded S3 server needs an access key id and a secret access key.');
+  }
+  const lock = await acquireDataLock(dir);
+  try {
+    const store = await BucketStore.open(dir, { now, warn });
+    const surroundings = { store, now, credentials: options, maxObjectBytes, warn };
+    const serve = (message: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
+      handleRequest(surroundings, message, response, expectsContinue).catch((error: unknown) => {
+        warn(`embedded S3: ${String(error)}`);
+        response.destroy();
+      });
+    };
+    const server = createServer((message, response) => serve(message, response, false));
+    server.on('checkContinue', (message, response) => serve(message, response, true));
+    // A large upload may take long; what counts is that bytes keep coming.
+    server.requestTimeout = 0;
+    server.timeout = idleSocketMs;
+    server.keepAliveTimeout = idleSocketMs;
+    await listen(server, port, host);
+
+    let sweeping: Promise<number> = Promise.resolve(0);
+    const sweep = () => {
+      // One at a time; a sweep that failed must not make all later ones fail.
+      const next = sweeping.catch(() => 0).then(() => store.sweep());
+      sweeping = next;
+      return next;
+    };
+    const timer = setInterval(() => {
+      sweep().catch((error: unknown) => warn(`embedded S3: sweep failed: ${String(error)}`));
+    }, sweepIntervalMs);
+    timer.unref();
+
+    return {
+      endpoint: renderEndpoint(server),
+      sweep,
+      close: async () => {
+        clearInterval(timer);
+        await closeServer(server);
+        try {
+          await sweeping;
+        } finally {
+          await lock.release();
+        }
+      },
+    };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function renderEndpoint(server: Server): string {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
+  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return `http://${host}:${String(address.port)}`;
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  // A connection whose request ends only now would otherwise be kept alive until its idle time is up.
+  const idleTimer = setInterval(() => server.closeIdleConnections(), 50);
+  const graceTimer = setTimeout(() => server.closeAllConnections(), closeGraceMs);
+  await closed;
+  clearInterval(idleTimer);
+  clearTimeout(graceTimer);
+}

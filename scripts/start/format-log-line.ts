@@ -1,0 +1,73 @@
+/** Wraps text in an escape sequence of the terminal, or leaves it alone where there is none. */
+export type Paint = (style: 'dim' | 'bold' | 'red' | 'yellow' | 'green' | 'cyan', text: string) => string;
+
+const codes = { dim: 2, bold: 1, red: 31, yellow: 33, green: 32, cyan: 36 } as const;
+
+export function createPaint(isTerminal: boolean): Paint {
+  return (style, text) => (isTerminal ? `\u001B[${codes[style]}m${text}\u001B[0m` : text);
+}
+
+const shownLevels = ['info', 'warn', 'error', 'fatal'];
+/** Told by the line's own beginning, or of no use to a reader. */
+const hiddenFields = new Set(['level', 'time', 'role', 'pid', 'hostname', 'msg', 'err', 'requestId']);
+const partWidth = 8;
+
+export function formatPartName(name: string): string {
+  return name.padEnd(partWidth);
+}
+
+export function formatTime(date: Date): string {
+  return date.toTimeString().slice(0, 8);
+}
+
+/**
+ * A line of a part's log for a reader at a terminal; null for what a console does not show. What is not one of
+ * our JSON lines is shown as it is.
+ */
+export function formatLogLine(part: string, line: string, paint: Paint): string | null {
+  const entry = parseEntry(line);
+  if (entry === null) return line.trim() === '' ? null : `${prefix(part, new Date(), paint)} ${line.trimEnd()}`;
+  const level = String(entry['level']);
+  if (!shownLevels.includes(level)) return null;
+  const time = new Date(typeof entry['time'] === 'string' ? entry['time'] : Date.now());
+  const text = isAccess(entry) ? formatAccess(entry, paint) : formatEntry(entry, level, paint);
+  return `${prefix(part, time, paint)} ${text}`;
+}
+
+type Entry = Record<string, unknown>;
+
+function parseEntry(line: string): Entry | null {
+  if (!line.startsWith('{')) return null;
+  try {
+    const value = JSON.parse(line) as Entry;
+    return typeof value['level'] === 'string' ? value : null;
+  } catch {
+    // Some library's own words: they are shown as they are.
+    return null;
+  }
+}
+
+function prefix(part: string, time: Date, paint: Paint): string {
+  return `${paint('dim', formatTime(time))} ${paint('cyan', formatPartName(part))}`;
+}
+
+function isAccess(entry: Entry): boolean {
+  return entry['msg'] === 'request' && typeof entry['path'] === 'string' && typeof entry['status'] === 'number';
+}
+
+function formatAccess({ method, path, status, durationMs }: Entry, paint: Paint): string {
+  const style = Number(status) >= 500 ? 'red' : Number(status) >= 400 ? 'yellow' : 'green';
+  const duration = typeof durationMs === 'number' ? ` ${paint('dim', `${Math.round(durationMs)} ms`)}` : '';
+  return `${paint(style, String(status))} ${String(method)} ${String(path)}${duration}`;
+}
+
+function formatEntry(entry: Entry, level: string, paint: Paint): string {
+  const style = level === 'warn' ? 'yellow' : level === 'info' ? null : 'red';
+  const message = style === null ? String(entry['msg']) : paint(style, `${level}: ${String(entry['msg'])}`);
+  const error = (entry['err'] as { message?: unknown } | undefined)?.message;
+  const fields = Object.entries(entry)
+    .filter(([name]) => !hiddenFields.has(name))
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  const rest = [...(error === undefined ? [] : [`(${String(error)})`]), ...fields].join(' ');
+  return rest === '' ? message : `${message} ${paint('dim', rest)}`;
+}

@@ -1,0 +1,63 @@
+import { get } from 'node:http';
+import { createServer } from 'node:net';
+import { ConfigError } from '../../shared/runtime/config.ts';
+
+/** A port that nobody listens on now. */
+export function findFreePort(host = '127.0.0.1'): Promise<number> {
+  return listenOnce(host, 0);
+}
+
+/** @throws ConfigError where somebody listens there already: the api would only die of it again and again */
+export async function checkPortIsFree(host: string, port: number): Promise<void> {
+  try {
+    await listenOnce(host, port);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') {
+      throw new ConfigError(`Port ${port} of ${host} is taken by another program: set PORT to a free one.`, {
+        cause: error,
+      });
+    }
+    throw new ConfigError(`The api cannot listen on ${host}:${port}: ${message}`, { cause: error });
+  }
+}
+
+function listenOnce(host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : port));
+    });
+  });
+}
+
+/** The address under which this machine reaches a server that listens on `host`. */
+export function localUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+/** The body of an answer as JSON, whatever its status; null where nobody answers, or no JSON. */
+export function getJson(url: string): Promise<unknown> {
+  return new Promise((resolve) => {
+    const request = get(url, { timeout: 5_000, agent: false }, (response) => {
+      let body = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => (body += chunk));
+      response.on('error', () => resolve(null));
+      response.on('end', () => resolve(parseJson(body)));
+    });
+    request.on('timeout', () => request.destroy());
+    request.on('error', () => resolve(null));
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,155 @@
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import type { Endpoints, readEnvironment } from '../../shared/runtime/config.ts';
+import { findMongod, mongodLaunch, mongodUrl, waitUntilPrimary } from '../embedded/mongod.ts';
+import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
+import type { StopStage } from './guardian.ts';
+import { findFreePort } from './loopback.ts';
+import { dist } from './paths.ts';
+import { readFirstLine } from './read-first-line.ts';
+import type { Secrets } from './secrets-file.ts';
+import type { PartSpec } from './supervise.ts';
+
+type Environment = ReturnType<typeof readEnvironment>;
+
+/** One part of the stack: its process, where it has one here, and how others reach it. */
+export interface Part {
+  /** Null where the environment names a server that runs elsewhere. */
+  readonly spec: PartSpec | null;
+  readonly stage: StopStage;
+  /** Valid once the part is ready. */
+  endpoints(): Endpoints;
+  describe(): string;
+}
+
+export interface PartContext {
+  /** The environment as it is, for the processes that are started. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly values: Environment;
+  readonly dataDir: string;
+  readonly secrets: Secrets;
+}
+
+/** A server's address, without what opens it. */
+function withoutCredentials(url: string): string {
+  return url.replace(/\/\/[^/@]*@/, '//');
+}
+
+function portOf(url: string): string {
+  return new URL(url).port;
+}
+
+export async function chooseRedis({ env, values, dataDir, secrets }: PartContext): Promise<Part> {
+  const url = values.REDIS_URL;
+  if (url !== undefined) return elsewhere({ REDIS_URL: url }, withoutCredentials(url), 2);
+  const options = {
+    program: findRedis(env['PATH'] ?? ''),
+    port: await findFreePort(),
+    dir: join(dataDir, 'redis'),
+    password: secrets.redisPassword,
+  };
+  return {
+    stage: 2,
+    spec: {
+      name: 'redis',
+      stopTimeoutMs: 10_000,
+      firstStart: 'fail',
+      launch: () => redisLaunch(options),
+      waitUntilReady: (_child, signal) => waitUntilRedisAnswers(options.port, options.password, signal),
+    },
+    endpoints: () => ({ REDIS_URL: `redis://:${options.password}@127.0.0.1:${options.port}` }),
+    describe: () => `embedded: ${options.program.name} ${options.program.version}, port ${options.port}`,
+  };
+}
+
+export async function chooseMongo(context: PartContext): Promise<Part> {
+  const { env, values, dataDir } = context;
+  const url = values.MONGODB_URL;
+  if (url !== undefined) return elsewhere({ MONGODB_URL: url }, withoutCredentials(url), 1);
+  const mongod = findMongod(values.MONGOD_BIN, env['PATH'] ?? '');
+  return mongod === null ? embeddedMongo(context) : await realMongod(mongod, dataDir);
+}
+
+async function realMongod(path: string, dataDir: string): Promise<Part> {
+  const port = await findFreePort();
+  return {
+    stage: 1,
+    spec: {
+      name: 'mongodb',
+      stopTimeoutMs: 30_000,
+      firstStart: 'fail',
+      launch: () => mongodLaunch(path, port, join(dataDir, 'mongod')),
+      waitUntilReady: (_child, signal) => waitUntilPrimary(port, signal),
+    },
+    endpoints: () => ({ MONGODB_URL: mongodUrl(port) }),
+    describe: () => `${path}, port ${port}`,
+  };
+}
+
+function embeddedMongo({ env, dataDir }: PartContext): Part {
+  // A folder of its own: mongod's files are of another kind, and a machine may be given a mongod later.
+  const args = ['--dir', join(dataDir, 'mongo')];
+  const server = announcedServer('url', (port) => [dist('scripts/embedded/mongo/main.js'), '--port', port, ...args]);
+  return {
+    stage: 1,
+    spec: { name: 'mongodb', stopTimeoutMs: 10_000, firstStart: 'fail', ...server.runWith(env) },
+    endpoints: () => ({ MONGODB_URL: server.url() }),
+    describe: () => `embedded server, port ${portOf(server.url())}`,
+  };
+}
+
+export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
+  const place = { S3_BUCKET: values.S3_BUCKET, AWS_REGION: values.AWS_REGION };
+  if (values.S3_ENDPOINT !== undefined) {
+    const own = {
+      S3_ENDPOINT: values.S3_ENDPOINT,
+      AWS_ACCESS_KEY_ID: values.AWS_ACCESS_KEY_ID!,
+      AWS_SECRET_ACCESS_KEY: values.AWS_SECRET_ACCESS_KEY!,
+    };
+    return elsewhere({ ...place, ...own }, `${values.S3_ENDPOINT}, bucket ${values.S3_BUCKET}`, 1);
+  }
+  const credentials = { AWS_ACCESS_KEY_ID: secrets.s3AccessKeyId, AWS_SECRET_ACCESS_KEY: secrets.s3SecretAccessKey };
+  const args = ['--dir', join(dataDir, 's3')];
+  const server = announcedServer('endpoint', (port) => [dist('scripts/embedded/s3/main.js'), '--port', port, ...args]);
+  return {
+    stage: 1,
+    spec: { name: 's3', stopTimeoutMs: 10_000, firstStart: 'fail', ...server.runWith({ ...env, ...credentials }) },
+    endpoints: () => ({ ...place, ...credentials, S3_ENDPOINT: server.url() }),
+    describe: () => `embedded server, port ${portOf(server.url())}`,
+  };
+}
+
+/** A Node server that prints `{"<field>": "<its address>"}` when it is ready; a later start keeps the first's port. */
+function announcedServer(field: string, argsFor: (port: string) => string[]) {
+  let url: string | null = null;
+  return {
+    url: (): string => url!,
+    runWith: (env: NodeJS.ProcessEnv) => ({
+      launch: () => ({
+        file: process.execPath,
+        args: ['--enable-source-maps', ...argsFor(url === null ? '0' : portOf(url))],
+        env,
+      }),
+      waitUntilReady: async (child: ChildProcess, signal: AbortSignal): Promise<void> => {
+        const announced = JSON.parse(await readFirstLine(child.stdout!, signal)) as Record<string, string>;
+        url = announced[field]!;
+      },
+    }),
+  };
+}
+
+function elsewhere(endpoints: Endpoints, description: string, stage: StopStage): Part {
+  return { spec: null, stage, endpoints: () => endpoints, describe: () => description };
+}
+
+/** The api or the worker: what it needs may come up later than it does, so it is tried for ever. */
+export function rolePart(name: 'api' | 'worker', env: NodeJS.ProcessEnv): PartSpec {
+  const args = { api: ['api/main.js'], worker: ['workers/main.js', '--queues', 'chat,image,embedding', '--concurrency', '8192'] };
+  const [entry, ...rest] = args[name];
+  return {
+    name,
+    stopTimeoutMs: 30_000,
+    firstStart: 'retry',
+    launch: () => ({ file: process.execPath, args: ['--enable-source-maps', dist(entry!), ...rest], env }),
+  };
+}

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { formatMs, type ConsoleOutput } from './console-output.ts';
+import type { DataDirLock } from './data-dir-lock.ts';
+import { stopStages, type Guardian, type StopStage } from './guardian.ts';
+import { LogFile } from './log-file.ts';
+import { describeDeath, SupervisedPart, type PartSpec } from './supervise.ts';
+
+export interface StackDependencies {
+  readonly output: ConsoleOutput;
+  readonly guardian: Guardian;
+  readonly lock: DataDirLock;
+  readonly dataDir: string;
+}
+
+/** The parts that run, with their logs; they stop by stages: who uses others goes before them. */
+export class Stack {
+  readonly #dependencies: StackDependencies;
+  readonly #parts: { part: SupervisedPart; stage: StopStage; log: LogFile }[] = [];
+  #stopping: Promise<void> | null = null;
+
+  constructor(dependencies: StackDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Resolves when the part is ready. @throws PartFailed */
+  async run(spec: PartSpec, stage: StopStage): Promise<void> {
+    const { output, guardian, lock, dataDir } = this.#dependencies;
+    const log = new LogFile(join(dataDir, 'logs', `${spec.name}.log`));
+    const part = new SupervisedPart(spec, {
+      onOutput: (chunk, stream) => {
+        log.write(chunk);
+        // The embedded servers' own logs are for files; so is stderr, whose gist is told when a part dies of it.
+        if (stage === 0 && stream === 'stdout') output.printLog(spec.name, chunk);
+      },
+      onSpawned: (pid) => {
+        guardian.watch(stage, spec.name, pid);
+        lock.recordPart(spec.name, pid);
+      },
+      onGone: () => {
+        guardian.watch(stage, spec.name, null);
+        lock.recordPart(spec.name, null);
+      },
+      onRestarted: (tookMs) => output.printEvent(spec.name, `runs again after ${formatMs(tookMs)}`, 'green'),
+      onDied: (death) => {
+        const wait = formatMs(death.restartInMs);
+        output.printEvent(spec.name, `stopped (${describeDeath(death)}); starting it again in ${wait}`, 'yellow');
+      },
+    });
+    this.#parts.push({ part, stage, log });
+    if (this.#stopping !== null) return;
+    await part.start();
+  }
+
+  /** Ends all parts, and waits for what they have in hand. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stopByStages();
+    return this.#stopping;
+  }
+
+  /** Ends all parts without waiting; Redis alone is asked to, for it then writes what it has. */
+  kill(): void {
+    for (const { part, stage } of this.#parts) part.kill(stage === 2 ? 'SIGTERM' : 'SIGKILL');
+  }
+
+  async #stopByStages(): Promise<void> {
+    for (const stage of stopStages) {
+      const parts = this.#parts.filter((running) => running.stage === stage);
+      await Promise.all(parts.map(({ part }) => part.stop()));
+    }
+    for (const { log } of this.#parts) log.close();
+  }
+}
+

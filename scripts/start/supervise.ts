@@ -1,0 +1,163 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { explainDeath } from './explain-death.ts';
+
+export interface Launch {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** What the process finds on its stdin. */
+  readonly input?: string;
+}
+
+export interface PartSpec {
+  readonly name: string;
+  /** Asked at every start, so that a later one can keep the port of the first. */
+  launch(): Launch;
+  /** Resolves when the part can be used; without it, that is when it was started. */
+  waitUntilReady?(child: ChildProcess, signal: AbortSignal): Promise<void>;
+  /** How long it may finish what is in hand before it is killed. */
+  readonly stopTimeoutMs: number;
+  /**
+   * - `fail`: nothing can run without it, so when it does not come up the first time, `start` rejects
+   * - `retry`: what it needs may still be coming up elsewhere, so it is tried for ever
+   */
+  readonly firstStart: 'fail' | 'retry';
+}
+
+export interface Death {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** What it said of it on stderr; empty where it said nothing. */
+  readonly reason: string;
+  readonly restartInMs: number;
+}
+
+export interface PartEvents {
+  onOutput(chunk: Buffer, stream: 'stdout' | 'stderr'): void;
+  onSpawned(pid: number): void;
+  /** Only of a part that is ready once more after it died. */
+  onRestarted(tookMs: number): void;
+  onDied(death: Death): void;
+  onGone(): void;
+}
+
+/** A part did not come up; the message says why. */
+export class PartFailed extends Error {
+  override readonly name = 'PartFailed';
+}
+
+const restartDelaysMs = [100, 500, 1_000, 2_000, 5_000];
+/** Who lived as long as this died of something new. */
+const healthyAfterMs = 2_000;
+const maxKeptErrorBytes = 16_384;
+
+/** Runs one process, and starts it again whenever it ends, until it is stopped. */
+export class SupervisedPart {
+  readonly name: string;
+  readonly #spec: PartSpec;
+  readonly #events: PartEvents;
+  #child: ChildProcess | null = null;
+  #stopping = false;
+  #failures = 0;
+  #restartTimer: NodeJS.Timeout | undefined;
+  #gone: Promise<void> = Promise.resolve();
+
+  constructor(spec: PartSpec, events: PartEvents) {
+    this.name = spec.name;
+    this.#spec = spec;
+    this.#events = events;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Resolves when the part is ready for the first time. @throws PartFailed */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => this.#launch({ resolve, reject }));
+  }
+
+  /** Ends the part for good: SIGTERM, and SIGKILL when it takes too long. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    clearTimeout(this.#restartTimer);
+    this.#child?.kill('SIGTERM');
+    const timer = setTimeout(() => this.#child?.kill('SIGKILL'), this.#spec.stopTimeoutMs);
+    await this.#gone;
+    clearTimeout(timer);
+  }
+
+  /** Ends it without waiting. */
+  kill(signal: NodeJS.Signals): void {
+    this.#stopping = true;
+    clearTimeout(this.#restartTimer);
+    this.#child?.kill(signal);
+  }
+
+  #launch(first: { resolve(): void; reject(error: Error): void } | null): void {
+    const startedMs = performance.now();
+    const { file, args, env, cwd, input } = this.#spec.launch();
+    // A process group of its own: Ctrl-C reaches the supervisor alone, which then stops the parts in order.
+    const child = spawn(file, args, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    const ended = new AbortController();
+    let errorText = '';
+    this.#child = child;
+    if (child.pid !== undefined) this.#events.onSpawned(child.pid);
+
+    child.stdin.on('error', () => undefined); // It ended before it read; its exit tells.
+    child.stdin.end(input ?? '');
+    child.stdout.on('data', (chunk: Buffer) => this.#events.onOutput(chunk, 'stdout'));
+    child.stderr.on('data', (chunk: Buffer) => {
+      errorText = (errorText + chunk.toString()).slice(-maxKeptErrorBytes);
+      this.#events.onOutput(chunk, 'stderr');
+    });
+    child.on('error', (error) => {
+      errorText += error.message;
+    });
+
+    this.#gone = new Promise((resolveGone) => {
+      // 'close' comes after the last output, and also where the process could not even be started.
+      child.on('close', (code, signal) => {
+        ended.abort();
+        this.#child = null;
+        this.#events.onGone();
+        resolveGone();
+        this.#onEnded(first, { code, signal, reason: explainDeath(errorText) }, performance.now() - startedMs);
+      });
+    });
+
+    const onReady = (): void => {
+      if (ended.signal.aborted) return;
+      if (first === null) this.#events.onRestarted(performance.now() - startedMs);
+      else first.resolve();
+      first = null;
+    };
+    (this.#spec.waitUntilReady?.(child, ended.signal) ?? Promise.resolve()).then(onReady, (error: unknown) => {
+      if (ended.signal.aborted) return;
+      errorText += error instanceof Error ? error.message : String(error);
+      child.kill('SIGKILL');
+    });
+  }
+
+  #onEnded(
+    first: { resolve(): void; reject(error: Error): void } | null,
+    death: Omit<Death, 'restartInMs'>,
+    livedMs: number,
+  ): void {
+    if (this.#stopping) return;
+    if (first !== null && this.#spec.firstStart === 'fail') {
+      first.reject(new PartFailed(`${this.name} did not start (${describeDeath(death)})`));
+      return;
+    }
+    this.#failures = livedMs > healthyAfterMs ? 0 : this.#failures + 1;
+    const restartInMs = restartDelaysMs[Math.min(this.#failures, restartDelaysMs.length - 1)]!;
+    this.#events.onDied({ ...death, restartInMs });
+    this.#restartTimer = setTimeout(() => this.#launch(first), restartInMs);
+  }
+}
+
+export function describeDeath({ code, signal, reason }: Omit<Death, 'restartInMs'>): string {
+  const how = signal === null ? `exit code ${code}` : signal;
+  return reason === '' ? how : `${how}: ${reason}`;
+}

@@ -1,0 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Health } from '../../shared/contract/system.ts';
+import { getJson } from './loopback.ts';
+
+const pollIntervalMs = 40;
+const noticeAfterMs = 15_000;
+
+export interface HealthProgress {
+  onListening(): void;
+  onWorkers(): void;
+  /** Told once in a while, where it takes long. */
+  onWaiting(missing: string): void;
+}
+
+/** Resolves when the api answers, and so do all that it needs. @throws AbortError */
+export async function waitForHealth(url: string, progress: HealthProgress, signal: AbortSignal): Promise<void> {
+  let listening = false;
+  let workers = false;
+  let noticeAtMs = Date.now() + noticeAfterMs;
+  for (;;) {
+    const health = (await getJson(`${url}/v1/health`)) as Partial<Health> | null;
+    if (health?.checks !== undefined && !listening) progress.onListening();
+    listening ||= health?.checks !== undefined;
+    if (health?.checks?.workers === 'ok' && !workers) progress.onWorkers();
+    workers ||= health?.checks?.workers === 'ok';
+    if (health?.status === 'ok' && workers) return;
+    if (Date.now() > noticeAtMs) {
+      progress.onWaiting(describeMissing(health));
+      noticeAtMs = Date.now() + noticeAfterMs;
+    }
+    await delay(pollIntervalMs, undefined, { signal });
+  }
+}
+
+function describeMissing(health: Partial<Health> | null): string {
+  if (health?.checks === undefined) return 'the api does not answer yet';
+  const down = Object.entries(health.checks).flatMap(([name, state]) => (state === 'ok' ? [] : [name]));
+  return `not there yet: ${down.join(', ')}`;
+}

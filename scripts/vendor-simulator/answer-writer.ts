@@ -1,0 +1,125 @@
+import type { ServerResponse } from 'node:http';
+
+import type { SimulatedAnswer } from './dialect.ts';
+import type { Faults } from './faults.ts';
+import { pause } from './service-line.ts';
+
+/** Sends an answer as told, and goes wrong on the way as told. Resolves when nothing more will be sent. */
+export async function writeAnswer(
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  answer: Exclude<SimulatedAnswer, { kind: 'error' }>,
+  faults: Faults,
+  signal: AbortSignal,
+): Promise<void> {
+  if (answer.kind === 'stream') {
+    response.writeHead(status, {
+      ...headers,
+      'content-type': answer.contentType,
+      'cache-control': 'no-cache',
+    });
+    await writeStream(response, answer.chunks, answer.errorChunk, faults, signal);
+    return;
+  }
+  const length = answer.parts.reduce((total, part) => total + Buffer.byteLength(part), 0);
+  response.writeHead(status, { 'content-type': 'application/json', ...headers, 'content-length': length });
+  if (faults.hangsAfterHead === true) {
+    await waitForTheEnd(response, signal);
+    return;
+  }
+  if (faults.cutAfterBytes !== undefined && faults.cutAfterBytes < length) {
+    const whole = Buffer.concat(answer.parts.map((part) => Buffer.from(part)));
+    cutAfter(response, whole.subarray(0, faults.cutAfterBytes));
+    return;
+  }
+  for (const part of answer.parts) {
+    response.write(part);
+  }
+  response.end();
+}
+
+async function writeStream(
+  response: ServerResponse,
+  chunks: readonly (Buffer | string)[],
+  errorChunk: string,
+  faults: Faults,
+  signal: AbortSignal,
+): Promise<void> {
+  if (faults.hangsAfterHead === true) {
+    await waitForTheEnd(response, signal);
+    return;
+  }
+  const waitMs = faults.msPerToken ?? 0;
+  let sentBytes = 0;
+  for (const [sentChunks, chunk] of chunks.entries()) {
+    if (signal.aborted) {
+      return;
+    }
+    if (sentChunks === faults.stallAfterChunks) {
+      await waitForTheEnd(response, signal);
+      return;
+    }
+    if (sentChunks === faults.errorAfterChunks) {
+      response.end(errorChunk);
+      return;
+    }
+    if (sentChunks === faults.cutAfterChunks) {
+      cutAfter(response, '');
+      return;
+    }
+    const bytes = Buffer.byteLength(chunk);
+    if (faults.cutAfterBytes !== undefined && sentBytes + bytes > faults.cutAfterBytes) {
+      cutAfter(response, Buffer.from(chunk).subarray(0, faults.cutAfterBytes - sentBytes));
+      return;
+    }
+    sentBytes += bytes;
+    if (!response.write(chunk) && waitMs === 0) {
+      await waitForDrain(response, signal);
+    }
+    if (waitMs > 0) {
+      await pause(waitMs, signal);
+    }
+  }
+  response.end();
+}
+
+/** What was written goes out before the connection is cut; then nothing, not even the end of the chunked body. */
+function cutAfter(response: ServerResponse, last: Buffer | string): void {
+  const cut = (): void => {
+    response.socket?.destroySoon();
+  };
+  if (last.length === 0) {
+    response.flushHeaders();
+    // Written bytes lie corked until the next tick.
+    setImmediate(cut);
+  } else {
+    response.write(last, cut);
+  }
+}
+
+async function waitForTheEnd(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  response.flushHeaders();
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) {
+      resolve();
+      return;
+    }
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+async function waitForDrain(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const finish = (): void => {
+      response.off('drain', finish);
+      signal.removeEventListener('abort', finish);
+      resolve();
+    };
+    response.on('drain', finish);
+    signal.addEventListener('abort', finish, { once: true });
+    if (signal.aborted) {
+      finish();
+    }
+  });
+}

@@ -1,0 +1,112 @@
+/**
+ * What the simulator can be told to do wrong. Faults come from the options, from `setFaults`, from the header
+ * `x-simulate`, from the model's name and from the API key, the later over the earlier. In the last three they are
+ * words, joined with `+`, each perhaps with a number: `gpt-sim+slow-300+cut-5`, key `sk-sim+exhausted`. Names and
+ * keys pass through a gateway unchanged, which headers do not.
+ */
+export interface Faults {
+  /** Answer with this status instead. */
+  readonly status?: number;
+  /** Sent as `retry-after-ms`, and rounded up to seconds as `retry-after`, with any status of 400 and over. */
+  readonly retryAfterMs?: number;
+  /** Fail this share of the calls, 0..1, with `status` or 500; the choice is random, but the same in every run. */
+  readonly failRate?: number;
+  /** Wait before the first byte of the answer. */
+  readonly delayMs?: number;
+  /** Send the head, then nothing until the caller goes. */
+  readonly hangsAfterHead?: boolean;
+  /** Cut the connection after this many bytes of the body. */
+  readonly cutAfterBytes?: number;
+  /** Cut the connection after this many chunks of a stream. */
+  readonly cutAfterChunks?: number;
+  /** Fall silent after this many chunks of a stream, with the connection open. */
+  readonly stallAfterChunks?: number;
+  /** Send an error event after this many chunks of a stream, then end it. */
+  readonly errorAfterChunks?: number;
+  /** Answer 200 with something that is not of the dialect. */
+  readonly garbage?: boolean;
+  /** Wait between two pieces of a stream. */
+  readonly msPerToken?: number;
+  /** Where a stream tells its usage, other than on a chunk of its own before the end. */
+  readonly usage?: 'missing' | 'first' | 'every' | 'finish';
+  /** Send each chunk that begins, finishes or counts twice, as vendors have been seen to do. */
+  readonly duplicates?: boolean;
+  /** Leave out what ends a stream: the end mark, the finish, or both. */
+  readonly noEnd?: 'mark' | 'finish' | 'both';
+  /** The key is out of money. */
+  readonly exhausted?: boolean;
+  /** The key is not known. */
+  readonly revoked?: boolean;
+  /** Repeat the key in the error's message. */
+  readonly echoesKey?: boolean;
+  /** Refuse embeddings of any batch that holds an input with this text in it. */
+  readonly poison?: string;
+  /** Answer embeddings as numbers although base64 was asked. */
+  readonly ignoresBase64?: boolean;
+}
+
+type FaultWord = (number: number) => Faults;
+
+/** The words of model names and keys; `FAULT_HELP` explains them to people. */
+const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
+  fail: (number) => ({ status: number }),
+  retry: (number) => ({ retryAfterMs: number }),
+  flaky: (number) => ({ failRate: number / 100 }),
+  slow: (number) => ({ delayMs: number }),
+  hang: () => ({ hangsAfterHead: true }),
+  cut: (number) => ({ cutAfterChunks: number }),
+  cutbytes: (number) => ({ cutAfterBytes: number }),
+  stall: (number) => ({ stallAfterChunks: number }),
+  streamerror: (number) => ({ errorAfterChunks: number }),
+  garbage: () => ({ garbage: true }),
+  drip: (number) => ({ msPerToken: number }),
+  nousage: () => ({ usage: 'missing' }),
+  firstusage: () => ({ usage: 'first' }),
+  everyusage: () => ({ usage: 'every' }),
+  finishusage: () => ({ usage: 'finish' }),
+  duplicates: () => ({ duplicates: true }),
+  nomark: () => ({ noEnd: 'mark' }),
+  nofinish: () => ({ noEnd: 'finish' }),
+  noend: () => ({ noEnd: 'both' }),
+  exhausted: () => ({ exhausted: true }),
+  revoked: () => ({ revoked: true }),
+  echokey: () => ({ echoesKey: true }),
+  poison: () => ({ poison: 'poison' }),
+  floats: () => ({ ignoresBase64: true }),
+};
+
+export const FAULT_HELP = `
+  fail-STATUS       answer with that status            slow-MS         wait before the answer
+  flaky-PERCENT     fail that share with 500           drip-MS         wait between the words of a stream
+  retry-MS          say when to come back              hang            send the head, then nothing
+  cut-N             cut a stream after N chunks        cutbytes-N      cut any answer after N bytes
+  stall-N           fall silent after N chunks         streamerror-N   error event after N chunks
+  nomark nofinish noend   leave out the end            duplicates      begin, finish and count twice
+  nousage firstusage everyusage finishusage            garbage         answer nonsense with 200
+  exhausted revoked       the key has no money, or is unknown          echokey   repeat the key in errors
+  poison            refuse embeddings of inputs that contain "poison"  floats    ignore base64
+`;
+
+/** The faults that a model's name, a key or a header names; words that mean nothing here are left alone. */
+export function parseFaultWords(text: string): Faults {
+  let faults: Faults = {};
+  for (const word of text.split('+')) {
+    const [, name = '', number = '0'] = /^([a-z]+)(?:-(\d+))?$/.exec(word) ?? [];
+    const toFaults = Object.hasOwn(FAULT_WORDS, name) ? FAULT_WORDS[name] : undefined;
+    if (toFaults !== undefined) {
+      faults = { ...faults, ...toFaults(Number(number)) };
+    }
+  }
+  return faults;
+}
+
+/** Numbers in 0..1 that look random and are the same in every run (mulberry32). */
+export function createRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,91 @@
+import { parseArgs } from 'node:util';
+
+import { FAULT_HELP, parseFaultWords } from './faults.ts';
+import { startVendorSimulator } from './simulator.ts';
+
+const DEFAULT_PORT = 9100;
+
+const USAGE = `npm run simulate-vendor -- [options]
+
+  --port 9100            where to listen on 127.0.0.1
+  --faults slow-300+drip-20   what goes wrong with every call (the words below)
+  --per-call-ms 0        time in service of every call
+  --per-input-ms 0       added for each embedding input
+  --max-concurrency N    calls in service at once; more wait in line
+  --overflow wait        or reject: answer them 429
+  --vectors by-text      or fast: one vector for all texts
+  --reply-words N        length of every chat answer; without it, the answer repeats what was said
+  --help
+`;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      port: { type: 'string', default: String(DEFAULT_PORT) },
+      faults: { type: 'string', default: '' },
+      'per-call-ms': { type: 'string', default: '0' },
+      'per-input-ms': { type: 'string', default: '0' },
+      'max-concurrency': { type: 'string', default: 'Infinity' },
+      overflow: { type: 'string', default: 'wait' },
+      vectors: { type: 'string', default: 'by-text' },
+      'reply-words': { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    console.log(
+      `${USAGE}\nWords for --faults, model names, API keys and the header x-simulate:\n${FAULT_HELP}`,
+    );
+    return;
+  }
+  const simulator = await startVendorSimulator({
+    port: readNumber('port', values.port),
+    faults: parseFaultWords(values.faults),
+    cost: {
+      perCallMs: readNumber('per-call-ms', values['per-call-ms']),
+      perInputMs: readNumber('per-input-ms', values['per-input-ms']),
+      maxConcurrency: readNumber('max-concurrency', values['max-concurrency']),
+      overflow: values.overflow === 'reject' ? 'reject' : 'wait',
+    },
+    vectors: values.vectors === 'fast' ? 'fast' : 'by-text',
+    replyWords: values['reply-words'] === undefined ? null : readNumber('reply-words', values['reply-words']),
+    logCapacity: 0,
+  });
+  console.log(`The vendor simulator listens on ${simulator.url}. Base URL for OpenAI clients: ${simulator.url}/v1
+
+Try it:  curl ${simulator.url}/v1/chat/completions -H 'content-type: application/json' \\
+           -d '{"model":"gpt-sim","messages":[{"role":"user","content":"hello"}]}'
+
+What goes wrong is told by the model's name, the API key or the header x-simulate, in words joined with +,
+e.g. model "gpt-sim+slow-300+cut-5", key "sk-any+exhausted":
+${FAULT_HELP}
+Ctrl-C stops it.`);
+
+  const stop = async (): Promise<void> => {
+    await simulator.close();
+    const { total, aborted, byStatus } = simulator.requests.counters;
+    console.log(
+      `Stopped after ${total} requests: ${JSON.stringify(byStatus)}, ${aborted} left by their caller.`,
+    );
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      stop().catch(fail);
+    });
+  }
+}
+
+function readNumber(name: string, text: string): number {
+  const number = Number(text);
+  if (text.trim() === '' || Number.isNaN(number) || number < 0) {
+    throw new TypeError(`--${name} must be a number from 0 on, not "${text}"`);
+  }
+  return number;
+}
+
+function fail(error: unknown): void {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}
+
+main().catch(fail);

@@ -1,0 +1,251 @@
+import { type ChatAsk, type ChatScript, writeChatScript } from './chat-script.ts';
+import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
+import type { Faults } from './faults.ts';
+
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+const ID = 'chatcmpl-simulated';
+const ERROR_CHUNK = toEvent({
+  error: {
+    message: 'The server had an error while processing your request.',
+    type: 'server_error',
+    code: null,
+  },
+});
+const DONE_CHUNK = 'data: [DONE]\n\n';
+
+/** Streams are built once for a script: measuring must pay for sending them, not for making them. */
+const MAX_CACHED_STREAMS = 64;
+const cachedStreams = new Map<string, readonly Buffer[]>();
+
+/**
+ * A model whose name holds `reasoner` thinks aloud, and refuses `max_tokens` and `temperature` as OpenAI's reasoning
+ * models do. With `tools` the first of them is called (all of them where the name holds `parallel`), until a message
+ * of role `tool` is there.
+ */
+export function answerChat(call: SimulatedCall): SimulatedAnswer {
+  const { body, model, faults } = call;
+  const messages = readRecords(body['messages']);
+  if (messages.length === 0) {
+    return refuse("'messages' must hold at least one message", 'messages', null);
+  }
+  const unsupported = findUnsupported(model, body);
+  if (unsupported !== null) {
+    const message = `Unsupported parameter: '${unsupported}' is not supported with this model.`;
+    return refuse(message, unsupported, 'unsupported_parameter');
+  }
+  const script = writeChatScript(readAsk(call, messages));
+  const choices = typeof body['n'] === 'number' ? body['n'] : 1;
+  if (body['stream'] !== true) {
+    return { kind: 'whole', parts: [JSON.stringify(renderWhole(model, script, choices, body, faults))] };
+  }
+  const asksUsage = readRecord(body['stream_options'])['include_usage'] === true;
+  return {
+    kind: 'stream',
+    contentType: 'text/event-stream; charset=utf-8',
+    chunks: renderStream(
+      { model, script, choices, asksUsage, hasLogprobs: body['logprobs'] === true },
+      faults,
+    ),
+    errorChunk: ERROR_CHUNK,
+  };
+}
+
+function refuse(message: string, param: string, code: string | null): SimulatedAnswer {
+  return { kind: 'error', error: { status: 400, type: 'invalid_request_error', code, message, param } };
+}
+
+function findUnsupported(model: string, body: JsonRecord): string | null {
+  if (!model.includes('reasoner')) {
+    return null;
+  }
+  if (body['max_tokens'] !== undefined) {
+    return 'max_tokens';
+  }
+  return body['temperature'] !== undefined && body['temperature'] !== 1 ? 'temperature' : null;
+}
+
+function readAsk({ body, model, settings }: SimulatedCall, messages: readonly JsonRecord[]): ChatAsk {
+  const tools = readRecords(body['tools']).map((tool) => {
+    const { name, parameters } = readRecord(tool['function']);
+    return { name: String(name), parameters };
+  });
+  const choice = body['tool_choice'];
+  const forced = readRecord(readRecord(choice)['function'])['name'];
+  const format = readRecord(body['response_format']);
+  const bound = body['max_completion_tokens'] ?? body['max_tokens'];
+  return {
+    promptTexts: messages.map(readMessageText),
+    lastUserText: readMessageText(messages.findLast((message) => message['role'] === 'user') ?? {}),
+    tools,
+    forcedTool: typeof forced === 'string' ? forced : null,
+    callsTools: tools.length > 0 && choice !== 'none' && messages.at(-1)?.['role'] !== 'tool',
+    callsInParallel: model.includes('parallel') && body['parallel_tool_calls'] !== false,
+    schema: readRecord(format['json_schema'])['schema'] ?? (format['type'] === 'json_object' ? {} : null),
+    maxTokens: typeof bound === 'number' && bound > 0 ? bound : null,
+    reasons: model.includes('reasoner'),
+    replyWords: settings.replyWords,
+  };
+}
+
+function readMessageText(message: JsonRecord): string {
+  const { content } = message;
+  if (typeof content === 'string') {
+    return content;
+  }
+  return readRecords(content)
+    .map((part) => (typeof part['text'] === 'string' ? part['text'] : ''))
+    .join(' ');
+}
+
+function renderWhole(
+  model: string,
+  script: ChatScript,
+  choices: number,
+  body: JsonRecord,
+  faults: Faults,
+): object {
+  const text = script.pieces.join('');
+  const message = {
+    role: 'assistant',
+    content: script.toolCalls.length > 0 ? null : text,
+    refusal: null,
+    ...(script.reasoning.length > 0 ? { reasoning_content: script.reasoning.join('') } : {}),
+    ...(script.toolCalls.length > 0
+      ? {
+          tool_calls: script.toolCalls.map(({ id, name, argumentPieces }) => ({
+            id,
+            type: 'function',
+            function: { name, arguments: argumentPieces.join('') },
+          })),
+        }
+      : {}),
+  };
+  const logprobs =
+    body['logprobs'] === true ? { content: script.pieces.map(renderLogprob), refusal: null } : null;
+  return {
+    ...renderHead(model, 'chat.completion'),
+    choices: Array.from({ length: choices }, (_, index) => ({
+      index,
+      message,
+      logprobs,
+      finish_reason: script.finish,
+    })),
+    ...(faults.usage === 'missing' ? {} : { usage: renderUsage(script, choices) }),
+  };
+}
+
+interface StreamPlan {
+  readonly model: string;
+  readonly script: ChatScript;
+  readonly choices: number;
+  readonly asksUsage: boolean;
+  readonly hasLogprobs: boolean;
+}
+
+function renderStream(plan: StreamPlan, faults: Faults): readonly Buffer[] {
+  const { usage, duplicates, noEnd } = faults;
+  const name = JSON.stringify([plan, usage, duplicates, noEnd]);
+  let chunks = cachedStreams.get(name);
+  if (chunks === undefined) {
+    chunks = buildStream(plan, faults).map((text) => Buffer.from(text));
+    if (cachedStreams.size >= MAX_CACHED_STREAMS) {
+      cachedStreams.clear();
+    }
+    cachedStreams.set(name, chunks);
+  }
+  return chunks;
+}
+
+function buildStream(
+  { model, script, choices, asksUsage, hasLogprobs }: StreamPlan,
+  faults: Faults,
+): string[] {
+  const head = renderHead(model, 'chat.completion.chunk');
+  const place = asksUsage ? (faults.usage ?? 'last') : 'missing';
+  const usage = renderUsage(script, choices);
+  const chunks: string[] = [];
+
+  const add = (part: object, kind: 'begin' | 'middle' | 'finish' | 'usage'): void => {
+    const isFirst = place === 'first' && chunks.length === 0;
+    const told =
+      isFirst || place === 'every' || (place === 'finish' && kind === 'finish') || kind === 'usage';
+    const text = toEvent({ ...head, ...part, ...(told ? { usage } : asksUsage ? { usage: null } : {}) });
+    chunks.push(text);
+    if (faults.duplicates === true && kind !== 'middle') {
+      chunks.push(text);
+    }
+  };
+  const addToAll = (
+    delta: object,
+    finish: string | null,
+    kind: 'begin' | 'middle' | 'finish',
+    logprobs?: object,
+  ): void => {
+    for (let index = 0; index < choices; index += 1) {
+      add({ choices: [{ index, delta, logprobs: logprobs ?? null, finish_reason: finish }] }, kind);
+    }
+  };
+
+  addToAll(
+    { role: 'assistant', content: script.toolCalls.length > 0 ? null : '', refusal: null },
+    null,
+    'begin',
+  );
+  for (const piece of script.reasoning) {
+    addToAll({ reasoning_content: piece }, null, 'middle');
+  }
+  for (const piece of script.pieces) {
+    const logprobs = hasLogprobs ? { content: [renderLogprob(piece)], refusal: null } : undefined;
+    addToAll({ content: piece }, null, 'middle', logprobs);
+  }
+  for (const [index, call] of script.toolCalls.entries()) {
+    const begin = { index, id: call.id, type: 'function', function: { name: call.name, arguments: '' } };
+    addToAll({ tool_calls: [begin] }, null, 'begin');
+    for (const piece of call.argumentPieces) {
+      addToAll({ tool_calls: [{ index, function: { arguments: piece } }] }, null, 'middle');
+    }
+  }
+  if (faults.noEnd !== 'finish' && faults.noEnd !== 'both') {
+    addToAll({}, script.finish, 'finish');
+  }
+  if (place === 'last') {
+    add({ choices: [] }, 'usage');
+  }
+  if (faults.noEnd !== 'mark' && faults.noEnd !== 'both') {
+    chunks.push(DONE_CHUNK);
+  }
+  return chunks;
+}
+
+function renderHead(model: string, object: string): object {
+  return { id: ID, object, created: 1_700_000_000, model, service_tier: 'default', system_fingerprint: null };
+}
+
+/** OpenAI counts the answers of all choices together, and the prompt once. */
+function renderUsage({ usage }: ChatScript, choices: number): object {
+  const completion = usage.completionTokens * choices;
+  return {
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: completion,
+    total_tokens: usage.promptTokens + completion,
+    prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens * choices, audio_tokens: 0 },
+  };
+}
+
+function renderLogprob(token: string): object {
+  return { token, logprob: -0.25, bytes: [...Buffer.from(token)], top_logprobs: [] };
+}
+
+function toEvent(chunk: object): string {
+  return `data: ${JSON.stringify(chunk)}\n\n`;
+}
+
+function readRecord(value: unknown): JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : {};
+}
+
+function readRecords(value: unknown): readonly JsonRecord[] {
+  return Array.isArray(value) ? value.map(readRecord) : [];
+}

@@ -1,0 +1,92 @@
+import { countWords } from './chat-script.ts';
+import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
+import { DEFAULT_DIMENSIONS, type VectorSource } from './vectors.ts';
+
+const MAX_INPUTS = 2048;
+
+export function answerEmbeddings({ body, model, faults, settings }: SimulatedCall): SimulatedAnswer {
+  const inputs: unknown[] = Array.isArray(body['input']) ? body['input'] : [body['input']];
+  const texts = inputs.filter((input) => typeof input === 'string');
+  if (
+    texts.length !== inputs.length ||
+    texts.length === 0 ||
+    texts.length > MAX_INPUTS ||
+    texts.includes('')
+  ) {
+    return refuse("'input' must hold 1 to 2048 texts, none of them empty");
+  }
+  const { poison } = faults;
+  if (poison !== undefined && texts.some((text) => text.includes(poison))) {
+    return refuse("'input' holds a text that this model refuses");
+  }
+  const dimensions = typeof body['dimensions'] === 'number' ? body['dimensions'] : DEFAULT_DIMENSIONS;
+  const isBase64 = body['encoding_format'] === 'base64' && faults.ignoresBase64 !== true;
+  const { vectors } = settings;
+  const items = vectors.isFast
+    ? cutFastItems(vectors, texts.length, dimensions, isBase64)
+    : texts.map((text, index) => renderItem(vectors, text, index, dimensions, isBase64)).join(',');
+  const tokens = texts.reduce((total, text) => total + countWords(text), 0);
+  const usage =
+    faults.usage === 'missing' ? '' : `,"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;
+  return {
+    kind: 'whole',
+    parts: ['{"object":"list","data":[', items, `],"model":${JSON.stringify(model)}${usage}}`],
+  };
+}
+
+/** Put together by hand: base64 needs no escaping, and JSON.stringify would look at every character of it. */
+function renderItem(
+  vectors: VectorSource,
+  text: string,
+  index: number,
+  dimensions: number,
+  isBase64: boolean,
+): string {
+  const vector = isBase64
+    ? `"${vectors.toBase64(text, dimensions)}"`
+    : `[${vectors.toFloats(text, dimensions).join(',')}]`;
+  return `{"object":"embedding","index":${index},"embedding":${vector}}`;
+}
+
+interface FastItems {
+  readonly bytes: Buffer;
+  /** Where each item ends. */
+  readonly ends: readonly number[];
+}
+
+const fastItems = new Map<string, FastItems>();
+
+/**
+ * All texts have one vector here, so the items of a small batch are the beginning of those of a large one: they are
+ * made once for each number of dimensions and from then on only cut.
+ */
+function cutFastItems(vectors: VectorSource, count: number, dimensions: number, isBase64: boolean): Buffer {
+  const name = `${dimensions} ${isBase64}`;
+  let known = fastItems.get(name);
+  if (known === undefined || known.ends.length < count) {
+    known = makeFastItems(vectors, Math.max(count, 2 * (known?.ends.length ?? 16)), dimensions, isBase64);
+    fastItems.set(name, known);
+  }
+  return known.bytes.subarray(0, known.ends[count - 1]);
+}
+
+function makeFastItems(
+  vectors: VectorSource,
+  count: number,
+  dimensions: number,
+  isBase64: boolean,
+): FastItems {
+  const items = Array.from({ length: count }, (_, index) =>
+    renderItem(vectors, '', index, dimensions, isBase64),
+  );
+  let end = -1;
+  const ends = items.map((item) => (end += item.length + 1));
+  return { bytes: Buffer.from(items.join(',')), ends };
+}
+
+function refuse(message: string): SimulatedAnswer {
+  return {
+    kind: 'error',
+    error: { status: 400, type: 'invalid_request_error', code: null, message, param: 'input' },
+  };
+}

@@ -1,0 +1,105 @@
+/** One call as the simulator saw it. */
+export interface LoggedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly model: string | null;
+  readonly key: string | null;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The parsed body; null where bodies are not kept. */
+  readonly body: Readonly<Record<string, unknown>> | null;
+  /** The status sent; null until then. */
+  status: number | null;
+  /** The caller went before it had its answer. */
+  isAborted: boolean;
+  /** Nothing more will be sent. */
+  isOver: boolean;
+}
+
+export interface RequestCounters {
+  total: number;
+  /** Calls whose caller went before the answer was whole. */
+  aborted: number;
+  readonly byStatus: Record<number, number>;
+  readonly byModel: Record<string, number>;
+}
+
+export interface RequestLog {
+  readonly counters: Readonly<RequestCounters>;
+  /** The last requests, oldest first. */
+  readonly entries: readonly LoggedRequest[];
+  /** Resolves with the first entry that fits: one that is there, or the next that comes to fit. */
+  waitFor(fits: (entry: LoggedRequest) => boolean): Promise<LoggedRequest>;
+  clear(): void;
+}
+
+export interface WritableRequestLog extends RequestLog {
+  add(entry: LoggedRequest): void;
+  /** The entry changed: it was answered, or its caller went. */
+  update(entry: LoggedRequest, change: Partial<Pick<LoggedRequest, 'status' | 'isAborted' | 'isOver'>>): void;
+}
+
+/** Counts every request and remembers the last of them; `capacity` 0 counts only, which is what measuring wants. */
+export function createRequestLog(capacity: number): WritableRequestLog {
+  const counters: RequestCounters = { total: 0, aborted: 0, byStatus: {}, byModel: {} };
+  const entries: LoggedRequest[] = [];
+  const waiting = new Set<{ fits(entry: LoggedRequest): boolean; resolve(entry: LoggedRequest): void }>();
+
+  function tell(entry: LoggedRequest): void {
+    for (const waiter of waiting) {
+      if (waiter.fits(entry)) {
+        waiting.delete(waiter);
+        waiter.resolve(entry);
+      }
+    }
+  }
+
+  return {
+    counters,
+    entries,
+    waitFor(fits) {
+      const known = entries.find(fits);
+      if (known !== undefined) {
+        return Promise.resolve(known);
+      }
+      return new Promise((resolve) => {
+        waiting.add({ fits, resolve });
+      });
+    },
+    clear() {
+      entries.length = 0;
+      counters.total = 0;
+      counters.aborted = 0;
+      clearCounts(counters.byStatus);
+      clearCounts(counters.byModel);
+    },
+    add(entry) {
+      counters.total += 1;
+      if (entry.model !== null) {
+        counters.byModel[entry.model] = (counters.byModel[entry.model] ?? 0) + 1;
+      }
+      if (capacity > 0) {
+        if (entries.length >= capacity) {
+          entries.shift();
+        }
+        entries.push(entry);
+        tell(entry);
+      }
+    },
+    update(entry, change) {
+      Object.assign(entry, change);
+      if (change.status !== undefined && change.status !== null) {
+        counters.byStatus[change.status] = (counters.byStatus[change.status] ?? 0) + 1;
+      }
+      if (change.isAborted === true) {
+        counters.aborted += 1;
+      }
+      tell(entry);
+    },
+  };
+}
+
+function clearCounts(counts: Record<number | string, number>): void {
+  for (const name of Object.keys(counts)) {
+    delete counts[name];
+  }
+}

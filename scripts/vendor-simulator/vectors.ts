@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+
+import { createRandom } from './faults.ts';
+
+export const DEFAULT_DIMENSIONS = 1536;
+
+/** `by-text`: each text has its own vector. `fast`: one vector for all, made once a dimension, for measuring. */
+export type VectorMode = 'by-text' | 'fast';
+
+export interface VectorSource {
+  /** All texts have the same vector. */
+  readonly isFast: boolean;
+  toBase64(text: string, dimensions: number): string;
+  toFloats(text: string, dimensions: number): Float32Array;
+}
+
+const MAX_CACHED_BASE64 = 256;
+
+export function createVectorSource(mode: VectorMode): VectorSource {
+  const base64Of = new Map<string, string>();
+
+  return {
+    isFast: mode === 'fast',
+    toBase64(text, dimensions) {
+      const seed = mode === 'fast' ? '' : text;
+      const name = `${dimensions} ${seed}`;
+      let base64 = base64Of.get(name);
+      if (base64 === undefined) {
+        const vector = deriveVector(seed, dimensions);
+        base64 = Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64');
+        if (base64Of.size >= MAX_CACHED_BASE64) {
+          base64Of.clear();
+        }
+        base64Of.set(name, base64);
+      }
+      return base64;
+    },
+    toFloats: (text, dimensions) => deriveVector(mode === 'fast' ? '' : text, dimensions),
+  };
+}
+
+/** A unit vector that depends on the text alone, so that tests know which text an answer belongs to. */
+export function deriveVector(text: string, dimensions: number): Float32Array {
+  const random = createRandom(createHash('sha256').update(text).digest().readUInt32LE(0));
+  const vector = Float32Array.from({ length: dimensions }, () => random() * 2 - 1);
+  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
+  return vector.map((value) => value / length);
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { AppError } from '../contract/errors.ts';
+import { isMongoAway, type Collection, type Database } from '../storage/mongo-client.ts';
+import { createApiKey, encryptSecret, hashSecret, maskApiKey } from './credentials.ts';
+
+/** An account at rest. Its sums are those of the ledger entries up to `applied*`. */
+export interface AccountDocument {
+  readonly _id: string;
+  readonly keyHash: string;
+  readonly keyEncrypted: string;
+  readonly keyMasked: string;
+  readonly userType: string;
+  readonly requestsPerMinute: number;
+  readonly banned: boolean;
+  readonly banReason: string | null;
+  readonly createdAt: Date;
+  readonly balanceNano: bigint;
+  readonly totalAddedNano: bigint;
+  readonly freeRequests: number;
+  readonly appliedMs: number;
+  readonly appliedSeq: number;
+}
+
+export interface NewAccount {
+  readonly userType: string;
+  readonly requestsPerMinute: number;
+}
+
+/** Accounts in MongoDB. Money is not set here: it moves by ledger entries alone. */
+export class AccountStore {
+  readonly #accounts: Collection<AccountDocument>;
+  readonly #masterKey: string;
+
+  constructor(db: Database, masterKey: string) {
+    this.#accounts = db.collection('accounts');
+    this.#masterKey = masterKey;
+  }
+
+  async createIndexes(): Promise<void> {
+    await this.#accounts.createIndex({ keyHash: 1 }, { unique: true });
+    await this.#accounts.createIndex({ createdAt: 1 });
+  }
+
+  /** Makes an account without money; the key is returned here and nowhere else. */
+  async create(account: NewAccount): Promise<{ id: string; apiKey: string }> {
+    const id = randomUUID();
+    const apiKey = createApiKey();
+    await this.#accounts.insertOne({
+      _id: id,
+      ...this.#describeKey(apiKey),
+      userType: account.userType,
+      requestsPerMinute: account.requestsPerMinute,
+      banned: false,
+      banReason: null,
+      createdAt: new Date(),
+      balanceNano: 0n,
+      totalAddedNano: 0n,
+      freeRequests: 0,
+      appliedMs: 0,
+      appliedSeq: 0,
+    });
+    return { id, apiKey };
+  }
+
+  async findById(id: string): Promise<AccountDocument | null> {
+    return await whileMongoIsThere(() => this.#accounts.findOne({ _id: id }));
+  }
+
+  async findIdByKeyHash(keyHash: string): Promise<string | null> {
+    const found = await whileMongoIsThere(() =>
+      this.#accounts.findOne({ keyHash }, { projection: { _id: 1 } }),
+    );
+    return found?._id ?? null;
+  }
+
+  /** Every account, oldest first. */
+  list(): AsyncIterable<AccountDocument> {
+    return this.#accounts.find({}).sort({ createdAt: 1 });
+  }
+
+  async update(
+    id: string,
+    change: Partial<Pick<AccountDocument, 'requestsPerMinute' | 'banned' | 'banReason'>>,
+  ): Promise<boolean> {
+    const result = await this.#accounts.updateOne({ _id: id }, { $set: change });
+    return result.matchedCount === 1;
+  }
+
+  /** Replaces the key; null where there is no such account. `oldKeyHash` is what must be forgotten. */
+  async replaceKey(id: string): Promise<{ apiKey: string; keyHash: string; oldKeyHash: string } | null> {
+    const apiKey = createApiKey();
+    const described = this.#describeKey(apiKey);
+    const old = await this.#accounts.findOneAndUpdate(
+      { _id: id },
+      { $set: described },
+      { returnDocument: 'before' },
+    );
+    return old === null ? null : { apiKey, keyHash: described.keyHash, oldKeyHash: old.keyHash };
+  }
+
+  #describeKey(apiKey: string): Pick<AccountDocument, 'keyHash' | 'keyEncrypted' | 'keyMasked'> {
+    return {
+      keyHash: hashSecret(apiKey),
+      keyEncrypted: encryptSecret(apiKey, this.#masterKey),
+      keyMasked: maskApiKey(apiKey),
+    };
+  }
+}
+
+/** On a caller's path MongoDB being away is a 503, not a fault of ours. */
+async function whileMongoIsThere<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (isMongoAway(error)) throw new AppError('service_unavailable', { cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,67 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+
+/** `mg-` and 43 url-safe characters: 256 random bits. */
+export function createApiKey(): string {
+  return `mg-${randomBytes(32).toString('base64url')}`;
+}
+
+const apiKeyPattern = /^mg-[A-Za-z0-9_-]{43}$/;
+
+export function isApiKey(value: string): boolean {
+  return apiKeyPattern.test(value);
+}
+
+/**
+ * SHA-256, base64url: what is looked up. A key holds 256 random bits, so a slow hash would protect nothing more, and
+ * a look-up by hash leaks no timing of the key itself.
+ */
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url');
+}
+
+export function maskApiKey(key: string): string {
+  return `${key.slice(0, 6)}…${key.slice(-4)}`;
+}
+
+const keyOf = (masterKey: string): Buffer => createHash('sha256').update(masterKey).digest();
+
+/** AES-256-GCM under the master key: nonce, tag and text in one url-safe string. */
+export function encryptSecret(secret: string, masterKey: string): string {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', keyOf(masterKey), nonce);
+  const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
+}
+
+/** @throws Error when the text was not encrypted under this master key. */
+export function decryptSecret(encrypted: string, masterKey: string): string {
+  const bytes = Buffer.from(encrypted, 'base64url');
+  const decipher = createDecipheriv('aes-256-gcm', keyOf(masterKey), bytes.subarray(0, 12));
+  decipher.setAuthTag(bytes.subarray(12, 28));
+  return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
+}
+
+/** Without 0, O, 1, I, L: a code is read aloud and typed. */
+const codeAlphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
+const codeGroups = 5;
+const codeGroupLength = 4;
+
+/** A refill code such as `7KQM-…`: 20 characters of 31, 99 random bits. */
+export function createRefillCode(): string {
+  const groups: string[] = [];
+  for (let group = 0; group < codeGroups; group++) {
+    let text = '';
+    while (text.length < codeGroupLength) {
+      const byte = randomBytes(1)[0]!;
+      // Bytes past the last whole multiple of the alphabet would favour its first letters.
+      if (byte < 256 - (256 % codeAlphabet.length)) text += codeAlphabet[byte % codeAlphabet.length];
+    }
+    groups.push(text);
+  }
+  return groups.join('-');
+}
+
+/** A code as it is stored and looked up: typed in any case, with or without its dashes. */
+export function hashRefillCode(code: string): string {
+  return hashSecret(code.toUpperCase().replaceAll(/[\s-]/g, ''));
+}

@@ -1,0 +1,111 @@
+import { errorKind, type ErrorCode } from '../contract/errors.ts';
+import type { LedgerStore } from '../ledger/ledger-store.ts';
+import type { UsageEvent } from '../ledger/usage-event.ts';
+import { computeCost, type Usage } from '../pricing/cost.ts';
+import type { AdmittedRequest } from '../queue/job-kinds.ts';
+import { isRedisAway, type RedisClient } from '../redis/redis-client.ts';
+import { runSettlement, type Settlement } from './settle-script.ts';
+
+export interface RequestOutcome {
+  readonly usage: Usage;
+  /** The vendor reported nothing: the counts are ours. */
+  readonly counted: boolean;
+  /** Null on success. */
+  readonly error: { readonly code: ErrorCode; readonly message: string } | null;
+  /** Whether the caller pays for the usage: on success, and for what was generated before a stream broke. */
+  readonly charged: boolean;
+}
+
+/** What the caller is told of the price. */
+export interface Receipt {
+  readonly costNano: bigint;
+  readonly free: boolean;
+  readonly durationMs: number;
+}
+
+export interface FinishDependencies {
+  readonly redis: RedisClient;
+  readonly ledger: LedgerStore;
+}
+
+/**
+ * Ends a request that reached a model: usage becomes the exact cost, the cost one settlement. Every such request ends
+ * here, however it went. Where another run of the same job settled it before, the receipt is that settlement's.
+ */
+export async function finishRequest(
+  { redis, ledger }: FinishDependencies,
+  request: AdmittedRequest,
+  outcome: RequestOutcome,
+): Promise<Receipt> {
+  const { usage, error, charged } = outcome;
+  const durationMs = Date.now() - request.admittedAtMs;
+  const event: UsageEvent = {
+    v: 1,
+    requestId: request.requestId,
+    accountId: request.accountId,
+    model: request.model,
+    at: request.admittedAtMs,
+    durationMs,
+    success: error === null,
+    responseCode: error === null ? 200 : errorKind(error.code).status,
+    errorCode: error?.code ?? null,
+    details: error?.message ?? null,
+    userIp: request.userIp,
+    promptTokens: usage.promptTokens,
+    cacheReadTokens: usage.cacheReadTokens,
+    cacheWriteTokens: usage.cacheWriteTokens,
+    completionTokens: usage.completionTokens,
+    counted: outcome.counted,
+    images: usage.images,
+    imageQuality: usage.imageQuality,
+    imageSize: usage.imageSize,
+    characters: usage.characters,
+    billedMs: usage.durationMs,
+    priceVersion: request.priceVersion,
+    user: request.user,
+  };
+  const costNano = charged ? computeCost(request.pricing, usage) : 0n;
+  const settlement = await settleThroughOutage(redis, event, costNano, !charged);
+  if (settlement.settled) return { costNano: settlement.costNano, free: settlement.free, durationMs };
+  const earlier = await findEarlierCharge(ledger, request.requestId);
+  return { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
+}
+
+const settleAttempts = 60;
+const settlePauseMs = 500;
+
+/**
+ * Settling again is harmless, and not settling would lose the charge: an outage of Redis shorter than half a minute is
+ * waited for. After a longer one the reservation stays, for the sweeper to release.
+ */
+async function settleThroughOutage(
+  redis: RedisClient,
+  event: UsageEvent,
+  costNano: bigint,
+  keepsFree: boolean,
+): Promise<Settlement> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await runSettlement(redis, event, costNano, keepsFree);
+    } catch (error) {
+      if (!isRedisAway(error) || attempt >= settleAttempts) throw error;
+      await new Promise((resolve) => setTimeout(resolve, settlePauseMs));
+    }
+  }
+}
+
+const lookUps = 10;
+const lookUpPauseMs = 200;
+
+/** An earlier settlement may still be on its way to MongoDB; it is worth a moment, since it says what was paid. */
+async function findEarlierCharge(
+  ledger: LedgerStore,
+  requestId: string,
+): Promise<{ costNano: bigint; free: boolean } | null> {
+  for (let i = 0; i < lookUps; i++) {
+    const entry = await ledger.entries.findOne({ _id: requestId });
+    if (entry !== null) return { costNano: -entry.amountNano, free: entry.freeRequests < 0 };
+    await new Promise((resolve) => setTimeout(resolve, lookUpPauseMs));
+  }
+  return null;
+}

@@ -1,0 +1,63 @@
+import { AppError } from '../contract/errors.ts';
+import { maxBalanceNano } from '../pricing/money.ts';
+import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import type { RefillEvent } from '../ledger/usage-event.ts';
+
+/**
+ * Credits an account, once an id. A negative amount takes back, down to what no request holds; what was really moved
+ * is what the entry says. A balance above the cap would no longer be exact in Lua: such a credit is refused whole.
+ */
+const script = new RedisScript(`
+local account, marker, stream = KEYS[1], KEYS[2], KEYS[3]
+local amount, free, cap, event = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres')
+if not a[1] then return {'unknown'} end
+if redis.call('EXISTS', marker) == 1 then return {'repeated'} end
+local balance = tonumber(a[1])
+if balance + amount > cap then return {'capped'} end
+amount = math.max(amount, math.min(0, tonumber(a[2]) - balance))
+free = math.max(free, math.min(0, tonumber(a[4]) - tonumber(a[3])))
+local text = string.format('%.0f', amount)
+redis.call('SET', marker, '1', 'EX', 604800)
+redis.call('HINCRBY', account, 'bal', text)
+redis.call('HINCRBY', account, 'free', string.format('%.0f', free))
+if amount > 0 then redis.call('HINCRBY', account, 'added', text) end
+redis.call('XADD', stream, '*', 'kind', 'refill', 'amount', text, 'free', string.format('%.0f', free), 'event', event)
+return {'credited'}
+`);
+
+export interface Refill {
+  readonly amountNano: bigint;
+  readonly freeRequests: number;
+  readonly event: RefillEvent;
+}
+
+/**
+ * @returns whether it was credited now; false where this refill id was before
+ * @throws AppError `validation_failed` above the cap; `internal_error` where the account is not loaded
+ */
+export async function runRefill(redis: RedisClient, refill: Refill): Promise<boolean> {
+  const { accountId, refillId } = refill.event;
+  const [outcome] = (await script.run(
+    redis,
+    [
+      redisKeys.account(accountId),
+      redisKeys.refill(accountId, refillId),
+      redisKeys.ledgerStream(shardOf(accountId)),
+    ],
+    [
+      refill.amountNano.toString(),
+      refill.freeRequests,
+      maxBalanceNano.toString(),
+      JSON.stringify(refill.event),
+    ],
+  )) as [string];
+  if (outcome === 'capped') {
+    throw new AppError('validation_failed', { message: 'A balance cannot exceed 9 000 000 roubles.' });
+  }
+  if (outcome === 'unknown') {
+    throw new AppError('internal_error', { message: `account ${accountId} is not loaded into Redis` });
+  }
+  return outcome === 'credited';
+}

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import type { Model, Pricing } from '../contract/models.ts';
+import type {
+  CatalogModel,
+  CatalogRoute,
+  CatalogUpstream,
+  ModelEntry,
+  PricingEntry,
+} from './catalog-schema.ts';
+
+type Prices = Omit<PricingEntry, 'since'>;
+
+/**
+ * A model of a catalog without faults. Routes over upstreams that are not among the usable ones are left out.
+ * `findPriceDay` tells since when a version of its price holds, where the file does not.
+ */
+export function buildModel(
+  entry: ModelEntry,
+  upstreams: ReadonlyMap<string, CatalogUpstream>,
+  findPriceDay: (priceVersion: string) => string,
+): CatalogModel {
+  const { since, ...prices } = entry.pricing;
+  const priceVersion = hashPrices(prices);
+  const pricing = completePricing(prices, since ?? findPriceDay(priceVersion));
+  const routes = entry.routes.flatMap((route): CatalogRoute[] => {
+    const upstream = upstreams.get(route.upstream);
+    if (upstream === undefined) return [];
+    const drops = new Set([...upstream.drops, ...route.drops]);
+    return [{ upstream, model: route.model ?? entry.id, weight: route.weight, drops }];
+  });
+  return {
+    id: entry.id,
+    aliases: entry.aliases,
+    type: entry.type,
+    context: entry.context,
+    maxOutputTokens: entry.max_output_tokens ?? (entry.type === 'embedding' ? 0 : entry.context),
+    dimensions: readDimensions(entry),
+    sizes: entry.size ?? null,
+    rpmCoefficient: entry.rpm_coefficient,
+    pricing,
+    priceVersion,
+    routes,
+    published: publishModel(entry, pricing),
+  };
+}
+
+function readDimensions({ dimensions }: ModelEntry): CatalogModel['dimensions'] {
+  if (dimensions === undefined) return null;
+  const { default: length, choices } = dimensions;
+  const max = dimensions.max ?? (choices === undefined ? undefined : Math.max(...choices));
+  return {
+    default: length,
+    adjustable: dimensions.adjustable ?? max !== undefined,
+    ...(choices === undefined ? {} : { choices }),
+    ...(max === undefined ? {} : { max }),
+  };
+}
+
+function publishModel(entry: ModelEntry, pricing: Pricing): Omit<Model, 'active'> {
+  const { created } = entry;
+  const toOption = (option: ModelEntry['reasoning_effort']): Model['reasoning_effort'] =>
+    option ? { default: option.default ?? null, choices: option.choices ?? null } : null;
+  return {
+    id: entry.id,
+    object: entry.object,
+    created: typeof created === 'string' ? Date.parse(created) / 1_000 : created,
+    context: entry.context,
+    size: entry.size ?? null,
+    type: entry.type,
+    name: entry.name ?? null,
+    description: entry.description ?? null,
+    img: entry.img ?? null,
+    reasoning: entry.reasoning ?? null,
+    reasoning_effort: toOption(entry.reasoning_effort),
+    image_quality: toOption(entry.image_quality),
+    web_search: entry.web_search ?? null,
+    input_modalities: entry.input_modalities ?? null,
+    output_modalities: entry.output_modalities ?? null,
+    supported_file_types: entry.supported_file_types ?? null,
+    max_image_count: entry.max_image_count ?? null,
+    max_file_count: entry.max_file_count ?? null,
+    architecture: entry.architecture ?? null,
+    quantization: entry.quantization ?? null,
+    pricing,
+    owned_by: entry.owned_by,
+    rpm_coefficient: entry.rpm_coefficient,
+  };
+}
+
+function completePricing(prices: Prices, day: string): Pricing {
+  return {
+    date_of_use: day,
+    type: prices.type,
+    in_cost_per_million: prices.in_cost_per_million ?? null,
+    out_cost_per_million: prices.out_cost_per_million ?? null,
+    cost_per_million: prices.cost_per_million ?? null,
+    cost_per_image: prices.cost_per_image ?? null,
+    cost_per_image_quality: prices.cost_per_image_quality ?? null,
+    cost_per_second: prices.cost_per_second ?? null,
+    cost_per_request: prices.cost_per_request ?? null,
+    prompt: prices.prompt ?? null,
+    completion: prices.completion ?? null,
+    input_cache_read: prices.input_cache_read ?? null,
+    input_cache_write: prices.input_cache_write ?? null,
+    overrides: prices.overrides ?? null,
+    free_requests: prices.free_requests,
+  };
+}
+
+/** A short hash of what prices say, however they are written: the order of fields, nulls and the day do not count. */
+function hashPrices(prices: Prices): string {
+  const canonical = JSON.stringify(prices, (_key, value: unknown) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    const given = Object.entries(value).filter(([, inner]) => inner !== null);
+    return Object.fromEntries(given.sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+  return createHash('sha256').update(canonical).digest('hex').slice(0, 12);
+}

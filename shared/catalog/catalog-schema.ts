@@ -1,0 +1,176 @@
+import { Type, type Static } from 'typebox';
+import { Nullable, StringEnum } from '../contract/fields.ts';
+import { ModelType, Pricing, type Model } from '../contract/models.ts';
+
+/** What is known of a dialect before an upstream of it is configured. A new dialect is a line here. */
+export interface UpstreamKindRules {
+  /** `required`, `none` where nothing is called over the network, or the vendor's own address. */
+  readonly baseUrl: 'required' | 'none' | { readonly default: string };
+  /** The most that one embedding call may carry, unless the upstream sets its own. */
+  readonly maxBatchInputs: number;
+  readonly maxBatchTokens: number;
+}
+
+export const upstreamKinds = {
+  openai: { baseUrl: 'required', maxBatchInputs: 2048, maxBatchTokens: 300_000 },
+  builtin: { baseUrl: 'none', maxBatchInputs: 2048, maxBatchTokens: 300_000 },
+} as const satisfies Record<string, UpstreamKindRules>;
+
+export type UpstreamKind = keyof typeof upstreamKinds;
+
+/** An upstream that can be called: it has every key it needs. */
+export interface CatalogUpstream {
+  readonly name: string;
+  readonly kind: UpstreamKind;
+  /** Without its last slash; empty for `builtin`. */
+  readonly baseUrl: string;
+  /** Empty where the server asks for none. */
+  readonly apiKeys: readonly string[];
+  readonly maxConcurrency: number;
+  /** The whole call. */
+  readonly timeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly firstByteTimeoutMs: number;
+  readonly betweenChunksTimeoutMs: number;
+  readonly drops: readonly string[];
+  readonly maxBatchInputs: number;
+  readonly maxBatchTokens: number;
+}
+
+export interface CatalogRoute {
+  readonly upstream: CatalogUpstream;
+  /** The model's name at the upstream. */
+  readonly model: string;
+  readonly weight: number;
+  /** Request fields that are left out: the route's and its upstream's together. */
+  readonly drops: ReadonlySet<string>;
+}
+
+export interface CatalogDimensions {
+  readonly default: number;
+  readonly adjustable: boolean;
+  /** The only lengths there are; without them every length from 1 to the largest. */
+  readonly choices?: readonly number[];
+  /** The largest length, where that is not `default`: the file's bound, or the largest of the choices. */
+  readonly max?: number;
+}
+
+export interface CatalogModel {
+  readonly id: string;
+  readonly aliases: readonly string[];
+  readonly type: ModelType;
+  readonly context: number;
+  /** Zero for embedding models. */
+  readonly maxOutputTokens: number;
+  /** Set for embedding models, and for no others. */
+  readonly dimensions: CatalogDimensions | null;
+  readonly sizes: readonly string[] | null;
+  readonly rpmCoefficient: number;
+  readonly pricing: Pricing;
+  /** Changes when, and only when, what a request costs may change. */
+  readonly priceVersion: string;
+  /** Only those that can be used now; none means that the model is inactive. */
+  readonly routes: readonly CatalogRoute[];
+  readonly published: Omit<Model, 'active'>;
+}
+
+export interface Catalog {
+  readonly models: readonly CatalogModel[];
+  /** Only those that can be used now. */
+  readonly upstreams: readonly CatalogUpstream[];
+  readonly warnings: readonly string[];
+  find(idOrAlias: string): CatalogModel | undefined;
+}
+
+const positiveInteger = (options: object = {}) => Type.Integer({ minimum: 1, ...options });
+const text = () => Type.Optional(Nullable(Type.String({ minLength: 1 })));
+const texts = () => Type.Optional(Nullable(Type.Array(Type.String({ minLength: 1 }), { uniqueItems: true })));
+const flag = () => Type.Optional(Nullable(Type.Boolean()));
+const drops = () => Type.Array(Type.String({ minLength: 1 }), { default: [] });
+
+/** What a schema cannot say of an entry (the form of ids, keys and addresses too) is in check-catalog. */
+export const UpstreamEntry = Type.Object({
+  kind: StringEnum(Object.keys(upstreamKinds) as UpstreamKind[]),
+  baseUrl: Type.Optional(Type.String()),
+  apiKeys: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
+  maxConcurrency: positiveInteger({ default: 64 }),
+  timeoutMs: positiveInteger({ default: 120_000 }),
+  connectTimeoutMs: positiveInteger({ default: 10_000 }),
+  // An answer that is not streamed sends its first byte when all of it is made, so the whole call bounds it.
+  firstByteTimeoutMs: Type.Optional(positiveInteger()),
+  betweenChunksTimeoutMs: positiveInteger({ default: 60_000 }),
+  drops: drops(),
+  maxBatchInputs: Type.Optional(positiveInteger()),
+  maxBatchTokens: Type.Optional(positiveInteger()),
+});
+export type UpstreamEntry = Static<typeof UpstreamEntry>;
+
+export const RouteEntry = Type.Object({
+  upstream: Type.String({ minLength: 1 }),
+  model: Type.Optional(Type.String({ minLength: 1 })),
+  weight: Type.Number({ exclusiveMinimum: 0, default: 1 }),
+  drops: drops(),
+});
+export type RouteEntry = Static<typeof RouteEntry>;
+
+export const PricingEntry = Type.Interface([Type.Omit(Pricing, ['date_of_use'])], {
+  since: Type.Optional(Type.String({ format: 'date' })),
+});
+export type PricingEntry = Static<typeof PricingEntry>;
+
+const OptionSpecEntry = Type.Object({
+  default: Type.Optional(Nullable(Type.String())),
+  choices: Type.Optional(Nullable(Type.Array(Type.String(), { minItems: 1, uniqueItems: true }))),
+});
+
+const DimensionsEntry = Type.Object({
+  default: positiveInteger(),
+  adjustable: Type.Optional(Type.Boolean()),
+  choices: Type.Optional(Type.Array(positiveInteger(), { minItems: 1, uniqueItems: true })),
+  max: Type.Optional(positiveInteger()),
+});
+
+/** A model under the spec's names, and what only the gateway needs to know of it. */
+export const ModelEntry = Type.Object({
+  id: Type.String(),
+  aliases: Type.Array(Type.String(), { default: [] }),
+  type: ModelType,
+  context: positiveInteger(),
+  max_output_tokens: Type.Optional(positiveInteger()),
+  dimensions: Type.Optional(DimensionsEntry),
+  pricing: PricingEntry,
+  routes: Type.Array(RouteEntry, { minItems: 1 }),
+
+  object: StringEnum(['model', 'proxy'], { default: 'model' }),
+  created: Type.Unsafe<number | string>({
+    anyOf: [
+      { type: 'integer', minimum: 0 },
+      { type: 'string', format: 'date' },
+    ],
+    default: 0,
+  }),
+  owned_by: Type.String({ default: 'model-gateway', minLength: 1 }),
+  rpm_coefficient: positiveInteger({ default: 1 }),
+  name: text(),
+  description: text(),
+  img: text(),
+  size: texts(),
+  reasoning: flag(),
+  reasoning_effort: Type.Optional(Nullable(OptionSpecEntry)),
+  image_quality: Type.Optional(Nullable(OptionSpecEntry)),
+  web_search: flag(),
+  input_modalities: texts(),
+  output_modalities: texts(),
+  supported_file_types: texts(),
+  max_image_count: Type.Optional(Nullable(positiveInteger({ maximum: 4 }))),
+  max_file_count: Type.Optional(Nullable(Type.Integer({ minimum: 0 }))),
+  architecture: text(),
+  quantization: text(),
+});
+export type ModelEntry = Static<typeof ModelEntry>;
+
+/** The file's outline; its entries are checked one by one, so that the faults of one do not hide another's. */
+export const CatalogOutline = Type.Object({
+  upstreams: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
+  models: Type.Unsafe<unknown[]>({ type: 'array' }),
+});

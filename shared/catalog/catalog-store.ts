@@ -1,0 +1,203 @@
+import { readFile, stat } from 'node:fs/promises';
+import { ConfigError } from '../runtime/config.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import type { RedisClient } from '../redis/redis-client.ts';
+import type { Catalog, CatalogModel } from './catalog-schema.ts';
+import { compareCatalogs } from './compare-catalogs.ts';
+import { CatalogError, formatProblem, parseCatalog } from './parse-catalog.ts';
+
+export interface CatalogStoreOptions {
+  readonly path: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly redis: RedisClient;
+  readonly log: Logger;
+}
+
+/** A change holds after the second look that finds the file the same: within twice this time. */
+const pollIntervalMs = 250;
+
+/**
+ * The catalog in force and the administrator's switches. The file is looked at again and again rather than watched:
+ * editors that replace it and the symlinks that Kubernetes swaps both lose a watcher.
+ */
+export class CatalogStore {
+  readonly #options: CatalogStoreOptions;
+  readonly #listeners: ((catalog: Catalog) => void)[] = [];
+  #catalog: Catalog;
+  /** The text of the catalog in force. */
+  #text: string;
+  /** The file as it was before it was last read; a write during the reading shows as a difference from this. */
+  #readMark: string;
+  /** The file at the last look; null while it is as it was read. */
+  #changingMark: string | null = null;
+  /** The text last read, valid or not; null where the file could not be read. */
+  #seenText: string | null;
+  #disabled: ReadonlySet<string> = new Set();
+  #areSwitchesStale = false;
+  #isPolling = false;
+  #timer: NodeJS.Timeout | null;
+
+  /** @throws CatalogError where the file is not valid, ConfigError where it cannot be read. */
+  static async open(options: CatalogStoreOptions): Promise<CatalogStore> {
+    const mark = await markFile(options.path);
+    let text: string;
+    try {
+      text = await readFile(options.path, 'utf8');
+    } catch (error) {
+      throw new ConfigError(`The catalog cannot be read: ${(error as Error).message}`, { cause: error });
+    }
+    const catalog = parseCatalog(text, { env: options.env, fileName: options.path, today: readToday() });
+    for (const warning of catalog.warnings) options.log.warn(`catalog: ${warning}`);
+    const store = new CatalogStore(options, mark, text, catalog);
+    await store.refreshDisabled();
+    return store;
+  }
+
+  private constructor(options: CatalogStoreOptions, mark: string, text: string, catalog: Catalog) {
+    this.#options = options;
+    this.#readMark = mark;
+    this.#text = text;
+    this.#seenText = text;
+    this.#catalog = catalog;
+    this.#timer = setInterval(() => {
+      this.#poll().catch((error: unknown) =>
+        options.log.error({ err: error }, 'looking at the catalog failed'),
+      );
+    }, pollIntervalMs);
+    // A process that has nothing else to do may leave.
+    this.#timer.unref();
+  }
+
+  get current(): Catalog {
+    return this.#catalog;
+  }
+
+  find(idOrAlias: string): CatalogModel | undefined {
+    return this.#catalog.find(idOrAlias);
+  }
+
+  /** Whether requests for the model can be served now: it has a usable route and no administrator turned it off. */
+  isActive(model: CatalogModel): boolean {
+    return model.routes.length > 0 && !this.#disabled.has(model.id);
+  }
+
+  /** Reads the switches again. While Redis is away the last known ones hold, and it is asked until it answers. */
+  async refreshDisabled(): Promise<void> {
+    try {
+      this.#disabled = new Set(await this.#options.redis.smembers(redisKeys.disabledModels));
+      this.#areSwitchesStale = false;
+    } catch (error) {
+      if (!this.#areSwitchesStale && this.#timer !== null) {
+        this.#options.log.warn(
+          { err: error },
+          'the disabled models cannot be read; the last known ones hold',
+        );
+      }
+      this.#areSwitchesStale = true;
+    }
+  }
+
+  /** Called with each catalog that comes into force after this one. */
+  onReload(listener: (catalog: Catalog) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  async #poll(): Promise<void> {
+    // A slow disk or Redis must not pile looks up.
+    if (this.#isPolling) return;
+    this.#isPolling = true;
+    try {
+      if (this.#areSwitchesStale) await this.refreshDisabled();
+      await this.#lookAtFile();
+    } finally {
+      this.#isPolling = false;
+    }
+  }
+
+  async #lookAtFile(): Promise<void> {
+    const mark = await markFile(this.#options.path);
+    if (mark === this.#readMark) {
+      this.#changingMark = null;
+    } else if (mark !== this.#changingMark) {
+      // It may be half written: it is read once it has stayed the same for a while.
+      this.#changingMark = mark;
+    } else {
+      this.#readMark = mark;
+      this.#changingMark = null;
+      await this.#reload();
+    }
+  }
+
+  async #reload(): Promise<void> {
+    const { path, env, log } = this.#options;
+    let text: string;
+    try {
+      text = await readFile(path, 'utf8');
+    } catch (error) {
+      this.#seenText = null;
+      log.error({ err: error }, 'the catalog cannot be read; the old one stays in force');
+      return;
+    }
+    if (text === this.#seenText || this.#timer === null) return;
+    this.#seenText = text;
+    if (text === this.#text) {
+      log.info('the catalog file is again as it was read; nothing changed');
+      return;
+    }
+    let next: Catalog;
+    try {
+      next = parseCatalog(text, {
+        env,
+        fileName: path,
+        today: readToday(),
+        findPriceDay: (modelId, priceVersion) => this.#findPriceDay(modelId, priceVersion),
+      });
+    } catch (error) {
+      if (!(error instanceof CatalogError)) throw error;
+      for (const problem of error.problems)
+        log.error({ ...problem }, `catalog: ${formatProblem(path, problem)}`);
+      log.error(
+        { problems: error.problems.length },
+        'the changed catalog is not valid; the old one stays in force',
+      );
+      return;
+    }
+    const changes = compareCatalogs(this.#catalog, next);
+    this.#text = text;
+    this.#catalog = next;
+    log.info(changes, 'the catalog was reloaded');
+    for (const warning of next.warnings) log.warn(`catalog: ${warning}`);
+    for (const listener of this.#listeners) {
+      try {
+        listener(next);
+      } catch (error) {
+        log.error({ err: error }, 'a part of the process could not take the new catalog over');
+      }
+    }
+  }
+
+  /** A price that only stands in a new file is not a new price. */
+  #findPriceDay(modelId: string, priceVersion: string): string | undefined {
+    const known = this.#catalog.models.find((model) => model.id === modelId);
+    return known?.priceVersion === priceVersion ? known.pricing.date_of_use : undefined;
+  }
+}
+
+const readToday = (): string => new Date().toISOString().slice(0, 10);
+
+/** What of a file changes whenever it is written or replaced; empty where there is none. Symlinks are followed. */
+async function markFile(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(':');
+  } catch (error) {
+    // Gone, or not to be looked at: the reading that follows says which.
+    return `none: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`;
+  }
+}

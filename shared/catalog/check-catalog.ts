@@ -1,0 +1,89 @@
+import type { TSchema } from 'typebox';
+import { compileChecker } from '../contract/validation.ts';
+import { CatalogOutline, ModelEntry, UpstreamEntry } from './catalog-schema.ts';
+import { checkModel, checkUpstream } from './check-entries.ts';
+import { isRecord, suggestName, type CatalogIssue } from './catalog-issue.ts';
+import type { Location } from './yaml-source.ts';
+
+export interface CheckedFile {
+  /** The entries without a fault of form, completed with their defaults, under their place in the file. */
+  readonly upstreams: ReadonlyMap<string, UpstreamEntry>;
+  readonly models: ReadonlyMap<number, ModelEntry>;
+  readonly issues: readonly CatalogIssue[];
+}
+
+const findOutlineFaults = compileChecker(CatalogOutline, 'json');
+const findUpstreamFaults = compileChecker(UpstreamEntry, 'json');
+const findModelFaults = compileChecker(ModelEntry, 'json');
+
+/** Everything that is wrong with a catalog's data. Fills defaults in, in place. */
+export function checkCatalog(file: unknown): CheckedFile {
+  const issues: CatalogIssue[] = [];
+  const upstreams = new Map<string, UpstreamEntry>();
+  const models = new Map<number, ModelEntry>();
+
+  /** Whether the value has the schema's form; unknown fields are faults, but do not change the form. */
+  const hasForm = (
+    value: unknown,
+    schema: TSchema,
+    find: ReturnType<typeof compileChecker>,
+    at: Location,
+  ): boolean => {
+    const faults = find(value).map(({ loc, msg }) => ({ location: [...at, ...loc], message: msg }));
+    issues.push(...faults, ...findUnknownFields(value, schema, at));
+    return faults.length === 0;
+  };
+
+  hasForm(file, CatalogOutline, findOutlineFaults, []);
+  const outline = isRecord(file) ? file : {};
+  const upstreamEntries = isRecord(outline['upstreams']) ? outline['upstreams'] : {};
+  const modelEntries = Array.isArray(outline['models']) ? (outline['models'] as unknown[]) : [];
+
+  for (const [name, entry] of Object.entries(upstreamEntries)) {
+    const at = ['upstreams', name];
+    if (!hasForm(entry, UpstreamEntry, findUpstreamFaults, at)) continue;
+    upstreams.set(name, entry as UpstreamEntry);
+    issues.push(...checkUpstream(name, entry as UpstreamEntry, at));
+  }
+  for (const [index, entry] of modelEntries.entries()) {
+    const at = ['models', index];
+    if (!hasForm(entry, ModelEntry, findModelFaults, at)) continue;
+    models.set(index, entry as ModelEntry);
+    issues.push(...checkModel(entry as ModelEntry, Object.keys(upstreamEntries), at));
+  }
+  issues.push(...findRepeatedIds(models));
+  return { upstreams, models, issues };
+}
+
+/** Names that no field has, anywhere below: most of them are misspelt, and would silently do nothing. */
+function findUnknownFields(value: unknown, schema: TSchema, at: Location): CatalogIssue[] {
+  const { properties, items } = schema as { properties?: Record<string, TSchema>; items?: TSchema };
+  if (Array.isArray(value) && items !== undefined) {
+    return value.flatMap((item, index) => findUnknownFields(item, items, [...at, index]));
+  }
+  if (!isRecord(value) || properties === undefined) return [];
+  return Object.entries(value).flatMap(([name, inner]): CatalogIssue[] => {
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (known !== undefined) return findUnknownFields(inner, known, [...at, name]);
+    const message = `is not a known field${suggestName(name, Object.keys(properties))}`;
+    return [{ location: [...at, name], message, part: 'key' }];
+  });
+}
+
+/** Ids and aliases are one set of names: a request says either. */
+function findRepeatedIds(models: ReadonlyMap<number, ModelEntry>): CatalogIssue[] {
+  const issues: CatalogIssue[] = [];
+  const firstUse = new Map<string, string>();
+  const claim = (name: string, location: Location, place: string): void => {
+    const first = firstUse.get(name);
+    if (first === undefined) firstUse.set(name, place);
+    else issues.push({ location, message: `repeats "${name}", which is already ${first}` });
+  };
+  for (const [index, model] of models) {
+    claim(model.id, ['models', index, 'id'], `models[${index}].id`);
+    for (const [i, alias] of model.aliases.entries()) {
+      claim(alias, ['models', index, 'aliases', i], `models[${index}].aliases[${i}]`);
+    }
+  }
+  return issues;
+}

@@ -1,0 +1,134 @@
+import {
+  upstreamKinds,
+  type ModelEntry,
+  type UpstreamEntry,
+  type UpstreamKindRules,
+} from './catalog-schema.ts';
+import { suggestName, type CatalogIssue } from './catalog-issue.ts';
+import { checkPricing } from './check-pricing.ts';
+import type { Location } from './yaml-source.ts';
+
+/** What a schema cannot say of an upstream or a model that has the right form. Pure. */
+
+const upstreamName = /^[A-Za-z0-9][\w.-]{0,63}$/;
+const modelId = /^[A-Za-z0-9][\w.:/@+-]{0,127}$/;
+/** Operations of the API that stand where a model's id does. */
+const reservedIds = new Set(['status']);
+const imageSize = /^[1-9]\d{0,4}x[1-9]\d{0,4}$/;
+
+const keyFromEnv = /^env:([A-Za-z_]\w*)$/;
+/** What an HTTP header can carry. */
+export const usableKey = /^[\x21-\x7e]+$/;
+
+/** The variable that `env:NAME` names; null for a literal key. */
+export function readKeyVariable(key: string): string | null {
+  return keyFromEnv.exec(key)?.[1] ?? null;
+}
+
+export function checkUpstream(name: string, entry: UpstreamEntry, at: Location): CatalogIssue[] {
+  const issues: CatalogIssue[] = [];
+  const add = (location: Location, message: string, part: 'value' | 'key' = 'value'): void => {
+    issues.push({ location: [...at, ...location], message, part });
+  };
+  if (!upstreamName.test(name)) {
+    add([], 'must be named with at most 64 letters, digits, dots, dashes and underscores', 'key');
+  }
+  const rules: UpstreamKindRules = upstreamKinds[entry.kind];
+  if (rules.baseUrl === 'none') {
+    if (entry.baseUrl !== undefined) add(['baseUrl'], `is not for kind ${entry.kind}`, 'key');
+    if (entry.apiKeys !== undefined) add(['apiKeys'], `is not for kind ${entry.kind}`, 'key');
+  } else if (entry.baseUrl !== undefined) {
+    const fault = findUrlFault(entry.baseUrl);
+    if (fault !== null) add(['baseUrl'], fault);
+  } else if (rules.baseUrl === 'required') {
+    add(['baseUrl'], `is required for kind ${entry.kind}`);
+  }
+  for (const [i, key] of (entry.apiKeys ?? []).entries()) {
+    // The text of a key is never repeated, not even of one that should have been a variable's name.
+    if (key.startsWith('env:')) {
+      if (readKeyVariable(key) === null) {
+        add(['apiKeys', i], 'must be env:NAME, a name of letters, digits and underscores');
+      }
+    } else if (!usableKey.test(key)) {
+      add(['apiKeys', i], 'must be printable ASCII without spaces');
+    }
+  }
+  return issues;
+}
+
+function findUrlFault(text: string): string | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    return 'must be an http or https URL';
+  if (url.username !== '' || url.password !== '')
+    return 'must not carry a user name or a password; keys go into apiKeys';
+  return null;
+}
+
+export function checkModel(
+  model: ModelEntry,
+  upstreamNames: readonly string[],
+  at: Location,
+): CatalogIssue[] {
+  const issues: CatalogIssue[] = [];
+  const add = (location: Location, message: string, part: 'value' | 'key' = 'value'): void => {
+    issues.push({ location: [...at, ...location], message, part });
+  };
+  const checkId = (id: string, location: Location): void => {
+    if (!modelId.test(id)) add(location, 'must be at most 128 letters, digits and the signs . _ : / @ + -');
+    else if (reservedIds.has(id)) add(location, `must not be "${id}", which is a path of the API`);
+  };
+  checkId(model.id, ['id']);
+  for (const [i, alias] of model.aliases.entries()) checkId(alias, ['aliases', i]);
+
+  if (model.type === 'embedding') checkDimensions(model, add);
+  else if (model.dimensions !== undefined) add(['dimensions'], 'is for embedding models only', 'key');
+  if (model.type === 'image') checkSizes(model, add);
+  if (model.max_output_tokens !== undefined && model.max_output_tokens > model.context) {
+    add(['max_output_tokens'], 'must not be more than context');
+  }
+  for (const name of ['reasoning_effort', 'image_quality'] as const) {
+    const option = model[name];
+    if (option?.choices && option.default && !option.choices.includes(option.default)) {
+      add([name, 'default'], `must be one of: ${option.choices.join(', ')}`);
+    }
+  }
+  issues.push(...checkPricing(model, [...at, 'pricing']));
+  for (const [i, route] of model.routes.entries()) {
+    if (upstreamNames.includes(route.upstream)) continue;
+    const suggestion = suggestName(route.upstream, upstreamNames);
+    add(['routes', i, 'upstream'], `names "${route.upstream}", which is not in upstreams${suggestion}`);
+  }
+  return issues;
+}
+
+type Add = (location: Location, message: string, part?: 'value' | 'key') => void;
+
+function checkDimensions({ dimensions }: ModelEntry, add: Add): void {
+  if (dimensions === undefined) {
+    add(['dimensions'], 'is required for an embedding model, such as {default: 1536, adjustable: true}');
+    return;
+  }
+  const { default: length, adjustable, choices, max } = dimensions;
+  if (choices !== undefined && max !== undefined)
+    add(['dimensions', 'max'], 'must not stand beside choices', 'key');
+  for (const [name, bound] of [
+    ['choices', choices],
+    ['max', max],
+  ] as const) {
+    if (bound !== undefined && adjustable === false) {
+      add(['dimensions', name], 'is for adjustable dimensions only', 'key');
+    }
+  }
+  if (choices !== undefined && !choices.includes(length)) {
+    add(['dimensions', 'default'], `must be one of: ${choices.join(', ')}`);
+  }
+  if (max !== undefined && max < length) add(['dimensions', 'max'], 'must not be less than default');
+}
+
+function checkSizes({ size }: ModelEntry, add: Add): void {
+  if (size?.length === 0) add(['size'], 'must have a size, or be left out');
+  for (const [i, text] of (size ?? []).entries()) {
+    if (!imageSize.test(text)) add(['size', i], 'must be WIDTHxHEIGHT in pixels, such as 1024x1024');
+  }
+}

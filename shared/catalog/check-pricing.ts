@@ -1,0 +1,84 @@
+import type { PricingType } from '../contract/models.ts';
+import { findBadPrices } from '../pricing/cost.ts';
+import type { ModelEntry } from './catalog-schema.ts';
+import { isRecord, type CatalogIssue } from './catalog-issue.ts';
+import type { Location } from './yaml-source.ts';
+
+/** Faults of a price record of the right form. */
+export function checkPricing({ pricing }: ModelEntry, at: Location): CatalogIssue[] {
+  const issues: CatalogIssue[] = findBadPrices({ ...pricing, date_of_use: '' }).map((name) => ({
+    location: [...at, ...splitPath(pricing, name)],
+    message: 'must have at most nine decimals and be at most 9000000',
+  }));
+  const reached = new Set<number>();
+  for (const [i, { min_prompt_tokens: min }] of (pricing.overrides ?? []).entries()) {
+    if (reached.has(min)) {
+      const location = [...at, 'overrides', i, 'min_prompt_tokens'];
+      issues.push({ location, message: 'repeats that of an override above' });
+    }
+    reached.add(min);
+  }
+  return issues;
+}
+
+/** The path behind a dotted name; a key of the price table may have dots of its own. */
+function splitPath(value: unknown, name: string): Location {
+  if (typeof value !== 'object' || value === null) return [];
+  const key = Object.keys(value).find((key) => name === key || name.startsWith(`${key}.`));
+  if (key === undefined) return [];
+  const rest = splitPath((value as Record<string, unknown>)[key], name.slice(key.length + 1));
+  return [Array.isArray(value) ? Number(key) : key, ...rest];
+}
+
+const tokenPrices = `in_cost_per_million out_cost_per_million cost_per_million
+  prompt completion input_cache_read input_cache_write overrides`;
+const pricesOfType: Record<PricingType, readonly string[]> = {
+  tokens: tokenPrices.split(/\s+/),
+  image: ['cost_per_image', 'cost_per_image_quality'],
+  time: ['cost_per_second'],
+  characters: ['cost_per_million'],
+  request: ['cost_per_request'],
+};
+const allPrices = new Set(Object.values(pricesOfType).flat());
+
+/** Prices that are in order and yet hardly what was meant: they let requests cost nothing. */
+export function findDoubtfulPrices(model: ModelEntry, at: Location): CatalogIssue[] {
+  const { pricing } = model;
+  const location = [...at, 'pricing'];
+  const used = pricesOfType[pricing.type];
+  const given = Object.entries(pricing)
+    .filter(([name, price]) => allPrices.has(name) && price !== null)
+    .map(([name]) => name);
+  const issues: CatalogIssue[] = given
+    .filter((name) => !used.includes(name))
+    .map((name) => ({
+      location: [...location, name],
+      message: `has no effect: the type of these prices is ${pricing.type}`,
+    }));
+  if (!given.some((name) => used.includes(name))) {
+    issues.push({
+      location,
+      message: `has no price of type ${pricing.type}; a price of 0 says that this is meant`,
+    });
+  } else if (pricing.type === 'image' && (pricing.cost_per_image ?? null) === null) {
+    const free = findFreeImages(model);
+    if (free.length > 0) {
+      issues.push({
+        location,
+        message: `lets these images cost nothing: ${free.join(', ')}; cost_per_image covers them`,
+      });
+    }
+  }
+  return issues;
+}
+
+function findFreeImages({ pricing, size, image_quality: option }: ModelEntry): string[] {
+  const qualities = option?.choices ?? [option?.default ?? 'standard'];
+  return qualities.flatMap((quality) => {
+    const price = pricing.cost_per_image_quality?.[quality];
+    if (price === undefined) return [quality];
+    return isRecord(price)
+      ? (size ?? []).filter((size) => price[size] === undefined).map((size) => `${quality} ${size}`)
+      : [];
+  });
+}

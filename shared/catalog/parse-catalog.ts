@@ -1,0 +1,147 @@
+import { ConfigError } from '../runtime/config.ts';
+import { buildModel } from './build-model.ts';
+import { formatLocation, type CatalogIssue } from './catalog-issue.ts';
+import {
+  upstreamKinds,
+  type Catalog,
+  type CatalogModel,
+  type CatalogUpstream,
+  type ModelEntry,
+  type UpstreamEntry,
+  type UpstreamKindRules,
+} from './catalog-schema.ts';
+import { checkCatalog } from './check-catalog.ts';
+import { readKeyVariable, usableKey } from './check-entries.ts';
+import { findDoubtfulPrices } from './check-pricing.ts';
+import { readYaml, type YamlProblem, type YamlSource } from './yaml-source.ts';
+
+export type CatalogProblem = YamlProblem;
+
+export interface ParseCatalogOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** As it stands before the line and column in messages. */
+  readonly fileName: string;
+  /** YYYY-MM-DD: the day a price without `since` is taken to have begun, unless `findPriceDay` knows better. */
+  readonly today: string;
+  /** The day on which this version of a model's price was first seen. */
+  readonly findPriceDay?: (modelId: string, priceVersion: string) => string | undefined;
+}
+
+/** A catalog that cannot be used. Its message lists every problem, a line each, and holds no value of the file's. */
+export class CatalogError extends ConfigError {
+  readonly problems: readonly CatalogProblem[];
+
+  constructor(fileName: string, problems: readonly CatalogProblem[]) {
+    super(problems.map((problem) => formatProblem(fileName, problem)).join('\n'));
+    this.problems = problems;
+  }
+}
+
+export function formatProblem(fileName: string, { line, column, message }: CatalogProblem): string {
+  return `${fileName}:${line}:${column} ${message}`;
+}
+
+/** @throws CatalogError naming everything that is wrong, at once. */
+export function parseCatalog(text: string, options: ParseCatalogOptions): Catalog {
+  const source = readYaml(text);
+  if (source.problems.length > 0) throw new CatalogError(options.fileName, sortProblems(source.problems));
+  const file = checkCatalog(source.value);
+  if (file.issues.length > 0) {
+    throw new CatalogError(
+      options.fileName,
+      sortProblems(file.issues.map((issue) => toProblem(source, issue))),
+    );
+  }
+
+  const doubts = [...file.models].flatMap(([index, entry]) => findDoubtfulPrices(entry, ['models', index]));
+  const warnings = sortProblems(doubts.map((doubt) => toProblem(source, doubt))).map((problem) =>
+    formatProblem(options.fileName, problem),
+  );
+  const upstreams = new Map<string, CatalogUpstream>();
+  const keyFaults = new Map<string, string[]>();
+  for (const [name, entry] of file.upstreams) {
+    const { apiKeys, faults } = resolveKeys(entry.apiKeys ?? [], options.env);
+    if (faults.length > 0) keyFaults.set(name, faults);
+    if (faults.length === 0 || apiKeys.length > 0) upstreams.set(name, buildUpstream(name, entry, apiKeys));
+  }
+  const entries = [...file.models.values()];
+  const models = entries.map((entry) =>
+    buildModel(
+      entry,
+      upstreams,
+      (priceVersion) => options.findPriceDay?.(entry.id, priceVersion) ?? options.today,
+    ),
+  );
+  for (const [name, faults] of keyFaults) {
+    warnings.push(describeMissingKeys(name, faults, upstreams.has(name), entries, models));
+  }
+
+  const byName = new Map(
+    models.flatMap((model) => [model.id, ...model.aliases].map((name) => [name, model])),
+  );
+  return { models, upstreams: [...upstreams.values()], warnings, find: (idOrAlias) => byName.get(idOrAlias) };
+}
+
+function toProblem(source: YamlSource, { location, message, part }: CatalogIssue): CatalogProblem {
+  return { ...source.locate(location, part), message: `${formatLocation(location)} ${message}` };
+}
+
+function sortProblems(problems: readonly CatalogProblem[]): CatalogProblem[] {
+  return problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
+}
+
+/** The keys that can be used, and what is the matter with those that cannot. */
+function resolveKeys(
+  keys: readonly string[],
+  env: ParseCatalogOptions['env'],
+): { apiKeys: string[]; faults: string[] } {
+  const apiKeys = new Set<string>();
+  const faults: string[] = [];
+  for (const key of keys) {
+    const variable = readKeyVariable(key);
+    // A secret that is mounted from a file often ends with a line feed.
+    const value = variable === null ? key : (env[variable] ?? '').trim();
+    if (usableKey.test(value)) apiKeys.add(value);
+    else faults.push(value === '' ? `${variable} is not set` : `${variable} does not hold a usable key`);
+  }
+  return { apiKeys: [...apiKeys], faults };
+}
+
+function describeMissingKeys(
+  upstream: string,
+  faults: readonly string[],
+  isUsable: boolean,
+  entries: readonly ModelEntry[],
+  models: readonly CatalogModel[],
+): string {
+  const reason = faults.join(', ');
+  if (isUsable) return `upstream ${upstream} is used without some of its keys: ${reason}`;
+  const inactive = models
+    .filter(
+      (model, i) =>
+        model.routes.length === 0 && entries[i]!.routes.some((route) => route.upstream === upstream),
+    )
+    .map((model) => model.id);
+  const effect =
+    inactive.length === 0 ? 'no model depends on it alone' : `inactive models: ${inactive.join(', ')}`;
+  return `upstream ${upstream} is left out: ${reason}; ${effect}`;
+}
+
+function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly string[]): CatalogUpstream {
+  const rules: UpstreamKindRules = upstreamKinds[entry.kind];
+  const byDefault = typeof rules.baseUrl === 'object' ? rules.baseUrl.default : '';
+  return {
+    name,
+    kind: entry.kind,
+    baseUrl: (entry.baseUrl ?? byDefault).replace(/\/+$/, ''),
+    apiKeys,
+    maxConcurrency: entry.maxConcurrency,
+    timeoutMs: entry.timeoutMs,
+    connectTimeoutMs: entry.connectTimeoutMs,
+    firstByteTimeoutMs: entry.firstByteTimeoutMs ?? entry.timeoutMs,
+    betweenChunksTimeoutMs: entry.betweenChunksTimeoutMs,
+    drops: entry.drops,
+    maxBatchInputs: entry.maxBatchInputs ?? rules.maxBatchInputs,
+    maxBatchTokens: entry.maxBatchTokens ?? rules.maxBatchTokens,
+  };
+}

@@ -1,0 +1,123 @@
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Document,
+  type Node,
+} from 'yaml';
+
+/** A path into a document: `['models', 0, 'pricing']`. */
+export type Location = readonly (string | number)[];
+
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface YamlProblem extends Position {
+  readonly message: string;
+}
+
+export interface YamlSource {
+  /** Plain data; undefined where the text is not YAML, and then `problems` says why. */
+  readonly value: unknown;
+  readonly problems: readonly YamlProblem[];
+  /**
+   * Where a value stands; with `key`, where its name does. What is missing is where it was expected: at the name, or
+   * the first line, of what should hold it.
+   */
+  locate(location: Location, part?: 'value' | 'key'): Position;
+}
+
+/**
+ * The parser's text for these kinds of fault repeats pieces of the file, and a piece can be a secret. Others only
+ * name what was expected.
+ */
+const ownMessages: Record<string, string> = {
+  BAD_ALIAS: 'an unquoted text beginning with "*" or "&" is an alias or an anchor, and this one is not valid',
+  BAD_DIRECTIVE: 'a line beginning with "%" is a directive, and this one is not valid',
+  BAD_DQ_ESCAPE: 'this escape sequence of a double-quoted text is not valid',
+  RESOURCE_EXHAUSTION: 'the nesting is too deep',
+  TAG_RESOLVE_FAILED: 'an unquoted text beginning with "!" is a tag, and this one is not known',
+};
+
+function describe(code: string, message: string): string {
+  const own = ownMessages[code];
+  if (own !== undefined) return own;
+  // Where these quote the file, they do so after a colon.
+  const told = code === 'UNEXPECTED_TOKEN' ? message.split(': ', 1)[0]! : message;
+  return told.charAt(0).toLowerCase() + told.slice(1);
+}
+
+/** Reads one YAML 1.2 document, with anchors and merge keys. Never throws, and never quotes a value of the file. */
+export function readYaml(text: string): YamlSource {
+  const counter = new LineCounter();
+  // The pretty form of an error quotes the line it is on.
+  const document = parseDocument(text, {
+    lineCounter: counter,
+    prettyErrors: false,
+    stringKeys: true,
+    merge: true,
+  });
+  const toPosition = (offset: number): Position => {
+    const { line, col } = counter.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const toProblem = (offset: number, message: string): YamlProblem => ({ ...toPosition(offset), message });
+
+  const problems = [...document.errors, ...document.warnings].map((error) =>
+    toProblem(error.pos[0], describe(error.code, error.message)),
+  );
+  visit(document, {
+    Alias: (_, alias) => {
+      if (alias.resolve(document) === undefined) {
+        problems.push(toProblem(alias.range?.[0] ?? 0, ownMessages['BAD_ALIAS']!));
+      }
+    },
+  });
+  let value: unknown;
+  if (problems.length === 0) {
+    try {
+      value = document.toJS();
+    } catch {
+      // What is left to fail is the parser's guard against aliases that multiply; its text adds nothing to ours.
+      problems.push(toProblem(0, 'aliases repeat too much of the file'));
+    }
+  }
+  return {
+    value,
+    problems,
+    locate: (location, part = 'value') => toPosition(findOffset(document, location, part)),
+  };
+}
+
+function findOffset(document: Document.Parsed, location: Location, part: 'value' | 'key'): number {
+  let node: Node | null = document.contents;
+  let known = offsetOf(node) ?? 0;
+  for (const [depth, name] of location.entries()) {
+    if (isAlias(node)) node = node.resolve(document) ?? null;
+    let next: Node | null | undefined;
+    if (isMap<Node, Node | null>(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(name));
+      if (pair === undefined) return known;
+      const isLast = depth === location.length - 1;
+      next = pair.value;
+      const keyOffset = offsetOf(pair.key) ?? known;
+      // A map or list that begins on a line of its own is shown by its name, which stands above it.
+      const showsKey = (isLast && part === 'key') || !isScalar(next);
+      known = showsKey ? keyOffset : (offsetOf(next) ?? keyOffset);
+    } else if (isSeq<Node>(node)) {
+      next = node.items[Number(name)];
+      known = offsetOf(next) ?? known;
+    }
+    if (next === undefined || next === null) return known;
+    node = next;
+  }
+  return known;
+}
+
+const offsetOf = (node: Node | null | undefined): number | undefined => node?.range?.[0];

@@ -1,0 +1,346 @@
+/** How an error looks to a caller: OpenAI's `error.type` words. */
+type ErrorType =
+  | 'authentication_error'
+  | 'insufficient_quota'
+  | 'permission_error'
+  | 'invalid_request_error'
+  | 'rate_limit_error'
+  | 'api_error';
+
+interface ErrorKind {
+  readonly status: number;
+  /** Whether the same request may succeed when it is sent again. */
+  readonly retry: boolean;
+  /** Whether the text of the error may leave the process; where not, the table's own text does. */
+  readonly expose: boolean;
+  readonly type: ErrorType;
+  readonly en: string;
+  readonly ru: string;
+  readonly retryAfterSeconds?: number;
+}
+
+/** The closed set of `error.code`; `expose: false` hides a cause's text behind the text given here. */
+export const errorKinds = {
+  invalid_api_key: {
+    status: 401,
+    retry: false,
+    expose: true,
+    type: 'authentication_error',
+    en: 'The API key is missing or unknown. Send it as "Authorization: Bearer <API_KEY>".',
+    ru: 'API-ключ не указан или неизвестен. Передайте его в заголовке «Authorization: Bearer <API_KEY>».',
+  },
+  unauthenticated: {
+    status: 401,
+    retry: false,
+    expose: true,
+    type: 'authentication_error',
+    en: 'There is no valid session. Log in again.',
+    ru: 'Нет действующей сессии. Войдите снова.',
+  },
+  insufficient_balance: {
+    status: 402,
+    retry: false,
+    expose: true,
+    type: 'insufficient_quota',
+    en: 'The balance is too low for this request.',
+    ru: 'Недостаточно средств на балансе для этого запроса.',
+  },
+  account_banned: {
+    status: 403,
+    retry: false,
+    expose: true,
+    type: 'permission_error',
+    en: 'This account is banned.',
+    ru: 'Аккаунт заблокирован.',
+  },
+  csrf_failed: {
+    status: 403,
+    retry: false,
+    expose: true,
+    type: 'permission_error',
+    en: 'The X-CSRF-Token header is missing or wrong.',
+    ru: 'Заголовок X-CSRF-Token отсутствует или неверен.',
+  },
+  origin_refused: {
+    status: 403,
+    retry: false,
+    expose: true,
+    type: 'permission_error',
+    en: 'Requests from this origin are refused.',
+    ru: 'Запросы с этого источника не принимаются.',
+  },
+  not_found: {
+    status: 404,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'There is nothing at this address.',
+    ru: 'По этому адресу ничего нет.',
+  },
+  model_not_found: {
+    status: 404,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'There is no such model. GET /v1/models lists those there are.',
+    ru: 'Такой модели нет. Список моделей: GET /v1/models.',
+  },
+  method_not_allowed: {
+    status: 405,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'This address does not take that method.',
+    ru: 'Этот адрес не поддерживает такой метод.',
+  },
+  idempotency_conflict: {
+    status: 409,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'This Idempotency-Key was already used with another body.',
+    ru: 'Этот Idempotency-Key уже использован с другим телом запроса.',
+  },
+  already_linked: {
+    status: 409,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'This account is already linked.',
+    ru: 'Этот аккаунт уже привязан.',
+  },
+  account_exists: {
+    status: 409,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'An account exists already.',
+    ru: 'Аккаунт уже существует.',
+  },
+  payload_too_large: {
+    status: 413,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'The request body is too large.',
+    ru: 'Тело запроса слишком велико.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'Send the body as JSON, with "Content-Type: application/json".',
+    ru: 'Отправьте тело в формате JSON с заголовком «Content-Type: application/json».',
+  },
+  validation_failed: {
+    status: 422,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'The request is not valid.',
+    ru: 'Запрос не прошёл проверку.',
+  },
+  content_too_long: {
+    status: 422,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'The content is longer than the model takes.',
+    ru: 'Содержимое длиннее, чем принимает модель.',
+  },
+  model_disabled: {
+    status: 422,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'This model is not available now.',
+    ru: 'Эта модель сейчас недоступна.',
+  },
+  upstream_rejected: {
+    status: 422,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'The model refused this request.',
+    ru: 'Модель отклонила этот запрос.',
+  },
+  invalid_code: {
+    status: 422,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'The code is unknown, used or expired.',
+    ru: 'Код неизвестен, использован или просрочен.',
+  },
+  captcha_failed: {
+    status: 422,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'The captcha was not solved.',
+    ru: 'Капча не пройдена.',
+  },
+  unsafe_url: {
+    status: 422,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'This URL may not be fetched.',
+    ru: 'Этот URL нельзя загрузить.',
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    retry: true,
+    expose: true,
+    type: 'rate_limit_error',
+    en: 'The limit of requests per minute is reached.',
+    ru: 'Достигнут лимит запросов в минуту.',
+  },
+  too_many_attempts: {
+    status: 429,
+    retry: true,
+    expose: true,
+    type: 'rate_limit_error',
+    en: 'Too many attempts. Try again later.',
+    ru: 'Слишком много попыток. Попробуйте позже.',
+  },
+  too_many_jobs: {
+    status: 429,
+    retry: true,
+    expose: true,
+    type: 'rate_limit_error',
+    en: 'This account has too many jobs in the queue.',
+    ru: 'У аккаунта слишком много задач в очереди.',
+  },
+  job_cancelled: {
+    status: 499,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'The request was cancelled.',
+    ru: 'Запрос отменён.',
+  },
+  internal_error: {
+    status: 500,
+    retry: true,
+    expose: false,
+    type: 'api_error',
+    en: 'Something went wrong here. Quote the x-request-id when you report it.',
+    ru: 'Внутренняя ошибка. При обращении в поддержку укажите x-request-id.',
+  },
+  key_generation_failed: {
+    status: 500,
+    retry: true,
+    expose: false,
+    type: 'api_error',
+    en: 'The new key could not be made. The old one still works.',
+    ru: 'Не удалось создать новый ключ. Старый ключ продолжает работать.',
+  },
+  upstream_error: {
+    status: 502,
+    retry: true,
+    expose: true,
+    type: 'api_error',
+    en: 'The model failed to answer. Nothing was charged for what it did not generate.',
+    ru: 'Модель не смогла ответить. За то, что не сгенерировано, плата не взимается.',
+  },
+  queue_full: {
+    status: 503,
+    retry: true,
+    expose: true,
+    type: 'api_error',
+    en: 'The queue is full. Try again shortly.',
+    ru: 'Очередь заполнена. Повторите чуть позже.',
+    retryAfterSeconds: 2,
+  },
+  service_unavailable: {
+    status: 503,
+    retry: true,
+    expose: false,
+    type: 'api_error',
+    en: 'A part of the service is away for the moment. Try again shortly.',
+    ru: 'Часть сервиса временно недоступна. Повторите чуть позже.',
+    retryAfterSeconds: 2,
+  },
+  upstream_timeout: {
+    status: 504,
+    retry: true,
+    expose: true,
+    type: 'api_error',
+    en: 'The model took too long to answer.',
+    ru: 'Модель не ответила вовремя.',
+  },
+  deadline_exceeded: {
+    status: 504,
+    retry: true,
+    expose: true,
+    type: 'api_error',
+    en: 'The request waited past its deadline.',
+    ru: 'Истёк срок ожидания запроса.',
+  },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof errorKinds;
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(errorKinds, value);
+}
+
+/** What the table says of a code, as its general type. */
+export function errorKind(code: ErrorCode): ErrorKind {
+  return errorKinds[code];
+}
+
+/** One fault of a request: `loc` leads to it, such as `["body","messages",0,"role"]`. */
+export interface ValidationIssue {
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly type: string;
+}
+
+export interface AppErrorDetails {
+  /** Text for the caller, in place of the table's; shown only where the table says `expose`. */
+  readonly message?: string | undefined;
+  readonly issues?: readonly ValidationIssue[] | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly cause?: unknown;
+}
+
+/** The one error that parts of the product throw at each other; `code` tells everything a caller may know. */
+export class AppError extends Error {
+  override readonly name = 'AppError';
+  readonly code: ErrorCode;
+  readonly issues: readonly ValidationIssue[];
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, details: AppErrorDetails = {}) {
+    super(details.message ?? errorKinds[code].en, { cause: details.cause });
+    this.code = code;
+    this.issues = details.issues ?? [];
+    this.headers = details.headers ?? {};
+  }
+
+  get status(): number {
+    return errorKind(this.code).status;
+  }
+
+  /** The text a caller may read. */
+  get publicMessage(): string {
+    const kind = errorKind(this.code);
+    return kind.expose ? this.message : kind.en;
+  }
+}
+
+/** A 422 about one place of the request. */
+export function invalidField(
+  loc: readonly (string | number)[],
+  msg: string,
+  options: { code?: ErrorCode; type?: string } = {},
+): AppError {
+  const path = loc.slice(1).join('.');
+  return new AppError(options.code ?? 'validation_failed', {
+    message: path === '' ? msg : `${path}: ${msg}`,
+    issues: [{ loc, msg, type: options.type ?? 'value_error' }],
+  });
+}

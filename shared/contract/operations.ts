@@ -1,0 +1,19 @@
+import { createChatCompletion } from './chat.ts';
+import { createEmbedding } from './embeddings.ts';
+import { createImage } from './images.ts';
+import { getModel, listModels } from './models.ts';
+import { getHealth } from './system.ts';
+import { getProfile } from './users.ts';
+
+/** Every operation of the API. The server refuses to start while one of them has no handler. */
+export const operations = {
+  createChatCompletion,
+  createEmbedding,
+  createImage,
+  listModels,
+  getModel,
+  getProfile,
+  getHealth,
+} as const;
+
+export type OperationId = keyof typeof operations;

@@ -1,0 +1,259 @@
+import mongoose from 'mongoose';
+import { duplicateKeyCode, type Collection, type Database } from '../storage/mongo-client.ts';
+import { firstStreamId, type LedgerEntry, type StreamId } from './usage-event.ts';
+
+/** Every entry that ever moved a balance; kept for good. `_id` is the request's or refill's id. */
+export interface LedgerDocument {
+  readonly _id: string;
+  readonly kind: 'charge' | 'refill';
+  readonly accountId: string;
+  readonly at: Date;
+  /** Negative for a charge. */
+  readonly amountNano: bigint;
+  readonly freeRequests: number;
+  readonly shortfallNano: bigint;
+  readonly priceVersion: string | null;
+  readonly streamMs: number;
+  readonly streamSeq: number;
+}
+
+/** One row of the request log; kept for 72 hours. `_id` is the request's id. */
+export interface RequestLogDocument {
+  readonly _id: string;
+  readonly accountId: string;
+  readonly at: Date;
+  readonly success: boolean;
+  readonly responseCode: number;
+  readonly errorCode: string | null;
+  readonly details: string | null;
+  readonly userIp: string;
+  readonly model: string;
+  readonly promptTokens: number;
+  readonly cacheReadTokens: number | null;
+  readonly cacheWriteTokens: number | null;
+  readonly completionTokens: number;
+  readonly counted: boolean;
+  readonly images: number;
+  readonly imageQuality: string | null;
+  readonly imageSize: string | null;
+  readonly characters: number;
+  readonly billedMs: number;
+  readonly durationMs: number;
+  readonly costNano: bigint;
+  readonly shortfallNano: bigint;
+  readonly free: boolean;
+  readonly priceVersion: string;
+  readonly user: string | null;
+}
+
+/** The sums of one account's day; `_id` is `account:YYYY-MM-DD`, the day in UTC. */
+export interface DailyStatDocument extends Applied {
+  readonly _id: string;
+  readonly accountId: string;
+  readonly day: string;
+  readonly requests: number;
+  readonly promptTokens: number;
+  readonly cacheReadTokens: number;
+  readonly completionTokens: number;
+  readonly costNano: bigint;
+  readonly freeRequests: number;
+}
+
+/** The last entry of its shard's stream that a document sums: what tells a repeated entry from a new one. */
+export interface Applied {
+  readonly appliedMs: number;
+  readonly appliedSeq: number;
+}
+
+interface AccountSums extends Applied {
+  readonly _id: string;
+}
+
+interface Checkpoint {
+  readonly _id: string;
+  readonly ms: number;
+  readonly seq: number;
+}
+
+const logLifetimeSeconds = 72 * 60 * 60;
+
+/** Money at rest. What it writes is idempotent by id or conditional on what was applied before. */
+export class LedgerStore {
+  readonly entries: Collection<LedgerDocument>;
+  readonly logs: Collection<RequestLogDocument>;
+  readonly #stats: Collection<DailyStatDocument>;
+  readonly #accounts: Collection<AccountSums>;
+  readonly #checkpoints: Collection<Checkpoint>;
+
+  constructor(db: Database) {
+    this.entries = db.collection('ledger');
+    this.logs = db.collection('request_logs');
+    this.#stats = db.collection('daily_stats');
+    this.#accounts = db.collection('accounts');
+    this.#checkpoints = db.collection('ledger_checkpoints');
+  }
+
+  async createIndexes(): Promise<void> {
+    await this.entries.createIndex({ accountId: 1, at: -1 });
+    await this.logs.createIndex({ at: 1 }, { expireAfterSeconds: logLifetimeSeconds });
+    await this.logs.createIndex({ accountId: 1, at: -1 });
+    await this.#stats.createIndex({ accountId: 1, day: 1 });
+  }
+
+  async readCheckpoint(shard: number): Promise<StreamId> {
+    const found = await this.#checkpoints.findOne({ _id: String(shard) });
+    return found === null ? firstStreamId : { ms: found.ms, seq: found.seq };
+  }
+
+  /** Moves the checkpoint on, never back: a reader that lost its lease may come late. */
+  async writeCheckpoint(shard: number, id: StreamId): Promise<void> {
+    const before = { $or: [{ ms: { $lt: id.ms } }, { ms: id.ms, seq: { $lt: id.seq } }] };
+    const moved = await this.#checkpoints.updateOne(
+      { _id: String(shard), ...before },
+      { $set: { ms: id.ms, seq: id.seq } },
+    );
+    if (moved.matchedCount === 0)
+      await insertMissing(this.#checkpoints, [{ _id: String(shard), ms: id.ms, seq: id.seq }]);
+  }
+
+  async insertEntries(documents: readonly LedgerDocument[]): Promise<void> {
+    await insertMissing(this.entries, documents);
+  }
+
+  async insertLogs(documents: readonly RequestLogDocument[]): Promise<void> {
+    await insertMissing(this.logs, documents);
+  }
+
+  async findAccountsApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
+    return await findApplied(this.#accounts, ids);
+  }
+
+  async findStatsApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
+    return await findApplied(this.#stats, ids);
+  }
+
+  /** Adds to accounts, each only if nothing was applied to it since `from` was read. */
+  async addToAccounts(
+    changes: readonly {
+      readonly id: string;
+      readonly from: StreamId;
+      readonly to: StreamId;
+      readonly balanceNano: bigint;
+      readonly addedNano: bigint;
+      readonly freeRequests: number;
+    }[],
+  ): Promise<void> {
+    if (changes.length === 0) return;
+    await this.#accounts.bulkWrite(
+      changes.map(({ id, from, to, balanceNano, addedNano, freeRequests }) => ({
+        updateOne: {
+          filter: { _id: id, appliedMs: from.ms, appliedSeq: from.seq },
+          update: {
+            $inc: { balanceNano, totalAddedNano: addedNano, freeRequests },
+            $set: { appliedMs: to.ms, appliedSeq: to.seq },
+          },
+        },
+      })),
+      { ordered: false },
+    );
+  }
+
+  /** Adds to days, each only if nothing was applied to it since `from` was read; null means the day is new. */
+  async addToStats(
+    changes: readonly {
+      readonly from: StreamId | null;
+      readonly sums: DailyStatDocument;
+    }[],
+  ): Promise<void> {
+    const fresh = changes.filter((change) => change.from === null).map((change) => change.sums);
+    await insertMissing(this.#stats, fresh);
+    const known = changes.filter((change) => change.from !== null);
+    if (known.length === 0) return;
+    await this.#stats.bulkWrite(
+      known.map(({ from, sums }) => ({
+        updateOne: {
+          filter: { _id: sums._id, appliedMs: from!.ms, appliedSeq: from!.seq },
+          update: {
+            $inc: {
+              requests: sums.requests,
+              promptTokens: sums.promptTokens,
+              cacheReadTokens: sums.cacheReadTokens,
+              completionTokens: sums.completionTokens,
+              costNano: sums.costNano,
+              freeRequests: sums.freeRequests,
+            },
+            $set: { appliedMs: sums.appliedMs, appliedSeq: sums.appliedSeq },
+          },
+        },
+      })),
+      { ordered: false },
+    );
+  }
+}
+
+async function findApplied<T extends AccountSums>(
+  collection: Collection<T>,
+  ids: readonly string[],
+): Promise<Map<string, StreamId>> {
+  const filter = { _id: { $in: [...ids] } } as mongoose.mongo.Filter<T>;
+  const found = await collection.find(filter).project<AccountSums>({ appliedMs: 1, appliedSeq: 1 }).toArray();
+  return new Map(
+    found.map((document) => [document._id, { ms: document.appliedMs, seq: document.appliedSeq }]),
+  );
+}
+
+/** Inserts what is not there yet: a document that was written before a crash is left as it is. */
+async function insertMissing<T extends mongoose.mongo.Document>(
+  collection: Collection<T>,
+  documents: readonly T[],
+): Promise<void> {
+  if (documents.length === 0) return;
+  try {
+    await collection.insertMany([...documents] as mongoose.mongo.OptionalUnlessRequiredId<T>[], {
+      ordered: false,
+    });
+  } catch (error) {
+    if (!(error instanceof mongoose.mongo.MongoBulkWriteError)) throw error;
+    const errors = [error.writeErrors].flat();
+    if (!errors.every((one) => one.code === duplicateKeyCode)) throw error;
+  }
+}
+
+/** The documents of one entry. Pure. */
+export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
+  const common = { kind: entry.kind, streamMs: entry.streamId.ms, streamSeq: entry.streamId.seq };
+  if (entry.kind === 'refill') {
+    return {
+      ...common,
+      _id: entry.event.refillId,
+      accountId: entry.event.accountId,
+      at: new Date(entry.event.at),
+      amountNano: entry.amountNano,
+      freeRequests: entry.freeRequests,
+      shortfallNano: 0n,
+      priceVersion: null,
+    };
+  }
+  return {
+    ...common,
+    _id: entry.event.requestId,
+    accountId: entry.event.accountId,
+    at: new Date(entry.event.at),
+    amountNano: -entry.costNano,
+    freeRequests: entry.free ? -1 : 0,
+    shortfallNano: entry.shortfallNano,
+    priceVersion: entry.event.priceVersion,
+  };
+}
+
+export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLogDocument {
+  const { v: _version, requestId, at, ...rest } = entry.event;
+  return {
+    ...rest,
+    _id: requestId,
+    at: new Date(at),
+    costNano: entry.costNano,
+    shortfallNano: entry.shortfallNano,
+    free: entry.free,
+  };
+}

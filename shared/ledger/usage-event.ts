@@ -1,0 +1,115 @@
+import type { ErrorCode } from '../contract/errors.ts';
+
+/**
+ * What settlement writes of a request, beside the money that the script itself adds: it becomes one ledger entry and
+ * one row of the request log. Version 1; readers refuse what they do not know.
+ */
+export interface UsageEvent {
+  readonly v: 1;
+  readonly requestId: string;
+  readonly accountId: string;
+  readonly model: string;
+  /** When the request was admitted; milliseconds of the epoch. */
+  readonly at: number;
+  readonly durationMs: number;
+  readonly success: boolean;
+  /** HTTP status of the answer; 200 on success. */
+  readonly responseCode: number;
+  readonly errorCode: ErrorCode | null;
+  readonly details: string | null;
+  readonly userIp: string;
+  readonly promptTokens: number;
+  readonly cacheReadTokens: number | null;
+  readonly cacheWriteTokens: number | null;
+  readonly completionTokens: number;
+  /** Where the vendor reported no usage, the counts are ours. */
+  readonly counted: boolean;
+  readonly images: number;
+  readonly imageQuality: string | null;
+  readonly imageSize: string | null;
+  readonly characters: number;
+  /** Seconds at the vendor that a price by time is asked for; milliseconds. */
+  readonly billedMs: number;
+  readonly priceVersion: string;
+  /** The end user the caller named, if any. */
+  readonly user: string | null;
+}
+
+export interface RefillEvent {
+  readonly v: 1;
+  readonly refillId: string;
+  readonly accountId: string;
+  readonly at: number;
+  /** Where the money came from: a code's masked text, or `admin`, `signup`, `demo`. */
+  readonly source: string;
+}
+
+/** An entry of a shard's stream, as the scripts write it. */
+export type LedgerEntry =
+  | {
+      readonly kind: 'charge';
+      readonly streamId: StreamId;
+      readonly costNano: bigint;
+      /** What the vendor's report exceeded the spendable balance by: never charged. */
+      readonly shortfallNano: bigint;
+      readonly free: boolean;
+      readonly event: UsageEvent;
+    }
+  | {
+      readonly kind: 'refill';
+      readonly streamId: StreamId;
+      readonly amountNano: bigint;
+      readonly freeRequests: number;
+      readonly event: RefillEvent;
+    };
+
+/** A stream id as two integers: as text, `-10` sorts before `-9`. */
+export interface StreamId {
+  readonly ms: number;
+  readonly seq: number;
+}
+
+export const firstStreamId: StreamId = { ms: 0, seq: 0 };
+
+export function parseStreamId(text: string): StreamId {
+  const [ms, seq] = text.split('-');
+  return { ms: Number(ms), seq: Number(seq) };
+}
+
+export function formatStreamId(id: StreamId): string {
+  return `${id.ms}-${id.seq}`;
+}
+
+export function isAfter(a: StreamId, b: StreamId): boolean {
+  return a.ms > b.ms || (a.ms === b.ms && a.seq > b.seq);
+}
+
+/** @throws Error for an entry of a kind or version that this code does not know. */
+export function parseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry {
+  const values = new Map<string, string>();
+  for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i]!, fields[i + 1]!);
+  const streamId = parseStreamId(streamIdText);
+  const event = JSON.parse(values.get('event') ?? 'null') as { v?: number } | null;
+  if (event?.v !== 1) throw new Error(`ledger entry ${streamIdText} has unknown version ${String(event?.v)}`);
+  switch (values.get('kind')) {
+    case 'charge':
+      return {
+        kind: 'charge',
+        streamId,
+        costNano: BigInt(values.get('cost') ?? '0'),
+        shortfallNano: BigInt(values.get('shortfall') ?? '0'),
+        free: values.get('free') === '1',
+        event: event as UsageEvent,
+      };
+    case 'refill':
+      return {
+        kind: 'refill',
+        streamId,
+        amountNano: BigInt(values.get('amount') ?? '0'),
+        freeRequests: Number(values.get('free') ?? '0'),
+        event: event as RefillEvent,
+      };
+    default:
+      throw new Error(`ledger entry ${streamIdText} has unknown kind ${String(values.get('kind'))}`);
+  }
+}

@@ -1,0 +1,155 @@
+import { createRequire } from 'node:module';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type * as o200kBase from 'gpt-tokenizer/encoding/o200k_base';
+
+/**
+ * Counts tokens of the o200k_base encoding: what prompts are estimated and the built-in models are billed by.
+ *
+ * Text is counted in blocks, cut where the encoding cuts in any case, so that the sum is exact. Only a run of more
+ * than BLOCK_CHARS without such a place (one letter a million times, a megabyte of spaces) is cut by force, as
+ * merging is quadratic in the length of a run; the sum is then off by a token or two a cut.
+ */
+
+const BLOCK_CHARS = 2000;
+/** The longest entry of the vocabulary (a run of spaces): no text of more than `limit` times this fits `limit`. */
+const MAX_TOKEN_CHARS = 128;
+const YIELD_EVERY_CHARS = 64 * 1024;
+/** Text that merges badly (random letters) takes 100 times as long as prose, so chars alone do not bound a turn. */
+const YIELD_EVERY_MS = 10;
+/** Merged words are kept between calls, which makes prose ten times as quick, and dropped in bulk by volume. */
+const CACHED_WORDS = 20_000;
+const CACHE_CLEARED_EVERY_CHARS = 1_000_000;
+/** Text like <|endoftext|> in a prompt is text: it is counted as what it is spelt with. */
+const AS_TEXT = { disallowedSpecial: new Set<string>() };
+
+type Encoding = typeof o200kBase;
+
+let encoding: Encoding | undefined;
+let charsSinceClear = 0;
+
+/**
+ * Loads the vocabulary (a third of a second and 70 MB) unless it is there; counting does so by itself. A server
+ * calls it while it starts, so that its first request does not wait.
+ */
+export function loadTokenizer(): void {
+  getEncoding();
+}
+
+/** Exact, but for unbroken runs of over 2 000 characters. */
+export function countTokens(text: string): number {
+  let count = 0;
+  for (let start = 0; start < text.length;) {
+    const end = findBlockEnd(text, start);
+    count += countBlock(text, start, end);
+    start = end;
+  }
+  return count;
+}
+
+/** The count, or null where it is over `limit`; the work is bounded by the limit, however long the text is. */
+export function countTokensUpTo(text: string, limit: number): number | null {
+  if (isSurelyOver(text, limit)) return null;
+  let count = 0;
+  for (let start = 0; start < text.length;) {
+    const end = findBlockEnd(text, start);
+    count += countBlock(text, start, end);
+    if (count > limit) return null;
+    start = end;
+  }
+  return count;
+}
+
+/**
+ * As `countTokensUpTo`, letting other work of the process run every 64 KB or 10 ms. Rejects with the signal's
+ * reason once it is aborted.
+ */
+export async function countTokensAsync(
+  text: string,
+  options: { limit: number; signal?: AbortSignal | undefined },
+): Promise<number | null> {
+  options.signal?.throwIfAborted();
+  if (isSurelyOver(text, options.limit)) return null;
+  let count = 0;
+  let turnStart = 0;
+  let turnStartedMs = performance.now();
+  for (let start = 0; start < text.length;) {
+    const end = findBlockEnd(text, start);
+    count += countBlock(text, start, end);
+    if (count > options.limit) return null;
+    start = end;
+    if (start - turnStart >= YIELD_EVERY_CHARS || performance.now() - turnStartedMs >= YIELD_EVERY_MS) {
+      await nextTurn();
+      options.signal?.throwIfAborted();
+      turnStart = start;
+      turnStartedMs = performance.now();
+    }
+  }
+  return count;
+}
+
+function isSurelyOver(text: string, limit: number): boolean {
+  return text.length > 0 && text.length > limit * MAX_TOKEN_CHARS;
+}
+
+function getEncoding(): Encoding {
+  if (encoding === undefined) {
+    // Counting is synchronous and few processes need it: hence `require`, at the first use.
+    encoding = createRequire(import.meta.url)('gpt-tokenizer/encoding/o200k_base') as Encoding;
+    encoding.setMergeCacheSize(CACHED_WORDS);
+  }
+  return encoding;
+}
+
+function countBlock(text: string, start: number, end: number): number {
+  const { countTokens, clearMergeCache } = getEncoding();
+  charsSinceClear += end - start;
+  if (charsSinceClear > CACHE_CLEARED_EVERY_CHARS) {
+    clearMergeCache();
+    charsSinceClear = 0;
+  }
+  const isWhole = start === 0 && end === text.length;
+  return countTokens(isWhole ? text : copySlice(text, start, end), AS_TEXT);
+}
+
+/** A slice in V8 keeps the whole text alive, and the encoder's cache would keep the slice. */
+function copySlice(text: string, start: number, end: number): string {
+  return Buffer.from(text.slice(start, end), 'utf16le').toString('utf16le');
+}
+
+function findBlockEnd(text: string, start: number): number {
+  const furthest = start + BLOCK_CHARS;
+  if (furthest >= text.length) return text.length;
+  for (let end = furthest; end > start; end--) {
+    if (isSpaceAfterWord(text, end)) return end;
+  }
+  for (let end = furthest; end > start; end--) {
+    if (isPunctuationAfterWord(text, end)) return end;
+  }
+  return isHighSurrogate(text.charCodeAt(furthest - 1)) ? furthest - 1 : furthest;
+}
+
+/** The encoding never has a space or tab follow anything but white space within one piece. */
+function isSpaceAfterWord(text: string, index: number): boolean {
+  const code = text.charCodeAt(index);
+  return (code === 0x20 || code === 0x09) && !isWhitespace(text.charCodeAt(index - 1));
+}
+
+const WORD_CHAR = /[\p{L}\p{N}]/u;
+const WORD_GOES_ON = /[\p{L}\p{N}\p{M}\p{Cs}']/u;
+
+/**
+ * For writing without spaces: a piece that ends in a letter or digit takes no punctuation after it but an
+ * apostrophe. Halves of a surrogate pair are letters here, so that no pair is torn.
+ */
+function isPunctuationAfterWord(text: string, index: number): boolean {
+  return !WORD_GOES_ON.test(text.charAt(index)) && WORD_CHAR.test(text.charAt(index - 1));
+}
+
+function isWhitespace(code: number): boolean {
+  if (code < 0x80) return code === 0x20 || (code >= 0x09 && code <= 0x0d);
+  return /\s/u.test(String.fromCharCode(code));
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}

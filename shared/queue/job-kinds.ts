@@ -1,0 +1,75 @@
+import type { ChatRequest } from '../contract/chat.ts';
+import type { Pricing } from '../contract/models.ts';
+
+/** Queues of BullMQ, and the names that `--queues` takes. Interactive chats wait on the ready queue of `chat`. */
+export const queueNames = ['chat', 'image', 'embedding'] as const;
+export type QueueName = (typeof queueNames)[number];
+
+/** What settlement must know of a request; it travels with every job. */
+export interface AdmittedRequest {
+  readonly requestId: string;
+  readonly accountId: string;
+  /** The model's public id. */
+  readonly model: string;
+  /** The price at admission: a reloaded catalog changes nothing for work under way. */
+  readonly pricing: Pricing;
+  readonly priceVersion: string;
+  readonly admittedAtMs: number;
+  /** Work that has not started by then is dropped. */
+  readonly deadlineAtMs: number;
+  readonly userIp: string;
+  /** By our own count, for what the vendor does not report. */
+  readonly promptTokens: number;
+  readonly user: string | null;
+}
+
+export interface ChatJob {
+  readonly v: 1;
+  readonly kind: 'chat';
+  readonly request: AdmittedRequest;
+  /** Validated, with `max_tokens` as large as the reservation affords. */
+  readonly body: ChatRequest;
+  readonly replyChannel: string;
+  readonly attempt: number;
+}
+
+export interface ImageJob {
+  readonly v: 1;
+  readonly kind: 'image';
+  readonly request: AdmittedRequest;
+  readonly replyChannel: string;
+  readonly prompt: string;
+  readonly negativePrompt: string | null;
+  readonly n: number;
+  readonly size: string;
+  readonly quality: string | null;
+  readonly style: string | null;
+  readonly responseFormat: 'url' | 'b64_json';
+}
+
+/** One caller's part of a batch. */
+export interface EmbeddingPart {
+  readonly request: AdmittedRequest;
+  readonly inputs: readonly string[];
+  /** Tokens of each input, by our own count: how a merged call's usage is shared. */
+  readonly inputTokens: readonly number[];
+}
+
+/** A micro-batch: calls of one model and one number of dimensions that reached an api process together. */
+export interface EmbeddingJob {
+  readonly v: 1;
+  readonly kind: 'embedding';
+  readonly model: string;
+  /** Null where nobody asked for other than the model's own. */
+  readonly dimensions: number | null;
+  readonly replyChannel: string;
+  readonly parts: readonly EmbeddingPart[];
+}
+
+export type Job = ChatJob | ImageJob | EmbeddingJob;
+
+/** How an item lies on a queue: the job itself, or where its JSON is stored when it is large. */
+export type QueueItem<T extends Job> = T | { readonly v: 1; readonly stored: string };
+
+/** The largest that travels inside an item or a frame; what is larger goes through the payload store. */
+export const maxInlineBytes = 64 * 1024;

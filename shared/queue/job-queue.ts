@@ -1,0 +1,74 @@
+import { Queue } from 'bullmq';
+import { AppError } from '../contract/errors.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
+import { bullPrefix } from '../redis/redis-keys.ts';
+import {
+  maxInlineBytes,
+  type EmbeddingJob,
+  type ImageJob,
+  type QueueItem,
+  type QueueName,
+} from './job-kinds.ts';
+import type { PayloadStore } from './payload-store.ts';
+
+/** Items that may wait in one queue; one more is a 503. An item of `embedding` is a batch of many calls. */
+const queueBounds: Record<QueueName, number> = { chat: 100_000, image: 100_000, embedding: 20_000 };
+
+/** How stale the count of waiting items may be: the bound is overshot by what arrives in that time. */
+const countLifetimeMs = 250;
+
+/** Failed jobs are kept for an operator to look at, up to a number and an age. */
+const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
+
+type QueuedJob = EmbeddingJob | ImageJob;
+
+/** One queue of BullMQ, as the api sees it. */
+export class JobQueue<T extends QueuedJob> {
+  readonly #queue: Queue<QueueItem<T>>;
+  readonly #name: QueueName;
+  readonly #payloads: PayloadStore;
+  #waiting = 0;
+  #countedAtMs = 0;
+
+  constructor(name: QueueName, redis: RedisClient, payloads: PayloadStore) {
+    this.#name = name;
+    this.#payloads = payloads;
+    this.#queue = new Queue(name, {
+      connection: redis,
+      prefix: bullPrefix,
+      defaultJobOptions: {
+        // Routing tries again by itself; a job that failed has failed. A job whose worker died runs again all the same.
+        attempts: 1,
+        removeOnComplete: true,
+        removeOnFail: keptFailures,
+      },
+    });
+    // Every command's failure reaches its caller; this one only keeps the emitter from throwing.
+    this.#queue.on('error', () => undefined);
+  }
+
+  /** @throws AppError `queue_full`, or `service_unavailable` while Redis is away */
+  async add(jobId: string, job: T): Promise<void> {
+    await this.#refuseWhenFull();
+    const json = Buffer.from(JSON.stringify(job));
+    let item: QueueItem<T> = job;
+    if (json.length > maxInlineBytes) {
+      await this.#payloads.put(jobId, json);
+      item = { v: 1, stored: jobId };
+    }
+    await callRedis(async () => await this.#queue.add(job.kind as never, item as never, { jobId }));
+    this.#waiting += 1;
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+
+  async #refuseWhenFull(): Promise<void> {
+    if (Date.now() - this.#countedAtMs > countLifetimeMs) {
+      this.#countedAtMs = Date.now();
+      this.#waiting = await callRedis(async () => await this.#queue.getWaitingCount());
+    }
+    if (this.#waiting >= queueBounds[this.#name]) throw new AppError('queue_full');
+  }
+}

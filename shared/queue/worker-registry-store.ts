@@ -1,0 +1,59 @@
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import type { QueueName } from './job-kinds.ts';
+
+/** A worker that has not been heard of for so long is taken for dead. */
+export const heartbeatLifetimeMs = 5_000;
+export const heartbeatIntervalMs = 1_000;
+
+/** By Redis's own clock, so that machines need not agree on the time. */
+const heartbeatScript = new RedisScript(`
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+redis.call('ZADD', KEYS[1], string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
+for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now))) do
+  redis.call('ZREM', KEYS[1], dead)
+  redis.call('HDEL', KEYS[2], dead)
+end
+return 1
+`);
+
+const aliveScript = new RedisScript(`
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', now), '+inf')
+`);
+
+/** Which workers live, and how much each has in hand, by queue. */
+export class WorkerRegistryStore {
+  readonly #redis: RedisClient;
+
+  constructor(redis: RedisClient) {
+    this.#redis = redis;
+  }
+
+  async beat(queue: QueueName, workerId: string, active: number): Promise<void> {
+    const keys = [redisKeys.workers(queue), redisKeys.workerLoads(queue)];
+    await heartbeatScript.run(this.#redis, keys, [workerId, heartbeatLifetimeMs, active]);
+  }
+
+  async leave(queue: QueueName, workerId: string): Promise<void> {
+    await this.#redis.zrem(redisKeys.workers(queue), workerId);
+    await this.#redis.hdel(redisKeys.workerLoads(queue), workerId);
+  }
+
+  async findAlive(queue: QueueName): Promise<Set<string>> {
+    const ids = await callRedis(() => aliveScript.run(this.#redis, [redisKeys.workers(queue)], []));
+    return new Set(ids as string[]);
+  }
+
+  /** Requests that the living workers of a queue run now. */
+  async countActive(queue: QueueName): Promise<number> {
+    const [alive, loads] = await Promise.all([
+      this.findAlive(queue),
+      callRedis(() => this.#redis.hgetall(redisKeys.workerLoads(queue))),
+    ]);
+    return [...alive].reduce((sum, id) => sum + Number(loads[id] ?? 0), 0);
+  }
+}

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import { Cluster, Redis, ReplyError } from 'ioredis';
+import { AppError } from '../contract/errors.ts';
+import type { Logger } from '../runtime/logger.ts';
+
+export type RedisClient = Redis | Cluster;
+
+/**
+ * - `commands`: shared by a whole process, pipelined by itself, fails at once while Redis is away
+ * - `blocking`: waits inside Redis, so it carries nothing else
+ * - `subscriber`: receives pub/sub; subscribes again by itself after a cut
+ */
+export type RedisPurpose = 'commands' | 'blocking' | 'subscriber';
+
+const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000);
+
+export function redisOptions(purpose: RedisPurpose) {
+  return {
+    connectTimeout: 3_000,
+    retryStrategy: reconnectDelayMs,
+    enableAutoPipelining: purpose === 'commands',
+    // A command that waited for a reconnect would answer a caller who has long gone; a caller is told at once.
+    enableOfflineQueue: purpose === 'subscriber',
+    maxRetriesPerRequest: purpose === 'commands' ? 0 : null,
+    autoResendUnfulfilledCommands: false,
+    ...(purpose === 'commands' ? { commandTimeout: 5_000 } : {}),
+  };
+}
+
+/** One node's URL, or those of a Cluster's nodes separated by commas. */
+export function createRedis(url: string, purpose: RedisPurpose, log: Logger): RedisClient {
+  const nodes = url.split(',').map((node) => node.trim());
+  const options = redisOptions(purpose);
+  const client =
+    nodes.length === 1
+      ? new Redis(nodes[0]!, options)
+      : new Cluster(nodes, {
+          redisOptions: options,
+          enableAutoPipelining: options.enableAutoPipelining ?? false,
+          enableOfflineQueue: options.enableOfflineQueue ?? false,
+          clusterRetryStrategy: reconnectDelayMs,
+        });
+  let away = false;
+  client.on('error', (error: Error) => {
+    // ioredis repeats the error at every attempt; once an outage is enough.
+    if (!away) log.warn({ purpose, reason: error.message }, 'Redis is away; reconnecting');
+    away = true;
+  });
+  client.on('ready', () => {
+    if (away) log.info({ purpose }, 'Redis is back');
+    away = false;
+  });
+  return client;
+}
+
+/** Resolves when the client can be used. @throws Error when it is not ready in time. */
+export async function waitUntilReady(client: RedisClient, timeoutMs = 10_000): Promise<void> {
+  if (client.status === 'ready') return;
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      client.off('ready', onReady);
+      reject(new Error(`Redis did not answer within ${timeoutMs} ms`));
+    }, timeoutMs);
+    const onReady = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    client.once('ready', onReady);
+  });
+}
+
+/** Reply codes by which Redis says that it cannot serve now, rather than that the command is wrong. */
+const awayCodes = new Set([
+  'LOADING',
+  'READONLY',
+  'MASTERDOWN',
+  'CLUSTERDOWN',
+  'TRYAGAIN',
+  'OOM',
+  'MISCONF',
+  'NOREPLICAS',
+]);
+
+/** The first word of an error reply is its code. */
+export function replyCode(error: unknown): string | null {
+  return error instanceof Error && (error instanceof ReplyError || error.name === 'ReplyError')
+    ? (error.message.split(' ', 1)[0] ?? null)
+    : null;
+}
+
+/** Whether a failure means that Redis is away, as against a command of ours being wrong. */
+export function isRedisAway(error: unknown): boolean {
+  const code = replyCode(error);
+  return code === null || awayCodes.has(code);
+}
+
+/** Runs commands; an outage of Redis becomes `service_unavailable`. */
+export async function callRedis<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof AppError || !isRedisAway(error)) throw error;
+    throw new AppError('service_unavailable', { cause: error });
+  }
+}
+
+type ScriptArgument = string | number | Buffer;
+
+/** A Lua text that runs by its hash and loads itself where Redis does not know it yet. */
+export class RedisScript {
+  readonly #text: string;
+  readonly #sha: string;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#sha = createHash('sha1').update(text).digest('hex');
+  }
+
+  async run(redis: RedisClient, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+    try {
+      return await redis.evalsha(this.#sha, keys.length, ...keys, ...args);
+    } catch (error) {
+      if (replyCode(error) !== 'NOSCRIPT') throw error;
+      return await redis.eval(this.#text, keys.length, ...keys, ...args);
+    }
+  }
+}

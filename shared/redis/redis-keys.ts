@@ -1,0 +1,60 @@
+/**
+ * Every key of ours in Redis. What one script touches shares a hash tag, so that a Cluster keeps it on one node; an
+ * account belongs to one shard for ever, by the hash of its id.
+ */
+
+/** Fixed for the life of a deployment: an account's shard follows from it. */
+export const shardCount = 16;
+
+/** FNV-1a over the id's characters: quick, the same on every machine, evenly spread over the shards. */
+export function shardOf(accountId: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < accountId.length; i++) hash = Math.imul(hash ^ accountId.charCodeAt(i), 0x01000193);
+  return (hash >>> 0) % shardCount;
+}
+
+const tag = (shard: number): string => `{s${String(shard).padStart(2, '0')}}`;
+
+export const redisKeys = {
+  /** Hash: balance, reservations and limits of one account. No TTL: rebuilt from MongoDB where it is missing. */
+  account: (accountId: string) => `mg:${tag(shardOf(accountId))}:account:${accountId}`,
+  /** List: `second:slots` of the last minute's requests of one account. Expires a minute after the last. */
+  rpmWindow: (accountId: string) => `mg:${tag(shardOf(accountId))}:rpm:${accountId}`,
+  /** Hash: request id → its reservation. A field lives from admission to settlement. */
+  reservations: (shard: number) => `mg:${tag(shard)}:reservations`,
+  /** Stream: usage events and refills on their way to MongoDB; trimmed once they are there. */
+  ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
+  /** String: the worker that reads this shard's stream now; seconds. */
+  ledgerLease: (shard: number) => `mg:${tag(shard)}:ledger-lease`,
+  /** String: a refill that was credited; a week, after which MongoDB alone remembers it. */
+  refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,
+
+  /** String: hash of an API key → account id; a day, so that known keys work while MongoDB is away. */
+  apiKey: (keyHash: string) => `mg:key:${keyHash}`,
+  /** Set: ids of the models that an administrator has turned off. */
+  disabledModels: 'mg:disabled-models',
+
+  /** List: interactive chats that wait for a worker, oldest first; bounded. */
+  readyQueue: 'mg:{ready}:chat',
+  /** String: how many items were ever pushed to the ready queue. */
+  readyPushed: 'mg:{ready}:pushed',
+  /** Sorted set: id of a worker that serves this queue → when its heartbeat runs out (ms). */
+  workers: (queue: string) => `mg:{workers}:${queue}`,
+  /** Hash: id of a worker that serves this queue → requests it runs now. */
+  workerLoads: (queue: string) => `mg:{workers}:${queue}:loads`,
+  /** String: a payload too large for a queue or a frame; TTL longer than its request's deadline. */
+  payload: (id: string) => `mg:payload:${id}`,
+} as const;
+
+/** Channels of pub/sub: they have no slot. */
+export const redisChannels = {
+  /** Frames for the requests that one api process waits for. */
+  reply: (apiId: string) => `mg:reply:${apiId}`,
+  /** Pause, resume and cancel for the requests that one worker runs. */
+  control: (workerId: string) => `mg:control:${workerId}`,
+  /** What every process must forget at once. */
+  invalidation: 'mg:invalidation',
+} as const;
+
+/** BullMQ's own prefix, tagged so that a queue's keys share a slot. */
+export const bullPrefix = '{bull}';

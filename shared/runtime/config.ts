@@ -1,0 +1,191 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { compileChecker } from '../contract/validation.ts';
+import { StringEnum } from '../contract/fields.ts';
+
+const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
+
+/** Every variable the product reads, under the names an operator sets. */
+const Environment = Type.Object({
+  NODE_ENV: Type.Optional(Type.String()),
+  DATA_DIR: Type.String({ default: '.data', minLength: 1 }),
+  PORT: Type.Integer({ default: 8080, minimum: 0, maximum: 65_535 }),
+  HOST: Type.String({ default: '127.0.0.1', minLength: 1 }),
+  CATALOG: Type.String({ default: 'catalog.yaml', minLength: 1 }),
+  REDIS_URL: Type.Optional(Type.String({ pattern: '^rediss?://' })),
+  MONGODB_URL: Type.Optional(Type.String({ pattern: '^mongodb(\\+srv)?://' })),
+  MONGOD_BIN: Type.Optional(Type.String()),
+  S3_ENDPOINT: Type.Optional(Type.String({ pattern: '^https?://' })),
+  S3_BUCKET: Type.String({ default: 'model-gateway', minLength: 3, maxLength: 63 }),
+  S3_PUBLIC_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
+  AWS_ACCESS_KEY_ID: Type.Optional(Type.String()),
+  AWS_SECRET_ACCESS_KEY: Type.Optional(Type.String()),
+  AWS_REGION: Type.String({ default: 'us-east-1' }),
+  MASTER_KEY: Type.Optional(Type.String({ minLength: 32 })),
+  PUBLIC_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
+  TRUST_PROXY: OnOff('off'),
+  LOG_LEVEL: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], { default: 'info' }),
+  METRICS_TOKEN: Type.Optional(Type.String()),
+  SUPPORT_EMAIL: Type.Optional(Type.String()),
+  DEFAULT_RPM: Type.Integer({ default: 60, minimum: 1, maximum: 1_000_000 }),
+  DEMO_ACCOUNT: Type.Optional(StringEnum(['on', 'off'])),
+});
+type Environment = Static<typeof Environment>;
+
+export interface Config {
+  readonly production: boolean;
+  readonly dataDir: string;
+  readonly port: number;
+  readonly host: string;
+  readonly catalogPath: string;
+  /** Several nodes, separated by commas, are a Cluster. */
+  readonly redisUrl: string;
+  readonly mongodbUrl: string;
+  readonly s3: {
+    readonly endpoint: string;
+    readonly bucket: string;
+    readonly accessKeyId: string;
+    readonly secretAccessKey: string;
+    readonly region: string;
+    readonly publicUrl: string | null;
+  };
+  /** 32 bytes: encrypts what must be shown again. */
+  readonly masterKey: string;
+  /** Without its last slash; null means the listening address. */
+  readonly publicUrl: string | null;
+  readonly trustProxy: boolean;
+  readonly logLevel: string;
+  readonly metricsToken: string | null;
+  readonly defaultRpm: number;
+}
+
+/** A mistake of whoever started the process; its message is for them and needs no stack. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** What `npm start` leaves in `DATA_DIR/endpoints.json` for other processes of this machine. */
+export const endpointVariables = [
+  'REDIS_URL',
+  'MONGODB_URL',
+  'S3_ENDPOINT',
+  'S3_BUCKET',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+  'AWS_REGION',
+  'MASTER_KEY',
+] as const;
+export type Endpoints = Partial<Record<(typeof endpointVariables)[number], string>> & { pid?: number };
+
+const required = [
+  'REDIS_URL',
+  'MONGODB_URL',
+  'S3_ENDPOINT',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+  'MASTER_KEY',
+] as const;
+
+const checkEnvironment = compileChecker(Environment, 'text');
+
+/** The variables alone, checked and completed with their defaults; what is embedded may still be missing. */
+export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
+  const known = Object.keys(Environment.properties);
+  // An empty variable is one that was not set: `REDIS_URL= npm start` means the default.
+  const values = Object.fromEntries(known.filter((name) => env[name]).map((name) => [name, env[name]]));
+  const issues = checkEnvironment(values);
+  if (issues.length > 0) {
+    const lines = issues.map((issue) => `  ${issue.loc.join('.')} ${issue.msg}`);
+    throw new ConfigError(`These environment variables are not valid:\n${lines.join('\n')}`);
+  }
+  return values as unknown as Environment;
+}
+
+/**
+ * The configuration of a process that uses the backing services.
+ * @throws ConfigError naming everything that is wrong or missing, at once.
+ */
+export function loadConfig(env: NodeJS.ProcessEnv): Config {
+  const production = env['NODE_ENV'] === 'production';
+  const { DATA_DIR: dataDir } = readEnvironment(env);
+  const values = readEnvironment(
+    production ? env : { ...env, ...pickEndpoints(readEndpoints(dataDir), env) },
+  );
+  const missing = required.filter((name) => !values[name]);
+  if (missing.length > 0) {
+    throw new ConfigError(
+      production
+        ? `NODE_ENV=production needs these variables, which are not set: ${missing.join(', ')}`
+        : `Nothing runs on ${resolve(dataDir)}: run "npm start" first, or set ${missing.join(', ')}.`,
+    );
+  }
+  return Object.freeze({
+    production,
+    dataDir: resolve(values.DATA_DIR),
+    port: values.PORT,
+    host: values.HOST,
+    catalogPath: resolve(values.CATALOG),
+    redisUrl: values.REDIS_URL!,
+    mongodbUrl: values.MONGODB_URL!,
+    s3: Object.freeze({
+      endpoint: values.S3_ENDPOINT!,
+      bucket: values.S3_BUCKET,
+      accessKeyId: values.AWS_ACCESS_KEY_ID!,
+      secretAccessKey: values.AWS_SECRET_ACCESS_KEY!,
+      region: values.AWS_REGION,
+      publicUrl: values.S3_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
+    }),
+    masterKey: values.MASTER_KEY!,
+    publicUrl: values.PUBLIC_URL?.replace(/\/+$/, '').replace(/\/v1$/, '') ?? null,
+    trustProxy: values.TRUST_PROXY === 'on',
+    logLevel: values.LOG_LEVEL,
+    metricsToken: values.METRICS_TOKEN ?? null,
+    defaultRpm: values.DEFAULT_RPM,
+  });
+}
+
+const s3Variables = [
+  'S3_ENDPOINT',
+  'S3_BUCKET',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+  'AWS_REGION',
+] as const;
+
+/**
+ * What the environment leaves open, from the running stack. The variables of S3 come from one place or the other as
+ * a whole: credentials that somebody exported for another bucket do not open the embedded one.
+ */
+export function pickEndpoints(endpoints: Endpoints, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const ownS3 = Boolean(env['S3_ENDPOINT']);
+  const isS3 = (name: string): boolean => (s3Variables as readonly string[]).includes(name);
+  const open = endpointVariables.filter((name) => (isS3(name) ? !ownS3 : !env[name]) && endpoints[name]);
+  return Object.fromEntries(open.map((name) => [name, endpoints[name]]));
+}
+
+export function endpointsPath(dataDir: string): string {
+  return join(dataDir, 'endpoints.json');
+}
+
+/** The running stack's endpoints; empty where none runs. */
+export function readEndpoints(dataDir: string): Endpoints {
+  const path = endpointsPath(dataDir);
+  try {
+    const endpoints = JSON.parse(readFileSync(path, 'utf8')) as Endpoints;
+    return endpoints.pid === undefined || isAlive(endpoints.pid) ? endpoints : {};
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw new ConfigError(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Whether a process of that id runs here; one that is another user's counts as running. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

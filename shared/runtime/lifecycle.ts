@@ -1,0 +1,58 @@
+import type { Logger } from './logger.ts';
+import { ConfigError } from './config.ts';
+
+/** Something that was started and can be stopped; stopping waits for what is in hand. */
+export interface Running {
+  stop(): Promise<void>;
+}
+
+/** The AWS SDK announces on every start of Node 20 that a later version of it will want a newer Node. */
+function quietLibraries(env: NodeJS.ProcessEnv): void {
+  env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
+}
+
+/** How long a process may take to finish its work in hand before it leaves anyway. */
+const stopTimeoutMs = 28_000;
+
+/**
+ * Runs a process's main part until SIGTERM or SIGINT, then stops it and exits 0. A wrong configuration is one clear
+ * message and exit 1; a second signal leaves at once.
+ */
+export async function runProcess(start: () => Promise<{ running: Running; log: Logger }>): Promise<void> {
+  quietLibraries(process.env);
+  let stopping = false;
+  let current: { running: Running; log: Logger } | null = null;
+
+  const stop = async (signal: string): Promise<void> => {
+    if (stopping) process.exit(130);
+    stopping = true;
+    const timer = setTimeout(() => {
+      // What is left is handed back: a job's lock runs out, an api process dispatches its chats again.
+      current?.log.warn({ stopTimeoutMs }, 'work in hand did not end in time; it is handed back');
+      process.exit(0);
+    }, stopTimeoutMs);
+    timer.unref();
+    current?.log.info({ signal }, 'stopping');
+    await current?.running.stop();
+    process.exit(0);
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    stop(signal).catch((error: unknown) => {
+      current?.log.error({ err: error }, 'stopping failed');
+      process.exit(1);
+    });
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+
+  try {
+    current = await start();
+  } catch (error) {
+    if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`);
+    else
+      process.stderr.write(
+        `Could not start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+      );
+    process.exit(1);
+  }
+}

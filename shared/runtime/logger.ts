@@ -1,0 +1,24 @@
+import { pino, type Logger } from 'pino';
+
+export type { Logger };
+
+/** Headers and fields that carry a secret, wherever in a logged object they stand. */
+const secretPaths = [
+  'authorization',
+  'apiKey',
+  'api_key',
+  'masterKey',
+  'headers.authorization',
+  'headers.cookie',
+];
+
+/** JSON lines on stdout; an operator's tools, or `npm start`, make them readable. */
+export function createLogger(role: string, level: string): Logger {
+  return pino({
+    level,
+    base: { role, pid: process.pid },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    redact: { paths: secretPaths, censor: '[secret]' },
+  });
+}

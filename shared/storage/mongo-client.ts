@@ -1,0 +1,55 @@
+import mongoose from 'mongoose';
+import type { Logger } from '../runtime/logger.ts';
+
+const { MongoClient, MongoServerError, MongoError } = mongoose.mongo;
+export type Database = mongoose.mongo.Db;
+export type Collection<T extends mongoose.mongo.Document> = mongoose.mongo.Collection<T>;
+
+export interface MongoConnection {
+  readonly db: Database;
+  close(): Promise<void>;
+}
+
+/** The database where the URL names none. */
+const defaultDatabase = 'model_gateway';
+
+/**
+ * One connection pool a process, opened by its first command: a process starts and serves the accounts it knows
+ * while MongoDB is away. Commands fail within two seconds then; nothing on a request's path waits for longer.
+ *
+ * int64 is read as bigint and bigint written as int64, so that money never passes through a double.
+ */
+export function openMongo(url: string, log: Logger): MongoConnection {
+  const client = new MongoClient(url, {
+    serverSelectionTimeoutMS: 2_000,
+    connectTimeoutMS: 2_000,
+    socketTimeoutMS: 20_000,
+    maxPoolSize: 20,
+    useBigInt64: true,
+    ignoreUndefined: true,
+  });
+  let away = false;
+  client.on('serverHeartbeatFailed', (event) => {
+    if (!away) log.warn({ reason: event.failure.message }, 'MongoDB is away; reconnecting');
+    away = true;
+  });
+  client.on('serverHeartbeatSucceeded', () => {
+    if (away) log.info('MongoDB is back');
+    away = false;
+  });
+  const named = new URL(url.replace(/^mongodb(\+srv)?:/, 'http:').replace(/,[^/]*/, '')).pathname.slice(1);
+  return { db: client.db(named === '' ? defaultDatabase : named), close: () => client.close() };
+}
+
+/** MongoDB's code for a unique index's refusal. */
+export const duplicateKeyCode = 11_000;
+
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === duplicateKeyCode;
+}
+
+/** Whether a failure means that MongoDB is away, as against a command of ours being refused. */
+export function isMongoAway(error: unknown): boolean {
+  if (!(error instanceof MongoError)) return false;
+  return !(error instanceof MongoServerError) || error.hasErrorLabel('RetryableWriteError');
+}

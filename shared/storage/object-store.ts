@@ -1,0 +1,102 @@
+import type { Readable } from 'node:stream';
+import {
+  CreateBucketCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  PutBucketLifecycleConfigurationCommand,
+  PutObjectCommand,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3';
+import type { Config } from '../runtime/config.ts';
+
+export interface StoredObject {
+  readonly body: Readable;
+  readonly contentType: string;
+  readonly contentLength: number;
+  readonly storedAt: Date;
+}
+
+/** How long an image's link works. S3 deletes by whole days, so readers check the age themselves as well. */
+export const objectLifetimeMs = 24 * 60 * 60 * 1_000;
+
+const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
+  error instanceof S3ServiceException && statuses.includes(error.$metadata.httpStatusCode ?? 0);
+
+/** The bucket of generated files, through any server that speaks S3. */
+export class ObjectStore {
+  readonly #client: S3Client;
+  readonly #bucket: string;
+
+  constructor(config: Config['s3']) {
+    this.#bucket = config.bucket;
+    this.#client = new S3Client({
+      endpoint: config.endpoint,
+      region: config.region,
+      credentials: { accessKeyId: config.accessKeyId, secretAccessKey: config.secretAccessKey },
+      forcePathStyle: true,
+      maxAttempts: 3,
+      requestHandler: { connectionTimeout: 2_000, requestTimeout: 30_000 },
+    });
+  }
+
+  /** Makes the bucket and its 24-hour rule where they are missing; safe to run from several processes at once. */
+  async prepareBucket(): Promise<void> {
+    try {
+      await this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }));
+    } catch (error) {
+      if (!hasStatus(error, 404)) throw error;
+      try {
+        await this.#client.send(new CreateBucketCommand({ Bucket: this.#bucket }));
+      } catch (raced) {
+        if (!hasStatus(raced, 409)) throw raced;
+      }
+    }
+    await this.#client.send(
+      new PutBucketLifecycleConfigurationCommand({
+        Bucket: this.#bucket,
+        LifecycleConfiguration: {
+          Rules: [
+            { ID: 'expire-after-a-day', Status: 'Enabled', Filter: { Prefix: '' }, Expiration: { Days: 1 } },
+          ],
+        },
+      }),
+    );
+  }
+
+  async put(key: string, body: Buffer, contentType: string): Promise<void> {
+    await this.#client.send(
+      new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType }),
+    );
+  }
+
+  /** Null where there is none, or none any more. The body must be read or destroyed. */
+  async get(key: string): Promise<StoredObject | null> {
+    try {
+      const answer = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: key }));
+      return {
+        body: answer.Body as Readable,
+        contentType: answer.ContentType ?? 'application/octet-stream',
+        contentLength: answer.ContentLength ?? 0,
+        storedAt: answer.LastModified ?? new Date(0),
+      };
+    } catch (error) {
+      if (hasStatus(error, 404)) return null;
+      throw error;
+    }
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key }));
+  }
+
+  /** @throws Error where the bucket cannot be reached. */
+  async check(): Promise<void> {
+    await this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }), { requestTimeout: 2_000 });
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+}

@@ -1,0 +1,156 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import test from 'ava';
+import type { ExecutionContext } from 'ava';
+import { startEmbeddedS3 } from '../../../../scripts/embedded/s3/server.ts';
+import { bucketName as Bucket, createClient, credentials, makeTempDir } from './support.ts';
+
+const mainPath = fileURLToPath(new URL('../../../../scripts/embedded/s3/main.js', import.meta.url));
+const env = {
+  AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+  AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+};
+
+interface Run {
+  child: ChildProcess;
+  /** Everything it prints, by the time it has ended. */
+  ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
+  /** Its first line. */
+  firstLine: Promise<string>;
+}
+
+function run(t: ExecutionContext, args: string[], environment: object, nodeArgs: string[] = []): Run {
+  const child = spawn(process.execPath, [...nodeArgs, mainPath, ...args], {
+    env: { ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  let stdout = '';
+  let stderr = '';
+  const firstLine = new Promise<string>((resolve) => {
+    child.stdout.on('data', (part: Buffer) => {
+      stdout += part.toString();
+      const end = stdout.indexOf('\n');
+      if (end !== -1) resolve(stdout.slice(0, end));
+    });
+  });
+  child.stderr.on('data', (part: Buffer) => {
+    stderr += part.toString();
+  });
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }));
+  return { child, ended, firstLine };
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`it prints its endpoint as one JSON line, serves, and exits 0 on ${signal}`, async (t) => {
+    const dir = await makeTempDir(t);
+    const { child, ended, firstLine } = run(t, ['--port', '0', '--dir', dir], env);
+    const { endpoint } = JSON.parse(await firstLine) as { endpoint: string };
+    t.regex(endpoint, /^http:\/\/127\.0\.0\.1:\d+$/);
+    await createClient(t, endpoint).send(new CreateBucketCommand({ Bucket }));
+    child.kill(signal);
+    const { code, stdout, stderr } = await ended;
+    t.is(code, 0);
+    t.is(stdout, `{"endpoint":"${endpoint}"}\n`);
+    t.is(stderr, '');
+  });
+}
+
+test('it refuses production, missing credentials and a missing folder with one sentence each', async (t) => {
+  const dir = await makeTempDir(t);
+  const cases: [string[], object, RegExp][] = [
+    [['--dir', dir], { ...env, NODE_ENV: 'production' }, /refuses NODE_ENV=production\.\n$/],
+    [['--dir', dir], {}, /AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set/],
+    [[], env, /^Usage: /],
+    [['--dir', dir, '--nonsense'], env, /nonsense/],
+  ];
+  for (const [args, environment, message] of cases) {
+    const { code, stdout, stderr } = await run(t, args, environment).ended;
+    t.is(code, 1);
+    t.is(stdout, '');
+    t.regex(stderr, message);
+    t.is(stderr.trim().split('\n').length, 1);
+  }
+});
+
+test('a second server on the same folder is refused, by process and within one', async (t) => {
+  const dir = await makeTempDir(t);
+  const first = run(t, ['--dir', dir], env);
+  await first.firstLine;
+  const { code, stderr } = await run(t, ['--dir', dir], env).ended;
+  t.is(code, 1);
+  t.regex(stderr, new RegExp(`in use by process ${String(first.child.pid)};`));
+  await t.throwsAsync(startEmbeddedS3({ dir, ...credentials }), { message: /in use by process/ });
+  first.child.kill('SIGTERM');
+  await first.ended;
+
+  const server = await startEmbeddedS3({ dir, ...credentials });
+  await t.throwsAsync(startEmbeddedS3({ dir, ...credentials }), { message: /in use by process/ });
+  await server.close();
+});
+
+test('a killed server leaves whole objects, and its lock does not stop the next one', async (t) => {
+  const dir = await makeTempDir(t);
+  const first = run(t, ['--dir', dir], env);
+  const { endpoint } = JSON.parse(await first.firstLine) as { endpoint: string };
+  const client = createClient(t, endpoint);
+  await client.send(new CreateBucketCommand({ Bucket }));
+  await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'kept' }));
+  first.child.kill('SIGKILL');
+  await first.ended;
+  // What a crash in mid-upload leaves behind.
+  await writeFile(join(dir, 'temp', 'half'), 'half an upload');
+
+  const second = run(t, ['--dir', dir], env);
+  const next = JSON.parse(await second.firstLine) as { endpoint: string };
+  const got = await createClient(t, next.endpoint).send(new GetObjectCommand({ Bucket, Key: 'k' }));
+  t.is(await got.Body?.transformToString(), 'kept');
+  await t.throwsAsync(readFile(join(dir, 'temp', 'half')), { code: 'ENOENT' });
+});
+
+test('a stale lock whose process id was given to another process is taken over', async (t) => {
+  const dir = await makeTempDir(t);
+  await writeFile(join(dir, 'lock'), JSON.stringify({ pid: process.pid, startedAt: '1' }));
+  const server = await startEmbeddedS3({ dir, ...credentials });
+  await server.close();
+  await writeFile(join(dir, 'lock'), 'damaged');
+  const again = await startEmbeddedS3({ dir, ...credentials });
+  await again.close();
+  t.pass();
+});
+
+test('20 MB are streamed in and out by a process whose heap could not hold them', async (t) => {
+  const dir = await makeTempDir(t);
+  const { firstLine, child } = run(t, ['--dir', dir], env, ['--max-old-space-size=24']);
+  const { endpoint } = JSON.parse(await firstLine) as { endpoint: string };
+  const client = createClient(t, endpoint);
+  await client.send(new CreateBucketCommand({ Bucket }));
+  await client.send(new PutObjectCommand({ Bucket, Key: 'warm', Body: 'x' }));
+  const before = await readPeakMemory(child);
+  const size = 20 * 1024 * 1024;
+  const piece = Buffer.alloc(64 * 1024, 7);
+  const Body = Readable.from(Array.from({ length: size / piece.length }, () => piece));
+  await client.send(new PutObjectCommand({ Bucket, Key: 'big', Body, ContentLength: size }));
+  const got = await client.send(new GetObjectCommand({ Bucket, Key: 'big' }));
+  let received = 0;
+  for await (const chunk of got.Body as AsyncIterable<Buffer>) received += chunk.length;
+  t.is(received, size);
+  const after = await readPeakMemory(child);
+  if (before !== undefined && after !== undefined) {
+    t.log(`peak resident memory grew from ${String(before)} to ${String(after)} KiB`);
+    t.true(after - before < 48 * 1024);
+  }
+});
+
+// Buffers live outside the heap, so the whole process is looked at, where the system tells.
+async function readPeakMemory(child: ChildProcess): Promise<number | undefined> {
+  if (process.platform !== 'linux') return undefined;
+  const status = await readFile(`/proc/${String(child.pid)}/status`, 'utf8');
+  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]);
+}

@@ -1,0 +1,312 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { mkdir, mkdtemp, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import type { Catalog } from '../../../shared/catalog/catalog-schema.ts';
+import { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
+import { CatalogError } from '../../../shared/catalog/parse-catalog.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { ConfigError } from '../../../shared/runtime/config.ts';
+
+interface LogLine {
+  readonly level: number;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** Collects what is logged, and waits for lines that are still to come. */
+function createLogCollector() {
+  const lines: LogLine[] = [];
+  const arrivals = new EventEmitter();
+  const log = pino(
+    { level: 'info' },
+    {
+      write: (line: string) => {
+        lines.push(JSON.parse(line) as LogLine);
+        arrivals.emit('line');
+      },
+    },
+  );
+  const waitFor = async (text: string): Promise<LogLine> => {
+    for (;;) {
+      const found = lines.find(({ msg }) => msg.includes(text));
+      if (found !== undefined) return found;
+      await once(arrivals, 'line');
+    }
+  };
+  return { log, lines, waitFor };
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function startRedis(port: number): Promise<ChildProcess> {
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+  const server = spawn('redis-server', args, { cwd: tmpdir(), stdio: 'ignore' });
+  await once(server, 'spawn');
+  return server;
+}
+
+async function stopRedis(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const left = once(server, 'exit');
+  server.kill('SIGKILL');
+  await left;
+}
+
+let redisPort: number;
+let redisServer: ChildProcess;
+let redis: RedisClient;
+
+test.before(async () => {
+  redisPort = await findFreePort();
+  redisServer = await startRedis(redisPort);
+  redis = createRedis(`redis://127.0.0.1:${redisPort}`, 'commands', pino({ level: 'silent' }));
+  await waitUntilReady(redis);
+});
+
+test.after.always(async () => {
+  redis.disconnect();
+  await stopRedis(redisServer);
+});
+
+const model = (id: string, more = ''): string =>
+  `  - { id: ${id}, type: chat, context: 9, pricing: { prompt: 1 }, routes: [{ upstream: lab }]${more} }`;
+const fileOf = (...models: string[]): string =>
+  ['upstreams: { lab: { kind: builtin } }', 'models:', ...models, ''].join('\n');
+
+async function makeDirectory(t: ExecutionContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'catalog-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+async function openStore(t: ExecutionContext, text: string, env: Record<string, string> = {}) {
+  const path = join(await makeDirectory(t), 'catalog.yaml');
+  await writeFile(path, text);
+  const collector = createLogCollector();
+  const store = await CatalogStore.open({ path, env, redis, log: collector.log });
+  t.teardown(() => store.close());
+  return { store, path, ...collector };
+}
+
+function nextReload(store: CatalogStore): Promise<Catalog> {
+  return new Promise((resolve) => {
+    store.onReload(resolve);
+  });
+}
+
+test('a catalog that is not valid or not there does not open', async (t) => {
+  const directory = await makeDirectory(t);
+  const path = join(directory, 'catalog.yaml');
+  const open = () => CatalogStore.open({ path, env: {}, redis, log: pino({ level: 'silent' }) });
+  await t.throwsAsync(open(), { instanceOf: ConfigError, message: /catalog cannot be read: ENOENT/ });
+  await writeFile(path, fileOf(model('a'), model('a')));
+  const error = await t.throwsAsync(open(), { instanceOf: CatalogError });
+  t.is(error?.message, `${path}:4:11 models[1].id repeats "a", which is already models[0].id`);
+});
+
+test('what a catalog warns of is logged when it is opened', async (t) => {
+  const upstream = 'upstreams: { lab: { kind: openai, baseUrl: "http://127.0.0.1/v1", apiKeys: [env:KEY] } }';
+  const { store, lines } = await openStore(t, fileOf(model('a')).replace(/^.*$/m, upstream));
+  t.deepEqual(
+    lines.map(({ msg }) => msg),
+    ['catalog: upstream lab is left out: KEY is not set; inactive models: a'],
+  );
+  t.false(store.isActive(store.find('a')!));
+});
+
+test('a changed file comes into force, and the log says what changed', async (t) => {
+  const { store, path, waitFor } = await openStore(t, fileOf(model('a'), model('b'), model('c')));
+  const reloaded = nextReload(store);
+  await writeFile(path, fileOf(model('a'), model('b', ', name: Bee'), model('d')));
+  const catalog = await reloaded;
+  t.is(store.current, catalog);
+  t.is(store.find('c'), undefined);
+  t.is(store.find('b')?.published.name, 'Bee');
+  t.like(await waitFor('reloaded'), {
+    level: 30,
+    modelsAdded: ['d'],
+    modelsRemoved: ['c'],
+    modelsChanged: ['b'],
+    upstreamsAdded: [],
+    upstreamsRemoved: [],
+    upstreamsChanged: [],
+  });
+});
+
+test('a changed key is told as a change of its upstream, without the key', async (t) => {
+  const fileWith = (key: string): string =>
+    fileOf(model('a')).replace(
+      'kind: builtin',
+      `kind: openai, baseUrl: "http://127.0.0.1/v1", apiKeys: [${key}]`,
+    );
+  const { store, path, lines, waitFor } = await openStore(t, fileWith('old-secret'));
+  const reloaded = nextReload(store);
+  await writeFile(path, fileWith('new-secret'));
+  t.deepEqual((await reloaded).upstreams[0]?.apiKeys, ['new-secret']);
+  t.like(await waitFor('reloaded'), { modelsChanged: [], upstreamsChanged: ['lab'] });
+  t.false(JSON.stringify(lines).includes('secret'));
+});
+
+test('a bad file keeps the old catalog, logs every problem with its place, and the next good one is taken', async (t) => {
+  const { store, path, lines, waitFor } = await openStore(t, fileOf(model('a')));
+  const before = store.current;
+  let reloads = 0;
+  store.onReload(() => {
+    reloads += 1;
+  });
+  await writeFile(path, fileOf(model('a', ', colour: red'), '  - { id: b }'));
+  await waitFor('the old one stays in force');
+  t.is(store.current, before);
+  t.is(reloads, 0);
+  const errors = lines.filter(({ level }) => level === 50);
+  t.is(errors[0]?.msg, `catalog: ${path}:3:91 models[0].colour is not a known field`);
+  t.like(errors[0], { line: 3, column: 91 });
+  t.deepEqual(
+    errors.slice(1, -1).map(({ msg }) => msg.slice(msg.indexOf('models['))),
+    ['type', 'context', 'pricing', 'routes'].map((field) => `models[1].${field} is required`),
+  );
+
+  await writeFile(path, fileOf(model('a')));
+  await waitFor('again as it was read');
+  t.is(store.current, before);
+  t.is(reloads, 0);
+
+  const reloaded = nextReload(store);
+  await writeFile(path, fileOf(model('b')));
+  await reloaded;
+  t.truthy(store.find('b'));
+  t.is(reloads, 1);
+});
+
+test('a file that is replaced, or reached by a symlink that is swapped, is reloaded too', async (t) => {
+  const directory = await makeDirectory(t);
+  // As Kubernetes mounts a ConfigMap: catalog.yaml → ..data/catalog.yaml, and ..data → a directory of each version.
+  for (const version of ['one', 'two']) {
+    await mkdir(join(directory, version));
+    await writeFile(join(directory, version, 'catalog.yaml'), fileOf(model(version)));
+  }
+  await symlink('one', join(directory, '..data'));
+  await symlink(join('..data', 'catalog.yaml'), join(directory, 'catalog.yaml'));
+  const path = join(directory, 'catalog.yaml');
+  const store = await CatalogStore.open({ path, env: {}, redis, log: pino({ level: 'silent' }) });
+  t.teardown(() => store.close());
+
+  const swapped = nextReload(store);
+  await symlink('two', join(directory, '..data_tmp'));
+  await rename(join(directory, '..data_tmp'), join(directory, '..data'));
+  t.truthy((await swapped).find('two'));
+
+  const replaced = nextReload(store);
+  await writeFile(join(directory, 'draft'), fileOf(model('three')));
+  await rename(join(directory, 'draft'), path);
+  t.truthy((await replaced).find('three'));
+});
+
+test('a file that goes away keeps the catalog until it is back', async (t) => {
+  const { store, path, waitFor } = await openStore(t, fileOf(model('a')));
+  await unlink(path);
+  t.is((await waitFor('cannot be read')).level, 50);
+  t.truthy(store.find('a'));
+  const reloaded = nextReload(store);
+  await writeFile(path, fileOf(model('b')));
+  t.truthy((await reloaded).find('b'));
+});
+
+test('a file that is touched without a change does nothing', async (t) => {
+  const { store, path, lines } = await openStore(t, fileOf(model('a')));
+  const seen: Catalog[] = [];
+  store.onReload((catalog) => seen.push(catalog));
+  const other = await openStore(t, fileOf(model('x')));
+  const touchedAt = new Date(Date.now() - 60_000);
+  await utimes(path, touchedAt, touchedAt);
+  // Two reloads of another store are at least as many looks of this one at its own file.
+  for (const id of ['y', 'z']) {
+    const reloaded = nextReload(other.store);
+    await writeFile(other.path, fileOf(model(id)));
+    await reloaded;
+  }
+  t.deepEqual(seen, []);
+  t.deepEqual(lines, []);
+});
+
+test('the day of a price outlives a reload that leaves the price alone', async (t) => {
+  const dated = model('a').replace('prompt: 1', 'prompt: 1, since: 2020-01-01');
+  const { store, path } = await openStore(t, fileOf(dated));
+  const reloaded = nextReload(store);
+  await writeFile(path, fileOf(model('a'), model('b')));
+  const catalog = await reloaded;
+  t.is(catalog.find('a')?.pricing.date_of_use, '2020-01-01');
+  t.is(catalog.find('b')?.pricing.date_of_use, new Date().toISOString().slice(0, 10));
+});
+
+test('a listener that fails does not keep the catalog from the others', async (t) => {
+  const { store, path, waitFor } = await openStore(t, fileOf(model('a')));
+  store.onReload(() => {
+    throw new Error('a listener of the test');
+  });
+  const reloaded = nextReload(store);
+  await writeFile(path, fileOf(model('b')));
+  t.truthy((await reloaded).find('b'));
+  t.is((await waitFor('could not take')).level, 50);
+});
+
+test.serial(
+  'a model that an administrator turned off is inactive, and active again once it is turned on',
+  async (t) => {
+    await redis.sadd(redisKeys.disabledModels, 'a');
+    const { store } = await openStore(t, fileOf(model('a', ', aliases: [one]'), model('b')));
+    t.false(store.isActive(store.find('one')!));
+    t.true(store.isActive(store.find('b')!));
+    await redis.srem(redisKeys.disabledModels, 'a');
+    t.false(store.isActive(store.find('a')!));
+    await store.refreshDisabled();
+    t.true(store.isActive(store.find('a')!));
+  },
+);
+
+test('while Redis is away the last known switches hold, one warning says so, and it is asked until it is back', async (t) => {
+  const port = await findFreePort();
+  let server = await startRedis(port);
+  const client = createRedis(`redis://127.0.0.1:${port}`, 'commands', pino({ level: 'silent' }));
+  t.teardown(async () => {
+    client.disconnect();
+    await stopRedis(server);
+  });
+  const { log, lines } = createLogCollector();
+  await waitUntilReady(client);
+  await client.sadd(redisKeys.disabledModels, 'a');
+  const path = join(await makeDirectory(t), 'catalog.yaml');
+  await writeFile(path, fileOf(model('a'), model('b')));
+  const store = await CatalogStore.open({ path, env: {}, redis: client, log });
+  t.teardown(() => store.close());
+
+  const cut = once(client, 'close');
+  await stopRedis(server);
+  await cut;
+  await store.refreshDisabled();
+  await store.refreshDisabled();
+  t.false(store.isActive(store.find('a')!));
+  t.is(lines.filter(({ msg }) => msg.includes('the last known ones hold')).length, 1);
+
+  // A Redis that comes back empty has no model turned off.
+  const ready = once(client, 'ready');
+  server = await startRedis(port);
+  await ready;
+  const reloaded = nextReload(store);
+  await writeFile(path, fileOf(model('a'), model('c')));
+  await reloaded;
+  t.true(store.isActive(store.find('a')!));
+});

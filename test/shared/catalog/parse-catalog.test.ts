@@ -1,0 +1,543 @@
+import test, { type ExecutionContext } from 'ava';
+import type { Catalog } from '../../../shared/catalog/catalog-schema.ts';
+import { CatalogError, parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
+import { presentModel } from '../../../shared/catalog/present-model.ts';
+
+const options = { env: {}, fileName: 'catalog.yaml', today: '2026-11-21' };
+
+function parse(text: string, more: Partial<Parameters<typeof parseCatalog>[1]> = {}): Catalog {
+  return parseCatalog(text, { ...options, ...more });
+}
+
+/** A file with one upstream on line 1 and 2 and one chat model, whose `id` is on line 4 and whose extra lines begin on 5. */
+function fileOf(modelLines: string, upstreamLine = '  lab: { kind: builtin }'): string {
+  const lines = modelLines.split('\n').map((line) => `    ${line}`);
+  return ['upstreams:', upstreamLine, 'models:', '  - id: first', ...lines, ''].join('\n');
+}
+
+const chat = 'type: chat\ncontext: 100\npricing: { prompt: 1 }\nroutes: [{ upstream: lab }]';
+
+function failsWith(t: ExecutionContext, text: string, expected: string[]): void {
+  const error = t.throws(() => parse(text), { instanceOf: CatalogError });
+  t.deepEqual(error?.message.split('\n'), expected);
+}
+
+test('a model without options gets every default, and is published with every field of the contract', (t) => {
+  const catalog = parse(fileOf(chat));
+  t.deepEqual(catalog.warnings, []);
+  const model = catalog.find('first')!;
+  t.is(model.maxOutputTokens, 100);
+  t.is(model.rpmCoefficient, 1);
+  t.is(model.dimensions, null);
+  t.is(model.sizes, null);
+  const [route] = model.routes;
+  t.is(route?.weight, 1);
+  t.is(route?.model, 'first');
+  t.deepEqual(route?.upstream, {
+    name: 'lab',
+    kind: 'builtin',
+    baseUrl: '',
+    apiKeys: [],
+    maxConcurrency: 64,
+    timeoutMs: 120_000,
+    connectTimeoutMs: 10_000,
+    firstByteTimeoutMs: 120_000,
+    betweenChunksTimeoutMs: 60_000,
+    drops: [],
+    maxBatchInputs: 2048,
+    maxBatchTokens: 300_000,
+  });
+  t.deepEqual(presentModel(model, true), {
+    id: 'first',
+    object: 'model',
+    created: 0,
+    context: 100,
+    size: null,
+    type: 'chat',
+    active: true,
+    name: null,
+    description: null,
+    img: null,
+    reasoning: null,
+    reasoning_effort: null,
+    image_quality: null,
+    web_search: null,
+    input_modalities: null,
+    output_modalities: null,
+    supported_file_types: null,
+    max_image_count: null,
+    max_file_count: null,
+    architecture: null,
+    quantization: null,
+    pricing: {
+      date_of_use: '2026-11-21',
+      type: 'tokens',
+      in_cost_per_million: null,
+      out_cost_per_million: null,
+      cost_per_million: null,
+      cost_per_image: null,
+      cost_per_image_quality: null,
+      cost_per_second: null,
+      cost_per_request: null,
+      prompt: 1,
+      completion: null,
+      input_cache_read: null,
+      input_cache_write: null,
+      overrides: null,
+      free_requests: false,
+    },
+    owned_by: 'model-gateway',
+    rpm_coefficient: 1,
+  });
+});
+
+test('the fields of the contract are published as the file gives them', (t) => {
+  const text = fileOf(`${chat}
+created: 2024-01-25
+owned_by: acme
+max_output_tokens: 50
+rpm_coefficient: 3
+reasoning: true
+reasoning_effort: { choices: [low, high] }
+supported_file_types: [pdf]
+max_file_count: 2
+object: proxy`);
+  const { published, maxOutputTokens, rpmCoefficient } = parse(text).find('first')!;
+  t.like(published, { created: 1_706_140_800, owned_by: 'acme', reasoning: true, object: 'proxy' });
+  t.deepEqual(published.reasoning_effort, { default: null, choices: ['low', 'high'] });
+  t.deepEqual(published.supported_file_types, ['pdf']);
+  t.is(published.max_file_count, 2);
+  t.is(maxOutputTokens, 50);
+  t.is(rpmCoefficient, 3);
+});
+
+test('a model is found by its id and by each alias', (t) => {
+  const catalog = parse(fileOf(`${chat}\naliases: [acme/first, one]`));
+  for (const name of ['first', 'acme/first', 'one']) t.is(catalog.find(name)?.id, 'first');
+  t.is(catalog.find('two'), undefined);
+});
+
+test('a route drops what it and its upstream list', (t) => {
+  const text = fileOf(
+    'type: chat\ncontext: 9\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, model: m, weight: 2.5, drops: [top_p, seed] }]',
+    '  lab: { kind: builtin, drops: [seed, user] }',
+  );
+  const [route] = parse(text).find('first')!.routes;
+  t.deepEqual([...route!.drops].sort(), ['seed', 'top_p', 'user']);
+  t.is(route?.weight, 2.5);
+  t.is(route?.model, 'm');
+});
+
+test('dimensions with choices or an upper bound are adjustable', (t) => {
+  const read = (dimensions: string) =>
+    parse(fileOf(chat.replace('chat', `embedding\ndimensions: ${dimensions}`))).find('first')?.dimensions;
+  t.deepEqual(read('{ default: 8 }'), { default: 8, adjustable: false });
+  t.deepEqual(read('{ default: 8, max: 16 }'), { default: 8, adjustable: true, max: 16 });
+  t.deepEqual(read('{ default: 8, choices: [16, 8] }'), {
+    default: 8,
+    adjustable: true,
+    choices: [16, 8],
+    max: 16,
+  });
+});
+
+test('since is the day of a price; without it the day it was first seen, else today', (t) => {
+  const dayOf = (text: string, seen?: string) =>
+    parse(text, { findPriceDay: () => seen }).find('first')?.pricing.date_of_use;
+  const dated = fileOf(chat.replace('prompt: 1', 'prompt: 1, since: 2026-02-03'));
+  t.is(dayOf(dated, '2026-05-05'), '2026-02-03');
+  t.is(dayOf(fileOf(chat), '2026-05-05'), '2026-05-05');
+  t.is(dayOf(fileOf(chat)), '2026-11-21');
+});
+
+test('the price version follows what is charged, not how it is written', (t) => {
+  const versionOf = (prices: string) =>
+    parse(fileOf(chat.replace('prompt: 1', prices))).find('first')?.priceVersion;
+  const version = versionOf('prompt: 1, completion: 2, overrides: [{ min_prompt_tokens: 5, prompt: 3 }]');
+  t.regex(version ?? '', /^[0-9a-f]{12}$/);
+  for (const same of [
+    'overrides: [{ prompt: 3, min_prompt_tokens: 5 }], completion: 2.0, prompt: 1',
+    'type: tokens, prompt: 1, completion: 2, overrides: [{ min_prompt_tokens: 5, prompt: 3 }], free_requests: false',
+    'prompt: 1, completion: 2, overrides: [{ min_prompt_tokens: 5, prompt: 3 }], since: 2020-01-01, cost_per_image: null',
+  ]) {
+    t.is(versionOf(same), version);
+  }
+  t.not(versionOf('prompt: 1, completion: 2, overrides: [{ min_prompt_tokens: 6, prompt: 3 }]'), version);
+  t.not(versionOf('prompt: 1, completion: 2'), version);
+});
+
+test('anchors and merge keys spare repetition', (t) => {
+  const text = `upstreams: { lab: { kind: builtin } }
+models:
+  - &base { id: first, type: chat, context: 9, pricing: { prompt: 1 }, routes: [{ upstream: lab }] }
+  - { <<: *base, id: second, context: 10 }
+`;
+  t.deepEqual(
+    parse(text).models.map(({ id, context }) => [id, context]),
+    [
+      ['first', 9],
+      ['second', 10],
+    ],
+  );
+});
+
+const twoRoutes = (keys: string): string => `upstreams:
+  lab: { kind: openai, baseUrl: http://127.0.0.1:9/v1/, apiKeys: ${keys} }
+  own: { kind: openai, baseUrl: http://127.0.0.1:8/v1 }
+models:
+  - { id: only, type: chat, context: 9, pricing: { prompt: 1 }, routes: [{ upstream: lab, model: a }] }
+  - { id: both, type: chat, context: 9, pricing: { prompt: 1 }, routes: [{ upstream: lab }, { upstream: own }] }
+`;
+
+test('keys come from the environment or stand in the file', (t) => {
+  const [lab, own] = parse(twoRoutes('[env:LAB_KEY, literal]'), { env: { LAB_KEY: 'from-env\n' } }).upstreams;
+  t.deepEqual(lab?.apiKeys, ['from-env', 'literal']);
+  t.is(lab?.baseUrl, 'http://127.0.0.1:9/v1');
+  t.deepEqual(own?.apiKeys, []);
+});
+
+test('an upstream without its key is left out with one warning; its models stay listed without routes', (t) => {
+  for (const env of [{}, { LAB_KEY: '' }]) {
+    const catalog = parse(twoRoutes('[env:LAB_KEY]'), { env });
+    t.deepEqual(catalog.warnings, ['upstream lab is left out: LAB_KEY is not set; inactive models: only']);
+    t.deepEqual(
+      catalog.upstreams.map(({ name }) => name),
+      ['own'],
+    );
+    t.deepEqual(catalog.find('only')?.routes, []);
+    t.is(catalog.find('both')?.routes.length, 1);
+  }
+});
+
+test('an upstream with some of its keys is used, with a warning', (t) => {
+  const catalog = parse(twoRoutes('[env:LAB_KEY, env:LAB_KEY_2]'), { env: { LAB_KEY_2: 'two' } });
+  t.deepEqual(catalog.warnings, ['upstream lab is used without some of its keys: LAB_KEY is not set']);
+  t.deepEqual(catalog.upstreams[0]?.apiKeys, ['two']);
+});
+
+test('a variable whose text no header can carry counts as missing, and is not shown', (t) => {
+  const catalog = parse(twoRoutes('[env:LAB_KEY]'), { env: { LAB_KEY: 'top\nsecret' } });
+  t.deepEqual(catalog.warnings, [
+    'upstream lab is left out: LAB_KEY does not hold a usable key; inactive models: only',
+  ]);
+});
+
+test('prices that would silently let requests cost nothing are warned of', (t) => {
+  const warningsOf = (pricing: string, type = 'image') =>
+    parse(
+      fileOf(`type: ${type}\ncontext: 9\nsize: [1x1, 2x2]\npricing: ${pricing}\nroutes: [{ upstream: lab }]`),
+    ).warnings;
+  t.deepEqual(warningsOf('{ cost_per_image: 1 }'), [
+    'catalog.yaml:8:5 models[0].pricing has no price of type tokens; a price of 0 says that this is meant',
+    'catalog.yaml:8:32 models[0].pricing.cost_per_image has no effect: the type of these prices is tokens',
+  ]);
+  t.deepEqual(warningsOf('{ type: image, cost_per_image_quality: { standard: { 1x1: 3 } } }'), [
+    'catalog.yaml:8:5 models[0].pricing lets these images cost nothing: standard 2x2; cost_per_image covers them',
+  ]);
+  t.deepEqual(warningsOf('{ type: image, cost_per_image: 1, cost_per_image_quality: { hd: 2 } }'), []);
+  t.deepEqual(warningsOf('{ prompt: 0 }', 'chat'), []);
+});
+
+const faults: [title: string, text: string, expected: string[]][] = [
+  [
+    'broken YAML',
+    'upstreams:\n  lab: { kind: builtin\nmodels: []\n',
+    ['catalog.yaml:3:1 flow map in block collection must be sufficiently indented and end with a }'],
+  ],
+  [
+    'a tab as indentation',
+    'upstreams:\n\tlab: 1\n',
+    ['catalog.yaml:2:1 tabs are not allowed as indentation'],
+  ],
+  [
+    'a name given twice',
+    'upstreams: {}\nmodels: []\nupstreams: {}\n',
+    ['catalog.yaml:3:1 map keys must be unique'],
+  ],
+  [
+    'an alias without its anchor',
+    'upstreams: *none\nmodels: []\n',
+    [
+      'catalog.yaml:1:12 an unquoted text beginning with "*" or "&" is an alias or an anchor, and this one is not valid',
+    ],
+  ],
+  ['an empty file', '', ['catalog.yaml:1:1 the file must be object']],
+  [
+    'a file without its parts',
+    '{}\n',
+    ['catalog.yaml:1:1 upstreams is required', 'catalog.yaml:1:1 models is required'],
+  ],
+  [
+    'an unknown field at the top',
+    'upstreams: {}\nmodels: []\nmodel: []\n',
+    ['catalog.yaml:3:1 model is not a known field; did you mean "models"?'],
+  ],
+  [
+    'unknown fields below',
+    fileOf(`${chat}\nalias: [x]\ncolour: red`),
+    [
+      'catalog.yaml:9:5 models[0].alias is not a known field; did you mean "aliases"?',
+      'catalog.yaml:10:5 models[0].colour is not a known field',
+    ],
+  ],
+  [
+    'unknown fields of prices and routes',
+    fileOf(
+      'type: chat\ncontext: 9\npricing: { prompt: 1, date_of_use: x }\nroutes:\n  - upstream: lab\n    wieght: 2',
+    ),
+    [
+      'catalog.yaml:7:27 models[0].pricing.date_of_use is not a known field; did you mean "since"?',
+      'catalog.yaml:10:9 models[0].routes[0].wieght is not a known field; did you mean "weight"?',
+    ],
+  ],
+  [
+    'an unknown field of an upstream',
+    fileOf(chat, '  lab: { kind: builtin, max_concurrency: 3 }'),
+    ['catalog.yaml:2:25 upstreams.lab.max_concurrency is not a known field; did you mean "maxConcurrency"?'],
+  ],
+  [
+    'missing fields',
+    fileOf('type: chat'),
+    [
+      'catalog.yaml:4:5 models[0].context is required',
+      'catalog.yaml:4:5 models[0].pricing is required',
+      'catalog.yaml:4:5 models[0].routes is required',
+    ],
+  ],
+  [
+    'a missing field of an upstream, at its name',
+    'upstreams:\n  lab:\n    maxConcurrency: 2\nmodels: []\n',
+    ['catalog.yaml:2:3 upstreams.lab.kind is required'],
+  ],
+  [
+    'values of a wrong type',
+    fileOf(chat.replace('100', 'many')),
+    ['catalog.yaml:6:14 models[0].context must be integer'],
+  ],
+  [
+    'a model of an unknown type',
+    fileOf(chat.replace('chat', 'audio')),
+    ['catalog.yaml:5:11 models[0].type must be one of: chat, vision, image, embedding'],
+  ],
+  [
+    'an unknown kind of upstream',
+    fileOf(chat, '  lab: { kind: opnai }'),
+    ['catalog.yaml:2:16 upstreams.lab.kind must be one of: openai, builtin'],
+  ],
+  [
+    'a negative price',
+    fileOf(chat.replace('prompt: 1', 'in_cost_per_million: -1')),
+    ['catalog.yaml:7:37 models[0].pricing.in_cost_per_million must be >= 0'],
+  ],
+  [
+    'a price with ten decimals',
+    fileOf(chat.replace('prompt: 1', 'overrides: [{ min_prompt_tokens: 2, prompt: 0.0000000001 }]')),
+    [
+      'catalog.yaml:7:60 models[0].pricing.overrides[0].prompt must have at most nine decimals and be at most 9000000',
+    ],
+  ],
+  [
+    'a price beyond any balance',
+    fileOf(chat.replace('prompt: 1', 'prompt: 1, cost_per_image_quality: { v1.5: { 1x1: 9000001 } }')),
+    [
+      'catalog.yaml:7:66 models[0].pricing.cost_per_image_quality.v1.5.1x1 must have at most nine decimals and be at most 9000000',
+    ],
+  ],
+  [
+    'a repeated override',
+    fileOf(
+      chat.replace(
+        'prompt: 1',
+        'overrides: [{ min_prompt_tokens: 2, prompt: 1 }, { min_prompt_tokens: 2, prompt: 3 }]',
+      ),
+    ),
+    ['catalog.yaml:7:86 models[0].pricing.overrides[1].min_prompt_tokens repeats that of an override above'],
+  ],
+  [
+    'a day that is none',
+    fileOf(chat.replace('prompt: 1', 'prompt: 1, since: 2026-02-30')),
+    ['catalog.yaml:7:34 models[0].pricing.since must be a date'],
+  ],
+  [
+    'a created that is neither',
+    fileOf(`${chat}\ncreated: yesterday`),
+    ['catalog.yaml:9:14 models[0].created must be a date'],
+  ],
+  [
+    'a weight of zero',
+    fileOf(chat.replace('upstream: lab', 'upstream: lab, weight: 0')),
+    ['catalog.yaml:8:39 models[0].routes[0].weight must be > 0'],
+  ],
+  [
+    'no routes',
+    fileOf(chat.replace('[{ upstream: lab }]', '[]')),
+    ['catalog.yaml:8:5 models[0].routes must have at least 1 items'],
+  ],
+  [
+    'a route to an unknown upstream',
+    fileOf(chat.replace('upstream: lab', 'upstream: lob')),
+    [
+      'catalog.yaml:8:26 models[0].routes[0].upstream names "lob", which is not in upstreams; did you mean "lab"?',
+    ],
+  ],
+  [
+    'an id given twice',
+    `${fileOf(chat)}  - id: first\n${chat.replaceAll(/^/gm, '    ')}\n`,
+    ['catalog.yaml:9:9 models[1].id repeats "first", which is already models[0].id'],
+  ],
+  [
+    'an alias that is an id',
+    fileOf(`${chat}\naliases: [one, first]`),
+    ['catalog.yaml:9:20 models[0].aliases[1] repeats "first", which is already models[0].id'],
+  ],
+  [
+    'ids that no path can carry',
+    fileOf(`${chat}\naliases: ["a b", status]`),
+    [
+      'catalog.yaml:9:15 models[0].aliases[0] must be at most 128 letters, digits and the signs . _ : / @ + -',
+      'catalog.yaml:9:22 models[0].aliases[1] must not be "status", which is a path of the API',
+    ],
+  ],
+  [
+    'an embedding model without dimensions',
+    fileOf(chat.replace('chat', 'embedding')),
+    [
+      'catalog.yaml:4:5 models[0].dimensions is required for an embedding model, such as {default: 1536, adjustable: true}',
+    ],
+  ],
+  [
+    'dimensions of another model',
+    fileOf(`${chat}\ndimensions: { default: 3 }`),
+    ['catalog.yaml:9:5 models[0].dimensions is for embedding models only'],
+  ],
+  [
+    'contradictory dimensions',
+    fileOf(
+      `${chat.replace('chat', 'embedding')}\ndimensions: { default: 3, choices: [1, 2], max: 2, adjustable: false }`,
+    ),
+    [
+      'catalog.yaml:9:28 models[0].dimensions.default must be one of: 1, 2',
+      'catalog.yaml:9:31 models[0].dimensions.choices is for adjustable dimensions only',
+      'catalog.yaml:9:48 models[0].dimensions.max must not stand beside choices',
+      'catalog.yaml:9:48 models[0].dimensions.max is for adjustable dimensions only',
+      'catalog.yaml:9:53 models[0].dimensions.max must not be less than default',
+    ],
+  ],
+  [
+    'malformed sizes of an image model',
+    fileOf(`${chat.replace('chat', 'image')}\nsize:\n  - 1024x1024\n  - 1024×768\n  - 0 x 512`),
+    [
+      'catalog.yaml:11:9 models[0].size[1] must be WIDTHxHEIGHT in pixels, such as 1024x1024',
+      'catalog.yaml:12:9 models[0].size[2] must be WIDTHxHEIGHT in pixels, such as 1024x1024',
+    ],
+  ],
+  [
+    'an answer longer than the context',
+    fileOf(`${chat}\nmax_output_tokens: 101`),
+    ['catalog.yaml:9:24 models[0].max_output_tokens must not be more than context'],
+  ],
+  [
+    'a default that is no choice',
+    fileOf(`${chat}\nreasoning_effort: { default: max, choices: [low, high] }`),
+    ['catalog.yaml:9:34 models[0].reasoning_effort.default must be one of: low, high'],
+  ],
+  [
+    'an upstream without its address',
+    fileOf(chat, '  lab: { kind: openai }'),
+    ['catalog.yaml:2:3 upstreams.lab.baseUrl is required for kind openai'],
+  ],
+  [
+    'an address that is none',
+    fileOf(chat, '  lab: { kind: openai, baseUrl: "ftp://x" }'),
+    ['catalog.yaml:2:33 upstreams.lab.baseUrl must be an http or https URL'],
+  ],
+  [
+    'what a builtin upstream has no use for',
+    fileOf(chat, '  lab: { kind: builtin, baseUrl: "http://x", apiKeys: [] }'),
+    [
+      'catalog.yaml:2:25 upstreams.lab.baseUrl is not for kind builtin',
+      'catalog.yaml:2:46 upstreams.lab.apiKeys is not for kind builtin',
+    ],
+  ],
+  [
+    'an upstream with an odd name',
+    fileOf(chat, '  lab: { kind: builtin }\n  a b: { kind: builtin }'),
+    [
+      'catalog.yaml:3:3 upstreams.a b must be named with at most 64 letters, digits, dots, dashes and underscores',
+    ],
+  ],
+];
+
+for (const [title, text, expected] of faults) {
+  test(`refused with line and column: ${title}`, (t) => failsWith(t, text, expected));
+}
+
+test('every problem of a file is told at once, in the order of its lines', (t) => {
+  const many = Array.from({ length: 30 }, (_, i) => `  - { id: m${i}, type: audio }`).join('\n');
+  const error = t.throws(() => parse(`models:\n${many}\nupstreams: { lab: { kind: x } }\n`), {
+    instanceOf: CatalogError,
+  });
+  t.is(error?.problems.length, 30 * 4 + 1);
+  const lines = error?.problems.map(({ line }) => line) ?? [];
+  t.deepEqual(
+    lines,
+    lines.toSorted((a, b) => a - b),
+  );
+  t.deepEqual(error?.problems.at(-1), {
+    line: 32,
+    column: 27,
+    message: 'upstreams.lab.kind must be one of: openai, builtin',
+  });
+});
+
+test('no error shows a secret, wherever in the file it stands', (t) => {
+  const secret = 'sk-SECRET';
+  const upstream = (keys: string, baseUrl = 'http://127.0.0.1/v1'): string =>
+    fileOf(chat, `  lab: { kind: openai, baseUrl: "${baseUrl}", apiKeys: ${keys} }`);
+  const files = [
+    upstream(`["${secret} x"]`),
+    upstream(`["env:${secret}"]`),
+    upstream(secret),
+    upstream(`[{ name: ${secret} }]`),
+    upstream('[]', `http://user:${secret}@host/v1`),
+    upstream('[]', secret),
+    upstream(`[*${secret}]`),
+    upstream(`[!${secret} x]`),
+    upstream(`["\\q${secret}"]`),
+    upstream(`[@${secret}]`),
+    upstream(`["${secret}`),
+    upstream(`[${secret}`),
+    upstream(`"a" ${secret}`),
+    upstream(`|${secret}`),
+    `%${secret}\n---\n${fileOf(chat)}`,
+    `${fileOf(chat)}---\nkey: ${secret}\n`,
+    `${fileOf(chat)}...\n${secret}\n`,
+    fileOf(chat, `  lab: ${secret}`),
+    secret,
+  ];
+  for (const text of files) {
+    const error = t.throws(() => parse(text), { instanceOf: CatalogError }, text);
+    t.false(error?.message.includes('SECRET'), error?.message);
+    t.regex(error?.message ?? '', /^catalog\.yaml:\d+:\d+ /);
+  }
+});
+
+test('aliases that multiply are refused instead of filling the memory', (t) => {
+  const levels = Array.from({ length: 12 }, (_, i) => {
+    const item = i === 0 ? 'x' : `*a${i - 1}`;
+    return `  a${i}: &a${i} [${Array.from({ length: 10 }, () => item).join(', ')}]`;
+  });
+  const error = t.throws(() => parse(`upstreams:\n${levels.join('\n')}\nmodels: []\n`), {
+    instanceOf: CatalogError,
+  });
+  t.is(error?.message, 'catalog.yaml:1:1 aliases repeat too much of the file');
+});
+
+test('names that objects inherit are names like any other', (t) => {
+  const text = fileOf(`${chat}\nconstructor: 1\ntoString: 2`);
+  const error = t.throws(() => parse(text), { instanceOf: CatalogError });
+  t.is(error?.problems.length, 2);
+  t.throws(() => parse(fileOf(chat.replace('upstream: lab', 'upstream: constructor'))), {
+    instanceOf: CatalogError,
+  });
+});

@@ -1,0 +1,152 @@
+import test from 'ava';
+import { countTokens as countWhole } from 'gpt-tokenizer/encoding/o200k_base';
+import {
+  countTokens,
+  countTokensAsync,
+  countTokensUpTo,
+  loadTokenizer,
+} from '../../../shared/pricing/count-tokens.ts';
+
+const PROSE = {
+  english: `It wasn't until 1889 that the tower opened; critics (there'd been 300 of them) had called it "a truly
+tragic street lamp".  By the end, though, 1,896,987 people came.\n\n\tconst height = 330; // metres\r\n`,
+  russian: 'Съешь же ещё этих мягких французских булок, да выпей чаю — «непременно» с лимоном, №7!\n',
+  chinese: '人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。',
+  thai: 'มนุษย์ทั้งหลายเกิดมามีอิสระและเสมอภาคกันในเกียรติศักดิ์และสิทธิ ต่างมีเหตุผลและมโนธรรม "ดี" ',
+  arabic: 'يولد جميع الناس أحراراً متساوين في الكرامة والحقوق، وقد وهبوا عقلاً وضميراً. ',
+  emoji: 'Ship it 🚢👩‍🚀 today! 🎉🎉🎉 done 👍🏽, next… ',
+  code: `export const f=(a:number[])=>a.map((x)=>x*2).filter(Boolean);/* https://example.org/a/b?c=d&e=%20 */{"k":[1,2,null]}\n`,
+};
+
+function makeRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+function makeText(length: number, seed: number, pickCode: (random: () => number) => number): string {
+  const random = makeRandom(seed);
+  const codes = Array.from({ length }, () => pickCode(random));
+  const parts: string[] = [];
+  for (let i = 0; i < codes.length; i += 4096) parts.push(String.fromCharCode(...codes.slice(i, i + 4096)));
+  return parts.join('');
+}
+
+function measureMs(run: () => unknown): number {
+  const startedMs = performance.now();
+  run();
+  return performance.now() - startedMs;
+}
+
+/** Unlike text for each seed, since words that were counted before are remembered. */
+const HOSTILE: Record<string, (length: number, seed?: number) => string> = {
+  'one letter': (length) => 'a'.repeat(length),
+  spaces: (length) => ' '.repeat(length),
+  newlines: (length) => '\n'.repeat(length),
+  'random letters': (length, seed = 7) => makeText(length, seed, (random) => 97 + Math.floor(random() * 26)),
+  'random capitals': (length, seed = 7) => makeText(length, seed, (random) => 65 + Math.floor(random() * 26)),
+  'random unicode': (length, seed = 7) =>
+    makeText(length, seed, (random) => 1 + Math.floor(random() * 0xfffe)),
+  'lone surrogates': (length, seed = 7) =>
+    makeText(length, seed, (random) => 0xdc00 + Math.floor(random() * 1024)),
+  'special tokens': (length) => '<|endoftext|>'.repeat(Math.floor(length / 13)),
+};
+
+test.before(() => {
+  loadTokenizer();
+});
+
+for (const [name, sample] of Object.entries(PROSE)) {
+  test(`long ${name} text counted in blocks has exactly the tokens of the whole`, (t) => {
+    const text = sample.repeat(Math.ceil(20_000 / sample.length));
+    const whole = countWhole(text);
+    t.is(countTokens(text), whole);
+    t.is(countTokensUpTo(text, whole), whole);
+    t.is(countTokensUpTo(text, whole - 1), null);
+  });
+}
+
+test('text whose blocks end anywhere in a mixture of scripts is counted exactly', (t) => {
+  const random = makeRandom(42);
+  const words = Object.values(PROSE).flatMap((sample) => sample.split(/(?<=\s)/u));
+  for (let round = 0; round < 40; round++) {
+    let text = '';
+    while (text.length < 9000) text += words[Math.floor(random() * words.length)] ?? '';
+    t.is(countTokens(text), countWhole(text));
+  }
+});
+
+test('a token is never less than one UTF-8 byte nor more than 128', (t) => {
+  for (const text of [...Object.values(PROSE), ...Object.values(HOSTILE).map((make) => make(5000))]) {
+    const bytes = Buffer.byteLength(text);
+    const count = countTokens(text);
+    t.true(count <= bytes);
+    t.true(count * 128 >= bytes);
+  }
+  t.is(countTokens(''), 0);
+  t.is(countTokensUpTo('', 0), 0);
+});
+
+test('the names of special tokens are text', (t) => {
+  t.true(countTokens('<|endoftext|>') > 1);
+  t.notThrows(() => countTokens('a<|im_start|>system<|im_end|><|endofprompt|>'));
+});
+
+for (const [name, make] of Object.entries(HOSTILE)) {
+  test.serial(`the time for ${name} grows as their number does`, (t) => {
+    const length = name.startsWith('random') || name.startsWith('lone') ? 400_000 : 1_000_000;
+    countTokens(make(20_000, 1));
+    const quarter = make(length / 4, 2);
+    const whole = make(length, 3);
+    const quarterMs = measureMs(() => countTokens(quarter));
+    const wholeMs = measureMs(() => countTokens(whole));
+    // Quadratic work would take 16 times as long; what takes next to no time is let off.
+    t.true(wholeMs < 9 * Math.max(quarterMs, 25), `${quarterMs} ms, ${wholeMs} ms`);
+  });
+}
+
+test('a run cut by force is off by no more than two tokens a cut', (t) => {
+  const text = 'a'.repeat(8000);
+  const whole = countWhole(text);
+  t.true(Math.abs(countTokens(text) - whole) <= 8);
+});
+
+test.serial('a limit bounds the work, however long the text', (t) => {
+  const text = HOSTILE['random letters']!(4_000_000);
+  const ms = measureMs(() => {
+    t.is(countTokensUpTo(text, 1000), null);
+    t.is(countTokensUpTo(text, 100_000), null);
+  });
+  t.true(ms < measureMs(() => countTokens(text.slice(0, 1_000_000))));
+});
+
+test.serial('counting a long prompt lets the process do other work', async (t) => {
+  const text = PROSE.russian.repeat(25_000);
+  let turns = 0;
+  let isDone = false;
+  const spin = (): void => {
+    turns += 1;
+    if (!isDone) setImmediate(spin);
+  };
+  setImmediate(spin);
+  const count = await countTokensAsync(text, { limit: 1e9 });
+  isDone = true;
+  t.is(count, countTokens(text));
+  t.true(turns >= Math.floor(text.length / 65_536) - 1, `${turns} turns`);
+});
+
+test('counting stops with the reason of the signal', async (t) => {
+  const controller = new AbortController();
+  const reason = new Error('the caller left');
+  const counting = countTokensAsync(PROSE.english.repeat(20_000), { limit: 1e9, signal: controller.signal });
+  controller.abort(reason);
+  t.is(await t.throwsAsync(counting), reason);
+  t.is(await t.throwsAsync(countTokensAsync('short', { limit: 10, signal: controller.signal })), reason);
+});
+
+test('the async count is null over the limit', async (t) => {
+  t.is(await countTokensAsync(PROSE.english.repeat(100), { limit: 100 }), null);
+  t.is(await countTokensAsync('hello world', { limit: 2 }), 2);
+});

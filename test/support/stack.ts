@@ -1,0 +1,159 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { startApi, type RunningApi } from '../../api/server.ts';
+import { startEmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
+import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
+import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { HotAccountStore, type HotAccount } from '../../shared/billing/hot-account-store.ts';
+import { runRefill } from '../../shared/billing/refill-script.ts';
+import { parseRub } from '../../shared/pricing/money.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { loadConfig, type Config } from '../../shared/runtime/config.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import { createLogger, type Logger } from '../../shared/runtime/logger.ts';
+import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
+import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
+import { startTestRedis, type TestRedis } from './redis.ts';
+
+const builtinCatalog = 'catalog.yaml';
+
+export interface StackOptions {
+  /** YAML text; the project's own catalog unless given. */
+  readonly catalog?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** One of all queues unless given; `[]` starts none. */
+  readonly workers?: readonly WorkerOptions[];
+}
+
+export interface TestAccount {
+  readonly id: string;
+  readonly apiKey: string;
+}
+
+/** The whole product on loopback: real Redis, both embedded servers, an api and its workers in this process. */
+export interface TestStack {
+  readonly config: Config;
+  /** Environment that makes a child process part of this stack. */
+  readonly env: Record<string, string>;
+  readonly api: RunningApi;
+  readonly url: string;
+  readonly redis: RedisClient;
+  readonly redisServer: TestRedis;
+  readonly mongo: MongoConnection;
+  readonly log: Logger;
+  readonly dir: string;
+  startWorker(options?: Partial<WorkerOptions>): Promise<Running>;
+  stopMongo(): Promise<void>;
+  createAccount(options?: { balance?: string; freeRequests?: number; rpm?: number }): Promise<TestAccount>;
+  readAccount(id: string): Promise<HotAccount>;
+  /** A request with JSON in and its answer out, whatever its status. */
+  post(
+    path: string,
+    apiKey: string | null,
+    body: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Response>;
+  close(): Promise<void>;
+}
+
+export const allQueues: WorkerOptions = { queues: ['chat', 'image', 'embedding'], concurrency: 256 };
+
+export async function startStack(options: StackOptions = {}): Promise<TestStack> {
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };
+  const [redisServer, mongoServer, s3Server] = await Promise.all([
+    startTestRedis(),
+    startEmbeddedMongo({ dir: join(dir, 'mongo'), sync: false }),
+    startEmbeddedS3({ dir: join(dir, 's3'), ...credentials }),
+  ]);
+  const catalogPath = options.catalog === undefined ? builtinCatalog : join(dir, 'catalog.yaml');
+  if (options.catalog !== undefined) await writeFile(catalogPath, options.catalog);
+  const env: Record<string, string> = {
+    REDIS_URL: redisServer.url,
+    MONGODB_URL: mongoServer.url,
+    S3_ENDPOINT: s3Server.endpoint,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    MASTER_KEY: 'test-master-key-0123456789abcdef0123456789',
+    DATA_DIR: dir,
+    CATALOG: catalogPath,
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    ...options.env,
+  };
+  const config = loadConfig(env);
+  const log = createLogger('test', config.logLevel);
+  const redis = createRedis(config.redisUrl, 'commands', log);
+  await waitUntilReady(redis);
+  const mongo = openMongo(config.mongodbUrl, log);
+  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const hotAccounts = new HotAccountStore(redis, accounts);
+  const api = await startApi(config, env, log);
+  const workers: Running[] = [];
+  for (const worker of options.workers ?? [allQueues])
+    workers.push(await startWorker(config, env, log, worker));
+  let mongoRuns = true;
+  const stopMongo = async (): Promise<void> => {
+    if (mongoRuns) await mongoServer.close();
+    mongoRuns = false;
+  };
+
+  return {
+    config,
+    env,
+    api,
+    url: api.url,
+    redis,
+    redisServer,
+    mongo,
+    log,
+    dir,
+    stopMongo,
+    async startWorker(more) {
+      const worker = await startWorker(config, env, log, { ...allQueues, ...more });
+      workers.push(worker);
+      return worker;
+    },
+    async createAccount({ balance = '100', freeRequests = 0, rpm = 100_000 } = {}) {
+      const { id, apiKey } = await accounts.create({ userType: 'default', requestsPerMinute: rpm });
+      await hotAccounts.load(id);
+      const event = {
+        v: 1 as const,
+        refillId: `create-${id}`,
+        accountId: id,
+        at: Date.now(),
+        source: 'test',
+      };
+      await runRefill(redis, { amountNano: parseRub(balance)!, freeRequests, event });
+      return { id, apiKey };
+    },
+    readAccount: (id) => hotAccounts.get(id),
+    post: (path, apiKey, body, headers = {}) =>
+      fetch(`${api.url}${path}`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+          ...headers,
+        },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    async close() {
+      await Promise.all(workers.map((worker) => worker.stop()));
+      await api.stop();
+      await mongo.close();
+      redis.disconnect();
+      await Promise.all([stopMongo(), s3Server.close(), redisServer.stop()]);
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A stack that ends with its test. */
+export async function useStack(t: ExecutionContext, options: StackOptions = {}): Promise<TestStack> {
+  const stack = await startStack(options);
+  t.teardown(() => stack.close());
+  return stack;
+}

@@ -1,0 +1,69 @@
+import test from 'ava';
+import { countTokens } from '../../../../shared/pricing/count-tokens.ts';
+import { createBuiltinUpstream } from '../../../../workers/upstreams/builtin/builtin-upstream.ts';
+import { UpstreamError, type UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
+
+const context = { signal: new AbortController().signal, log: { warn: () => {}, debug: () => {} } };
+const upstream = createBuiltinUpstream({ encoderThreads: 1, wordPauseMs: 0 });
+const image = {
+  prompt: 'A cat',
+  negativePrompt: null,
+  n: 2,
+  size: '256x256',
+  quality: null,
+  style: null,
+  user: null,
+};
+
+test.after.always(() => upstream.close());
+
+function makeTarget(model: string): UpstreamTarget {
+  return { model, apiKey: null, drops: new Set() };
+}
+
+function embed(inputs: string[], dimensions: number | null = null, model = 'use-lite-en-512') {
+  return upstream.embed!(makeTarget(model), { inputs, dimensions, user: null }, context);
+}
+
+async function chat(model: string): Promise<string[]> {
+  const kinds: string[] = [];
+  const body = { messages: [{ role: 'user', content: 'hi' }] };
+  for await (const event of upstream.chat!(makeTarget(model), body, true, context)) kinds.push(event.type);
+  return kinds;
+}
+
+test('embeddings are 512 float32 an input, billed by the tokens of the inputs', async (t) => {
+  const inputs = ['a cat', 'Привет, мир', ''];
+  const answer = await embed(inputs, 512);
+  t.is(answer.dimensions, 512);
+  t.is(answer.vectors.length, 3 * 512 * 4);
+  t.is(
+    answer.promptTokens,
+    inputs.reduce((sum, input) => sum + countTokens(input), 0),
+  );
+});
+
+test('what an input is billed is bounded, as is the work of counting it', async (t) => {
+  t.is((await embed(['word '.repeat(200_000), 'a cat'])).promptTokens, 8192 + 2);
+});
+
+test('dimensions other than 512 are rejected with the value that is allowed', async (t) => {
+  const error = await t.throwsAsync(embed(['a cat'], 256), { instanceOf: UpstreamError, message: /512/ });
+  t.is(error?.failure, 'rejected');
+});
+
+test('chat and pictures are served', async (t) => {
+  t.deepEqual((await chat('demo-echo')).slice(-2), ['finish', 'usage']);
+  t.is((await upstream.generateImages!(makeTarget('demo-svg-image'), image, context)).images.length, 2);
+});
+
+test('a model it does not have is rejected, whatever the call', async (t) => {
+  for (const call of [
+    () => chat('gpt-9'),
+    () => chat('use-lite-en-512'),
+    () => embed(['a cat'], null, 'demo-echo'),
+    () => upstream.generateImages!(makeTarget('demo-echo'), image, context),
+  ]) {
+    t.is((await t.throwsAsync(call(), { instanceOf: UpstreamError }))?.failure, 'rejected');
+  }
+});

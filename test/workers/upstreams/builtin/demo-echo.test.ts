@@ -1,0 +1,151 @@
+import test from 'ava';
+import { countTokens } from '../../../../shared/pricing/count-tokens.ts';
+import { runDemoEcho } from '../../../../workers/upstreams/builtin/demo-echo.ts';
+import type {
+  ChatBody,
+  ChatEvent,
+  ChatMessage,
+  UpstreamUsage,
+} from '../../../../workers/upstreams/upstream.ts';
+
+const log = { warn: () => {}, debug: () => {} };
+
+interface Answer {
+  texts: string[];
+  deltas: ChatEvent[];
+  finishes: string[];
+  usage: UpstreamUsage | null;
+  kinds: string[];
+}
+
+async function ask(body: Record<string, unknown> | ChatMessage[], stream = true): Promise<Answer> {
+  const chat = (Array.isArray(body) ? { messages: body } : body) as ChatBody;
+  const answer: Answer = { texts: [], deltas: [], finishes: [], usage: null, kinds: [] };
+  const context = { signal: new AbortController().signal, log };
+  for await (const event of runDemoEcho(chat, stream, context, { wordPauseMs: 0 })) {
+    answer.kinds.push(event.type);
+    if (event.type === 'usage') answer.usage = event.usage;
+    else if (event.type === 'finish') answer.finishes[event.index] = event.finishReason;
+    else {
+      answer.deltas.push(event);
+      answer.texts[event.index] = (answer.texts[event.index] ?? '') + String(event.delta['content']);
+    }
+  }
+  return answer;
+}
+
+const HELLO = [
+  { role: 'system', content: 'Be brief.' },
+  { role: 'user', content: 'an earlier question' },
+  { role: 'assistant', content: 'an earlier answer' },
+  { role: 'user', content: 'Hello there, dear echo.' },
+] satisfies ChatMessage[];
+
+test('the answer says that it is no AI and repeats the last message of the user', async (t) => {
+  const { texts } = await ask(HELLO);
+  t.regex(texts[0] ?? '', /not an AI/);
+  t.true(texts[0]?.endsWith('You said: Hello there, dear echo.'));
+  t.false(texts[0]?.includes('earlier'));
+});
+
+test('a streamed answer is one delta a word, the first with the role, then finish, then usage', async (t) => {
+  const { deltas, texts, kinds } = await ask(HELLO);
+  t.is(deltas.length, (texts[0] ?? '').split(' ').length);
+  t.deepEqual(
+    deltas.map((event) => event.type === 'delta' && event.delta['role']),
+    ['assistant', ...deltas.slice(1).map(() => undefined)],
+  );
+  t.deepEqual(kinds.slice(-2), ['finish', 'usage']);
+});
+
+test('an answer that is not streamed is one delta with the same text', async (t) => {
+  const whole = await ask(HELLO, false);
+  t.is(whole.deltas.length, 1);
+  t.deepEqual(whole.texts, (await ask(HELLO)).texts);
+});
+
+test('usage counts the text of all messages, 3 a message and 3 to begin, and the answer as a whole', async (t) => {
+  const { texts, usage } = await ask(HELLO);
+  const expected = HELLO.reduce((sum, { content }) => sum + 3 + countTokens(content), 3);
+  t.is(usage?.promptTokens, expected);
+  t.is(usage?.completionTokens, countTokens(texts[0] ?? ''));
+});
+
+test('pictures and files of the message are counted in the answer', async (t) => {
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+  const { texts } = await ask([
+    { role: 'user', content: [{ type: 'text', text: 'look' }, image, image, { type: 'file', file: {} }] },
+  ]);
+  t.regex(texts[0] ?? '', /You said: look I also got 2 pictures\. I also got 1 file\.$/);
+  const single = await ask([{ role: 'user', content: [image] }]);
+  t.regex(single.texts[0] ?? '', /You said nothing\. I also got 1 picture\.$/);
+});
+
+test('max_tokens bounds the answer, which then ends for its length', async (t) => {
+  const whole = (await ask(HELLO)).texts[0] ?? '';
+  for (const limit of [1, 2, 5, 11]) {
+    for (const name of ['max_tokens', 'max_completion_tokens']) {
+      const { texts, finishes, usage } = await ask({ messages: HELLO, [name]: limit });
+      t.true(whole.startsWith(texts[0] ?? '?'));
+      t.is(usage?.completionTokens, limit);
+      t.deepEqual(finishes, ['length']);
+    }
+  }
+  const roomy = await ask({ messages: HELLO, max_tokens: countTokens(whole) });
+  t.deepEqual(roomy.texts, [whole]);
+  t.deepEqual(roomy.finishes, ['stop']);
+});
+
+test('a cut never tears a character', async (t) => {
+  for (let limit = 15; limit < 40; limit++) {
+    const { texts } = await ask({
+      messages: [{ role: 'user', content: '👩‍🚀🎉🚢'.repeat(5) }],
+      max_tokens: limit,
+    });
+    t.notThrows(() => encodeURIComponent(texts[0] ?? ''));
+  }
+});
+
+test('stop strings end the answer before them', async (t) => {
+  for (const stop of ['there', ['never', 'dear', 'there', '']]) {
+    const { texts, finishes } = await ask({ messages: HELLO, stop });
+    t.true(texts[0]?.endsWith('You said: Hello '));
+    t.deepEqual(finishes, ['stop']);
+  }
+});
+
+test('n choices are answered and paid for', async (t) => {
+  const one = await ask(HELLO);
+  const three = await ask({ messages: HELLO, n: 3 });
+  t.deepEqual(
+    three.texts,
+    [0, 1, 2].map(() => one.texts[0] ?? ''),
+  );
+  t.deepEqual(three.finishes, ['stop', 'stop', 'stop']);
+  t.is(three.usage?.completionTokens, 3 * (one.usage?.completionTokens ?? 0));
+  t.is(three.usage?.promptTokens, one.usage?.promptTokens);
+});
+
+test('of a very long message the beginning is echoed, and that is said', async (t) => {
+  const { texts, usage } = await ask([{ role: 'user', content: 'word '.repeat(200_000) }], false);
+  t.true((texts[0] ?? '').length < 2200);
+  t.regex(texts[0] ?? '', /The first 2000 of 999999 characters/);
+  t.true((usage?.promptTokens ?? 0) > 199_000);
+});
+
+test('without a message of a user there is an answer too', async (t) => {
+  for (const messages of [[], [{ role: 'user', content: null }], [{ role: 'system', content: 'x' }]]) {
+    t.regex((await ask(messages)).texts[0] ?? '', /You said nothing\.$/);
+  }
+});
+
+test('an abort ends the answer during its pauses, with the reason', async (t) => {
+  const controller = new AbortController();
+  const reason = new Error('the caller left');
+  const body = { messages: HELLO } as ChatBody;
+  const events = runDemoEcho(body, true, { signal: controller.signal, log }, { wordPauseMs: 60_000 });
+  t.is((await events.next()).value?.type, 'delta');
+  const next = events.next();
+  controller.abort(reason);
+  t.is(await t.throwsAsync(next), reason);
+});

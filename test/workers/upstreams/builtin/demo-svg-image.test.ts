@@ -1,0 +1,159 @@
+import sharp from 'sharp';
+import test from 'ava';
+import { drawDemoImages } from '../../../../workers/upstreams/builtin/demo-svg-image.ts';
+import { composePicture } from '../../../../workers/upstreams/builtin/picture/compose-picture.ts';
+import { loadPictureFont } from '../../../../workers/upstreams/builtin/picture/picture-font.ts';
+import { UpstreamError, type ImageCall } from '../../../../workers/upstreams/upstream.ts';
+
+const font = loadPictureFont();
+const context = { signal: new AbortController().signal, log: { warn: () => {}, debug: () => {} } };
+
+function makeCall(overrides: Partial<ImageCall> = {}): ImageCall {
+  return {
+    prompt: 'A lighthouse on a cliff at dusk',
+    negativePrompt: null,
+    n: 1,
+    size: '256x256',
+    quality: null,
+    style: null,
+    user: null,
+    ...overrides,
+  };
+}
+
+async function draw(overrides: Partial<ImageCall> = {}): Promise<Buffer> {
+  const { images } = await drawDemoImages(makeCall(overrides), context);
+  return images[0]?.bytes ?? Buffer.alloc(0);
+}
+
+function compose(prompt: string): string {
+  return composePicture({ prompt, negativePrompt: null, style: null, index: 0, size: 512 }, font);
+}
+
+test('every size offered is a PNG of that size', async (t) => {
+  for (const size of ['256x256', '512x512', '1024x1024']) {
+    const { images } = await drawDemoImages(makeCall({ size }), context);
+    const [image] = images;
+    const { format, width, height } = await sharp(image?.bytes).metadata();
+    t.deepEqual([format, `${width}x${height}`], ['png', size]);
+    t.is(image?.contentType, 'image/png');
+    t.is(image?.revisedPrompt, null);
+  }
+});
+
+test('the same call gives the same pictures, each of them another', async (t) => {
+  const first = await drawDemoImages(makeCall({ n: 4 }), context);
+  const second = await drawDemoImages(makeCall({ n: 4 }), context);
+  t.deepEqual(first, second);
+  t.is(new Set(first.images.map(({ bytes }) => bytes.toString('base64'))).size, 4);
+});
+
+test('prompt, negative prompt and style each make another picture', async (t) => {
+  const pictures = await Promise.all([
+    draw(),
+    draw({ prompt: 'A lighthouse on a cliff at dawn' }),
+    draw({ negativePrompt: 'people' }),
+    draw({ style: 'natural' }),
+    draw({ style: 'vivid' }),
+    draw({ style: 'cubist' }),
+  ]);
+  t.is(new Set(pictures.map((bytes) => bytes.toString('base64'))).size, pictures.length);
+});
+
+test('nothing of the prompt becomes markup', (t) => {
+  for (const prompt of [
+    '"/><script>alert(1)</script>',
+    '&lt;image href="file:///etc/passwd"/>',
+    ']]>',
+    'url(#x)',
+  ]) {
+    const svg = compose(prompt);
+    t.notRegex(svg, /script|alert|image|href|passwd|file:|&|]]>|#x/);
+    t.deepEqual(
+      [...new Set([...svg.matchAll(/<(\w+)/g)].map(([, name]) => name))].filter(
+        (name) => !/^(svg|g|rect|circle|path|defs|linearGradient|radialGradient|stop)$/.test(name ?? ''),
+      ),
+      [],
+    );
+  }
+});
+
+test('Latin, Cyrillic and Greek letters are drawn; unknown letters are boxes, emoji left out', (t) => {
+  for (const word of ['Quick', 'Съешь', 'αβγ', 'Žluťoučký', 'Ґанок', '₽100…']) {
+    t.is(font.shapeWord(word).length, word.length);
+  }
+  t.is(font.shapeWord('世界')[0], font.shapeWord('א')[0]);
+  t.is(font.shapeWord('🎉👩‍🚀\ufe0f\u0000').length, 0);
+  t.is(font.shapeWord('\ud800').length, 0);
+});
+
+test('any prompt gives a picture', async (t) => {
+  for (const prompt of [
+    '',
+    '🎉🎉🎉',
+    '世界',
+    '\ud800\udfff\udfff',
+    'a\u0301\u0301\u0301',
+    '\u0000\u0008',
+    'עברית العربية ไทย',
+  ]) {
+    t.is((await sharp(await draw({ prompt })).metadata()).width, 256);
+  }
+});
+
+test('long prompts shrink, end in an ellipsis and cost no more than what is shown of them', async (t) => {
+  const measure = (prompt: string): number => {
+    const startedMs = performance.now();
+    compose(prompt);
+    return performance.now() - startedMs;
+  };
+  for (const unit of ['a wide harbour in winter ', 'x', '世', '🎉']) {
+    const short = unit.repeat(Math.ceil(1200 / unit.length)).slice(0, 1200);
+    const long = unit.repeat(Math.ceil(32_000 / unit.length));
+    measure(short);
+    const shortMs = Math.min(measure(short), measure(short), measure(short));
+    const longMs = Math.min(measure(long), measure(long), measure(long));
+    t.true(longMs < 3 * shortMs + 20, `${shortMs} ms, ${longMs} ms`);
+    t.true(compose(long).length < 1_500_000);
+    t.true((await draw({ prompt: long })).length > 0);
+  }
+});
+
+test('text and card are far apart in lightness', async (t) => {
+  for (const prompt of ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight']) {
+    const svg = compose(prompt);
+    const [, card, text] = /rx="34" fill="(#\w{6})"\/><path d="[^"]*" fill="(#\w{6})"/.exec(svg) ?? [];
+    t.true(findContrast(card, text) > 7, `${card} ${text}`);
+  }
+});
+
+function findContrast(a = '', b = ''): number {
+  const [low = 0, high = 0] = [a, b]
+    .map((color) => {
+      const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+        const value = Number.parseInt(color.slice(at, at + 2), 16) / 255;
+        return value <= 0.040_45 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    })
+    .sort((x, y) => x - y);
+  return (high + 0.05) / (low + 0.05);
+}
+
+test('another size or number is rejected', async (t) => {
+  for (const overrides of [{ size: '300x300' }, { size: '1792x1024' }, { n: 0 }, { n: 5 }]) {
+    const error = await t.throwsAsync(draw(overrides), { instanceOf: UpstreamError });
+    t.is(error?.failure, 'rejected');
+  }
+});
+
+test('an abort is respected between pictures', async (t) => {
+  const controller = new AbortController();
+  const reason = new Error('the caller left');
+  const drawing = drawDemoImages(makeCall({ n: 4, size: '1024x1024' }), {
+    ...context,
+    signal: controller.signal,
+  });
+  controller.abort(reason);
+  t.is(await t.throwsAsync(drawing), reason);
+});

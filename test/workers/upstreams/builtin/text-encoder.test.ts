@@ -1,0 +1,190 @@
+import type { Worker } from 'node:worker_threads';
+import test from 'ava';
+import { tokenizeInput } from '../../../../workers/upstreams/builtin/encoder-input.ts';
+import { createTextEncoder } from '../../../../workers/upstreams/builtin/text-encoder.ts';
+import { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
+
+const DIMENSIONS = 512;
+const encoder = createTextEncoder({ threads: 1 });
+const { signal } = new AbortController();
+
+test.after.always(() => encoder.close());
+
+function readVectors(buffer: Buffer): number[][] {
+  const vectors: number[][] = [];
+  for (let at = 0; at < buffer.length; at += DIMENSIONS * 4) {
+    vectors.push(Array.from({ length: DIMENSIONS }, (_, i) => buffer.readFloatLE(at + i * 4)));
+  }
+  return vectors;
+}
+
+async function encode(...texts: string[]): Promise<number[][]> {
+  return readVectors(await encoder.encode(texts, signal));
+}
+
+function dot(a: readonly number[] = [], b: readonly number[] = []): number {
+  return a.reduce((sum, value, index) => sum + value * (b[index] ?? Number.NaN), 0);
+}
+
+function findDistance(a: readonly number[] = [], b: readonly number[] = []): number {
+  return Math.max(...a.map((value, index) => Math.abs(value - (b[index] ?? Number.NaN))));
+}
+
+/** Sentences of 3 to 90 words, no two alike. */
+function makeSentences(count: number): string[] {
+  const words =
+    'the old harbour waits for snow while green lamps count every ship that never came home'.split(' ');
+  return Array.from({ length: count }, (_, index) => {
+    const length = 3 + ((index * 37) % 88);
+    const picked = Array.from(
+      { length },
+      (_, at) => words[(index * 7 + at * (1 + (index % 5))) % words.length],
+    );
+    return `${index} ${picked.join(' ')}`;
+  });
+}
+
+test('texts of like meaning are nearer than texts of unlike meaning', async (t) => {
+  const [cat, kitten, law] = await encode('cat', 'kitten', 'tax law');
+  t.true(dot(cat, kitten) > dot(cat, law) + 0.2);
+  const [question, answer, other] = await encode(
+    'How do I reset my password?',
+    'Click on "forgot password" to choose a new one.',
+    'The volcano erupted twice in May.',
+  );
+  t.true(dot(question, answer) > dot(question, other));
+});
+
+test('vectors have 512 numbers, length one, and are the same each time', async (t) => {
+  const first = await encode('A quiet morning above the river');
+  t.is(first[0]?.length, DIMENSIONS);
+  t.true(Math.abs(Math.sqrt(dot(first[0], first[0])) - 1) < 1e-6);
+  t.deepEqual(await encode('A quiet morning above the river'), first);
+});
+
+test.serial('300 inputs of mixed lengths come back in order, each as it is alone', async (t) => {
+  const texts = makeSentences(300);
+  const together = await encode(...texts);
+  t.is(together.length, 300);
+  for (const index of [0, 1, 2, 17, 99, 150, 298, 299]) {
+    const [alone] = await encode(texts[index] ?? '');
+    t.true(findDistance(together[index], alone) < 1e-5, `input ${index}`);
+  }
+});
+
+test('any text has a finite vector', async (t) => {
+  const texts = ['', ' ', '\n\t', '.', 'Привет, мир', '🎉👩‍🚀', '\ud800', '\u0000', '世界', 'e\u0301', 'ﷺ'];
+  const vectors = await encode(...texts);
+  t.is(vectors.length, texts.length);
+  for (const vector of vectors) t.true(Math.abs(dot(vector, vector) - 1) < 1e-5);
+});
+
+test('what is beyond 128 tokens changes nothing, what is before does', async (t) => {
+  const start = 'one two three four five six seven eight nine ten '.repeat(30);
+  const [a, b, c] = await encode(
+    `${start} apples`,
+    `${start} ${'volcano '.repeat(10_000)}`,
+    `volcano ${start}`,
+  );
+  t.deepEqual(a, b);
+  t.notDeepEqual(a, c);
+});
+
+for (const [name, make] of Object.entries({
+  words: (length: number) => 'the committee decided '.repeat(length / 22),
+  'one unbroken run': (length: number) => 'a'.repeat(length),
+  'unknown letters': (length: number) => 'Ж'.repeat(length),
+  'letters that unfold': (length: number) => 'ﷺ'.repeat(length),
+})) {
+  test.serial(`a million characters of ${name} cost no more than some thousands`, async (t) => {
+    const measure = async (text: string): Promise<number> => {
+      const startedMs = performance.now();
+      await encode(text);
+      return performance.now() - startedMs;
+    };
+    const few = make(6600);
+    const many = make(1_000_000);
+    await measure(few);
+    // The best of some, as the machine may be doing something else meanwhile.
+    const fewMs = Math.min(await measure(few), await measure(few), await measure(few));
+    const manyMs = Math.min(await measure(many), await measure(many), await measure(many));
+    t.true(manyMs < 3 * fewMs + 20, `${fewMs} ms, ${manyMs} ms`);
+  });
+}
+
+test('the tokenizer is given one word at a time, and none once there is no room', (t) => {
+  const given: string[] = [];
+  const tokenizeWord = (word: string): number[] => {
+    given.push(word);
+    return Array.from({ length: word.length }, (_, index) => index);
+  };
+  const tokens = tokenizeInput(`  ab\n\tcd ${'x'.repeat(10_000)}`, tokenizeWord);
+  t.deepEqual(tokens.slice(0, 4), [0, 1, 0, 1]);
+  t.is(tokens.length, 128);
+  t.deepEqual(
+    given.map(({ length }) => length),
+    [2, 2, 200],
+  );
+});
+
+test('an aborted call is rejected with its reason at once, and others go on', async (t) => {
+  const controller = new AbortController();
+  const reason = new Error('the caller left');
+  const long = encoder.encode(makeSentences(300), controller.signal);
+  const short = encode('hello');
+  controller.abort(reason);
+  t.is(await t.throwsAsync(long), reason);
+  t.is((await short).length, 1);
+  t.is(await t.throwsAsync(encoder.encode(['never begun'], controller.signal)), reason);
+});
+
+test.serial('a thread that dies at work is replaced and its call answered', async (t) => {
+  const threads: Worker[] = [];
+  const own = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
+  t.teardown(() => own.close());
+  const expected = await own.encode(['hello'], signal);
+  const texts = ['hello', ...makeSentences(60)];
+  const call = own.encode(texts, signal);
+  await threads[0]?.terminate();
+  const vectors = await call;
+  t.is(threads.length, 2);
+  t.is(vectors.length, texts.length * DIMENSIONS * 4);
+  t.true(findDistance(readVectors(vectors)[0], readVectors(expected)[0]) < 1e-5);
+});
+
+test.serial('a thread that dies idle is replaced at the next call', async (t) => {
+  const threads: Worker[] = [];
+  const own = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
+  t.teardown(() => own.close());
+  await own.encode(['hello'], signal);
+  await threads[0]?.terminate();
+  t.is((await own.encode(['hello'], signal)).length, DIMENSIONS * 4);
+  t.is(threads.length, 2);
+});
+
+test.serial('a call whose threads die twice fails as unavailable', async (t) => {
+  let started = 0;
+  const own = createTextEncoder({
+    threads: 1,
+    onThread: (thread) => {
+      started += 1;
+      void thread.terminate();
+    },
+  });
+  t.teardown(() => own.close());
+  const error = await t.throwsAsync(own.encode(['hello'], signal), { instanceOf: UpstreamError });
+  t.is(error?.failure, 'unavailable');
+  t.is(started, 2);
+});
+
+test.serial('no thread is started before the first call, and closing ends what is under way', async (t) => {
+  const threads: Worker[] = [];
+  const own = createTextEncoder({ threads: 2, onThread: (thread) => threads.push(thread) });
+  t.is(threads.length, 0);
+  const call = own.encode(makeSentences(100), signal);
+  t.is(threads.length, 2);
+  const failed = t.throwsAsync(call, { instanceOf: UpstreamError });
+  await own.close();
+  t.is((await failed)?.failure, 'unavailable');
+  await t.throwsAsync(own.encode(['hello'], signal), { instanceOf: UpstreamError });
+});

@@ -1,0 +1,161 @@
+import test from 'ava';
+
+import { type EmbeddingCall, UpstreamError } from '../../../../workers/upstreams/upstream.ts';
+import { fromEmbeddingResponse } from '../../../../workers/upstreams/openai/from-embedding-response.ts';
+
+function callFor(count: number, dimensions: number | null = null): EmbeddingCall {
+  return { inputs: Array.from({ length: count }, (_, index) => `text ${index}`), dimensions, user: null };
+}
+
+function toBytes(...numbers: number[]): Buffer {
+  return Buffer.from(Float32Array.from(numbers).buffer);
+}
+
+function toBase64(...numbers: number[]): string {
+  return toBytes(...numbers).toString('base64');
+}
+
+/** The shape of "Create embeddings" in the OpenAI API reference. */
+function answerWith(...embeddings: (string | number[])[]): { object: string; data: object[]; usage: object } {
+  return {
+    object: 'list',
+    data: embeddings.map((embedding, index) => ({ object: 'embedding', embedding, index })),
+    usage: { prompt_tokens: 8, total_tokens: 8 },
+  };
+}
+
+function read(body: object | string, call: EmbeddingCall): ReturnType<typeof fromEmbeddingResponse> {
+  return fromEmbeddingResponse(
+    Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+    call,
+    null,
+  );
+}
+
+const ONE = [0.25, -1, 3];
+const TWO = [1, 2, 0.5];
+const BOTH = toBytes(...ONE, ...TWO);
+
+test('base64, numbers and a mixture give the same bytes', (t) => {
+  for (const one of [ONE, toBase64(...ONE)]) {
+    for (const two of [TWO, toBase64(...TWO)]) {
+      const answer = read(answerWith(one, two), callFor(2));
+      t.true(answer.vectors.equals(BOTH));
+      t.is(answer.dimensions, 3);
+      t.is(answer.promptTokens, 8);
+    }
+  }
+});
+
+test('vectors stand in the order of their index, or of their coming where there is none', (t) => {
+  const item = (index: number | undefined, numbers: number[]): object => ({
+    embedding: toBase64(...numbers),
+    index,
+  });
+  t.true(read({ data: [item(1, TWO), item(0, ONE)] }, callFor(2)).vectors.equals(BOTH));
+  t.true(read({ data: [item(undefined, ONE), item(undefined, TWO)] }, callFor(2)).vectors.equals(BOTH));
+});
+
+test('spacing, the order of fields and escaped slashes change nothing', (t) => {
+  const answer = answerWith(toBase64(...ONE), toBase64(...TWO));
+  t.true(read(JSON.stringify(answer, null, 4), callFor(2)).vectors.equals(BOTH));
+  const turned = {
+    usage: null,
+    data: answer.data.map((item) => Object.fromEntries(Object.entries(item).toReversed())),
+  };
+  t.true(read(turned, callFor(2)).vectors.equals(BOTH));
+  // All bits set make a base64 text of slashes.
+  const slashes = Buffer.alloc(12, 0xff).toString('base64');
+  t.regex(slashes, /^\/+$/);
+  const escaped = JSON.stringify(answerWith(slashes)).replaceAll('/', String.raw`\/`);
+  t.true(read(escaped, callFor(1)).vectors.equals(Buffer.alloc(12, 0xff)));
+  const elsewhere = { ...answer, model: 'a\\b "embedding": "x' };
+  t.true(read(elsewhere, callFor(2)).vectors.equals(BOTH));
+});
+
+test('usage that is missing is null, not zero', (t) => {
+  t.is(read({ data: [{ embedding: ONE, index: 0 }] }, callFor(1)).promptTokens, null);
+  t.is(
+    read({ data: [{ embedding: ONE, index: 0 }], usage: { prompt_tokens: 0 } }, callFor(1)).promptTokens,
+    0,
+  );
+});
+
+test('every answer that could give a caller another’s or a broken vector is refused', (t) => {
+  const base64 = toBase64(...ONE);
+  const broken: [string, object | string][] = [
+    ['too few', answerWith(base64)],
+    ['too many', answerWith(base64, base64, base64)],
+    ['unequal', answerWith(base64, toBase64(1, 2))],
+    ['unequal numbers', answerWith(ONE, [1, 2])],
+    ['empty', answerWith('', '')],
+    ['no floats', answerWith('AAAA', 'AAAA')],
+    ['spoilt', answerWith(base64, `${base64.slice(0, -2)}!!`)],
+    [
+      'no numbers',
+      {
+        data: [
+          { embedding: [1, 2, '3'], index: 0 },
+          { embedding: ONE, index: 1 },
+        ],
+      },
+    ],
+    ['nothing', { data: [{ index: 0 }, { index: 1 }] }],
+    [
+      'same index',
+      {
+        data: [
+          { embedding: base64, index: 1 },
+          { embedding: base64, index: 1 },
+        ],
+      },
+    ],
+    [
+      'foreign index',
+      {
+        data: [
+          { embedding: base64, index: 0 },
+          { embedding: base64, index: 2 },
+        ],
+      },
+    ],
+    [
+      'negative index',
+      {
+        data: [
+          { embedding: base64, index: 0 },
+          { embedding: base64, index: -1 },
+        ],
+      },
+    ],
+    [
+      'fraction',
+      {
+        data: [
+          { embedding: base64, index: 0 },
+          { embedding: base64, index: 0.5 },
+        ],
+      },
+    ],
+    ['no list', { data: 'x' }],
+    ['cut', JSON.stringify(answerWith(base64, base64)).slice(0, 60)],
+    ['cut in a key', '{"data":[{"embedding"'],
+    ['text', 'nonsense'],
+  ];
+  for (const [name, body] of broken) {
+    const error = t.throws(() => read(body, callFor(2)), { instanceOf: UpstreamError }, name);
+    t.is(error?.failure, 'unavailable', name);
+  }
+});
+
+test('dimensions other than those asked are refused', (t) => {
+  t.is(read(answerWith(ONE), callFor(1, 3)).dimensions, 3);
+  t.throws(() => read(answerWith(ONE), callFor(1, 2)), { message: /3 dimensions where 2 were asked/ });
+});
+
+test('an error within a 200 is that error', (t) => {
+  const error = t.throws(() => read({ error: { code: 429, message: 'x' } }, callFor(1)), {
+    instanceOf: UpstreamError,
+  });
+  t.is(error?.failure, 'rate_limited');
+});

@@ -1,0 +1,90 @@
+import test from 'ava';
+
+import type { UpstreamError, UpstreamFailure } from '../../../../workers/upstreams/upstream.ts';
+import { toErrorWithin, toUpstreamError } from '../../../../workers/upstreams/openai/from-error.ts';
+
+const KEY = 'sk-proj-1234567890';
+
+function toError(status: number, body: unknown, headers: Record<string, string> = {}): UpstreamError {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return toUpstreamError({ status, headers, body: Buffer.from(text) }, KEY);
+}
+
+function refusal(code: string | null, message = 'No.', type = 'invalid_request_error'): object {
+  return { error: { message, type, param: null, code } };
+}
+
+test('every status has its failure', (t) => {
+  const expected: Record<UpstreamFailure, number[]> = {
+    rejected: [400, 404, 413, 422],
+    auth: [401, 402, 403],
+    rate_limited: [429],
+    timeout: [408, 504],
+    unavailable: [302, 405, 409, 418, 500, 502, 503, 529],
+  };
+  for (const [failure, statuses] of Object.entries(expected)) {
+    for (const status of statuses) {
+      const error = toError(status, refusal(null));
+      t.is(error.failure, failure as UpstreamFailure, String(status));
+      t.is(error.status, status);
+    }
+  }
+});
+
+test('an empty account is the matter of the key, whatever status says so', (t) => {
+  t.is(toError(429, refusal('insufficient_quota')).failure, 'auth');
+  t.is(toError(429, refusal(null, 'No.', 'insufficient_quota')).failure, 'auth');
+  t.is(toError(400, refusal('billing_hard_limit_reached')).failure, 'auth');
+  t.is(toError(429, refusal('rate_limit_exceeded', 'insufficient_quota')).failure, 'rate_limited');
+});
+
+test('a storm says when to come back', (t) => {
+  t.is(toError(429, refusal(null), { 'retry-after-ms': '250', 'retry-after': '1' }).retryAfterMs, 250);
+  t.is(toError(503, refusal(null), { 'retry-after': '2' }).retryAfterMs, 2000);
+  t.is(toError(429, refusal(null)).retryAfterMs, null);
+});
+
+test('a refused request is told in the words of the vendor, without the key and bounded', (t) => {
+  t.is(toError(400, refusal('x', `Bad ${KEY}.`)).message, 'Bad [redacted].');
+  t.is(toError(400, refusal('x', 'y'.repeat(5000))).message.length, 500);
+});
+
+test('an error about the key never holds words of the vendor', (t) => {
+  const error = toError(401, refusal('invalid_api_key', 'Incorrect API key provided: sk-pr***7890.'));
+  t.is(error.message, 'the upstream answered 401 (invalid_api_key)');
+});
+
+test('the error shapes of compatible servers are understood', (t) => {
+  const messages: [unknown, string][] = [
+    [{ error: 'too long' }, 'too long'],
+    [{ error: 'too long', error_type: 'Validation' }, 'too long'],
+    [{ object: 'error', message: 'too long', type: 'BadRequestError', code: 400 }, 'too long'],
+    [{ detail: 'too long' }, 'too long'],
+    [{ detail: [{ loc: ['body'], msg: 'too long' }, { msg: 'too wide' }] }, 'too long; too wide'],
+    ['<html>Bad Request</html>', 'the upstream answered 400'],
+    ['', 'the upstream answered 400'],
+    ['null', 'the upstream answered 400'],
+    [[1], 'the upstream answered 400'],
+  ];
+  for (const [body, message] of messages) {
+    t.is(toError(400, body).message, message);
+  }
+});
+
+test('an error within a 200 is classified by its code or type', (t) => {
+  const expected: [object, UpstreamFailure][] = [
+    [{ error: { message: 'x', code: 502 } }, 'unavailable'],
+    [{ error: { message: 'x', code: 429 } }, 'rate_limited'],
+    [{ error: { message: 'x', code: '400' } }, 'rejected'],
+    [{ error: { message: 'x', type: 'server_error' } }, 'unavailable'],
+    [{ error: { message: 'x', code: 'rate_limit_exceeded', type: 'requests' } }, 'rate_limited'],
+    [{ error: { message: 'x', code: 'insufficient_quota' } }, 'auth'],
+    [{ error: { message: 'x', code: 'context_length_exceeded' } }, 'rejected'],
+    [{ error: { message: 'x', type: 'invalid_request_error' } }, 'rejected'],
+    [{ error: 'boom' }, 'unavailable'],
+    [{ object: 'error', message: 'x', code: 40_303 }, 'unavailable'],
+  ];
+  for (const [body, failure] of expected) {
+    t.is(toErrorWithin(body, KEY).failure, failure, JSON.stringify(body));
+  }
+});

@@ -1,0 +1,116 @@
+import test from 'ava';
+
+import { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
+import { fromChatResponse } from '../../../../workers/upstreams/openai/from-response.ts';
+
+/** After the example answers of "Create chat completion" in the OpenAI API reference. */
+const DOCUMENTED = {
+  id: 'chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT',
+  object: 'chat.completion',
+  created: 1_741_569_952,
+  model: 'gpt-4.1-2025-04-14',
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'Hello!', refusal: null, annotations: [] },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ],
+  usage: {
+    prompt_tokens: 19,
+    completion_tokens: 10,
+    total_tokens: 29,
+    prompt_tokens_details: { cached_tokens: 8, audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
+  },
+  service_tier: 'default',
+};
+
+function answer(body: object): ReturnType<typeof fromChatResponse> {
+  return fromChatResponse(JSON.stringify(body), null);
+}
+
+test('the documented answer becomes a delta, a finish and usage', (t) => {
+  t.deepEqual(answer(DOCUMENTED), [
+    { type: 'delta', index: 0, delta: { role: 'assistant', content: 'Hello!', annotations: [] } },
+    { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' },
+    {
+      type: 'usage',
+      usage: {
+        promptTokens: 19,
+        completionTokens: 10,
+        cachedTokens: 8,
+        cacheWriteTokens: null,
+        reasoningTokens: 0,
+        webSearchTokens: null,
+      },
+    },
+  ]);
+});
+
+test('whole tool calls get the index that a stream of them would have', (t) => {
+  const call = (id: string): object => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } });
+  const message = { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] };
+  const [first, finish] = answer({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] });
+  t.like(first, {
+    delta: {
+      role: 'assistant',
+      tool_calls: [
+        { ...call('a'), index: 0 },
+        { ...call('b'), index: 1 },
+      ],
+    },
+  });
+  t.like(finish, { finishReason: 'tool_calls' });
+});
+
+test('several choices, log probabilities and the vendor’s own finish are kept', (t) => {
+  const choice = (index: number, reason: string): object => ({
+    index,
+    message: { role: 'assistant', content: `${index}`, reasoning_content: 'hm' },
+    logprobs: { content: [] },
+    finish_reason: reason,
+  });
+  const events = answer({ choices: [choice(0, 'max_tokens'), choice(1, 'eos')] });
+  t.like(events[0], { delta: { content: '0', reasoning_content: 'hm' }, logprobs: { content: [] } });
+  t.like(events[1], { index: 0, finishReason: 'length', nativeFinishReason: 'max_tokens' });
+  t.like(events[3], { index: 1, finishReason: 'stop', nativeFinishReason: 'eos' });
+  t.is(events.length, 4);
+});
+
+test('a whole answer without a finish is finished', (t) => {
+  const events = answer({ choices: [{ message: { content: 'a' } }] });
+  t.like(events[1], { index: 0, finishReason: 'stop', nativeFinishReason: null });
+});
+
+test('an error within a 200, no choices and no JSON are errors', (t) => {
+  const failures: [string, string][] = [
+    ['{"error":{"message":"x","code":429}}', 'rate_limited'],
+    ['{"choices":[]}', 'unavailable'],
+    ['[]', 'unavailable'],
+    ['<html>', 'unavailable'],
+    ['', 'unavailable'],
+  ];
+  for (const [text, failure] of failures) {
+    const error = t.throws(() => fromChatResponse(text, null), { instanceOf: UpstreamError });
+    t.is(error?.failure, failure as UpstreamError['failure'], text);
+  }
+  t.is(answer({ ...DOCUMENTED, error: null }).length, 3);
+});
+
+test('usage of other vendors is read where they put it', (t) => {
+  const usageOf = (usage: object): unknown => answer({ ...DOCUMENTED, usage }).at(-1);
+  t.like(usageOf({ prompt_tokens: 5, completion_tokens: 1, prompt_cache_hit_tokens: 3 }), {
+    usage: { cachedTokens: 3 },
+  });
+  t.like(
+    usageOf({ prompt_tokens: 5, completion_tokens: 1, prompt_tokens_details: { cache_write_tokens: 2 } }),
+    {
+      usage: { cacheWriteTokens: 2 },
+    },
+  );
+  t.like(usageOf({ prompt_tokens: '5', completion_tokens: -1 }), {
+    usage: { promptTokens: null, completionTokens: null },
+  });
+});

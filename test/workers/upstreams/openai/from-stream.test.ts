@@ -1,0 +1,291 @@
+import test from 'ava';
+import * as fc from 'fast-check';
+
+import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../../../../workers/upstreams/upstream.ts';
+import { createChatStreamTranslator } from '../../../../workers/upstreams/openai/from-stream.ts';
+
+/** What was said, then the error if there was one. */
+type Outcome = (ChatEvent | UpstreamError)[];
+
+function translate(pieces: readonly Uint8Array[]): Outcome {
+  const translator = createChatStreamTranslator('sk-proj-1234567890');
+  const outcome: Outcome = [];
+  try {
+    for (const piece of pieces) {
+      outcome.push(...take(translator.push(piece), outcome));
+    }
+    outcome.push(...translator.end());
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) {
+      throw error;
+    }
+    outcome.push(error);
+  }
+  return outcome;
+}
+
+/** Keeps what a push says before it throws. */
+function* take(events: Iterable<ChatEvent>, outcome: Outcome): Generator<ChatEvent> {
+  const said: ChatEvent[] = [];
+  try {
+    for (const event of events) {
+      said.push(event);
+    }
+  } catch (error) {
+    outcome.push(...said);
+    throw error;
+  }
+  yield* said;
+}
+
+function translateText(text: string): Outcome {
+  return translate([Buffer.from(text)]);
+}
+
+function toStream(...chunks: (object | string)[]): string {
+  return chunks
+    .map((chunk) => `data: ${typeof chunk === 'string' ? chunk : JSON.stringify(chunk)}\n\n`)
+    .join('');
+}
+
+function say(delta: object, finish: string | null = null, more: object = {}): object {
+  return {
+    id: 'x',
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, finish_reason: finish }],
+    ...more,
+  };
+}
+
+function count(prompt: number, completion: number, more: Partial<UpstreamUsage> = {}): ChatEvent {
+  return {
+    type: 'usage',
+    usage: {
+      promptTokens: prompt,
+      completionTokens: completion,
+      cachedTokens: null,
+      cacheWriteTokens: null,
+      reasoningTokens: null,
+      webSearchTokens: null,
+      ...more,
+    },
+  };
+}
+
+function delta(said: object, index = 0): ChatEvent {
+  return { type: 'delta', index, delta: { ...said } };
+}
+
+const STOP: ChatEvent = { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' };
+
+/** After the streaming example of "Create chat completion" in the OpenAI API reference, with usage asked. */
+const DOCUMENTED = `data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":null}
+
+data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{"content":"Grüße 👋"},"logprobs":null,"finish_reason":null}],"usage":null}
+
+data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}],"usage":null}
+
+data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","system_fingerprint":"fp_44709d6fcb","choices":[],"usage":{"prompt_tokens":19,"completion_tokens":10,"total_tokens":29,"prompt_tokens_details":{"cached_tokens":4,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":3,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}}
+
+data: [DONE]
+
+`;
+
+const DOCUMENTED_EVENTS: ChatEvent[] = [
+  delta({ role: 'assistant', content: '' }),
+  delta({ content: 'Grüße 👋' }),
+  STOP,
+  count(19, 10, { cachedTokens: 4, reasoningTokens: 3 }),
+];
+
+test('the documented stream is understood, cut at every byte', (t) => {
+  const bytes = Buffer.from(DOCUMENTED);
+  t.deepEqual(translate([bytes]), DOCUMENTED_EVENTS);
+  for (let at = 1; at < bytes.length; at += 1) {
+    t.deepEqual(translate([bytes.subarray(0, at), bytes.subarray(at)]), DOCUMENTED_EVENTS);
+  }
+  t.deepEqual(translate([...bytes].map((byte) => Uint8Array.of(byte))), DOCUMENTED_EVENTS);
+});
+
+/** After the function calling guide of the OpenAI API reference, streamed, with two calls in parallel. */
+const TOOLS = toStream(
+  say({ role: 'assistant', content: null }),
+  say({
+    tool_calls: [
+      { index: 0, id: 'call_a', type: 'function', function: { name: 'get_weather', arguments: '' } },
+    ],
+  }),
+  say({ tool_calls: [{ index: 0, function: { arguments: '{"location"' } }] }),
+  say({ tool_calls: [{ index: 0, function: { arguments: ':"Paris"}' } }] }),
+  say({
+    tool_calls: [{ index: 1, id: 'call_b', type: 'function', function: { name: 'get_time', arguments: '' } }],
+  }),
+  say({ tool_calls: [{ index: 1, function: { arguments: '{}' } }] }),
+  say({}, 'tool_calls'),
+  '[DONE]',
+);
+
+test('parallel tool calls pass as they came, whatever the split', (t) => {
+  const bytes = Buffer.from(TOOLS);
+  const whole = translate([bytes]);
+  t.deepEqual(whole.at(-1), {
+    type: 'finish',
+    index: 0,
+    finishReason: 'tool_calls',
+    nativeFinishReason: 'tool_calls',
+  });
+  t.deepEqual(
+    whole[4],
+    delta({
+      tool_calls: [
+        { index: 1, id: 'call_b', type: 'function', function: { name: 'get_time', arguments: '' } },
+      ],
+    }),
+  );
+  t.is(whole.length, 7);
+  fc.assert(
+    fc.property(fc.array(fc.nat({ max: bytes.length }), { maxLength: 10 }), (points) => {
+      const sorted = [0, ...points, bytes.length].toSorted((a, b) => a - b);
+      const pieces = sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end));
+      t.deepEqual(translate(pieces), whole);
+    }),
+  );
+});
+
+test('usage counts wherever it stands; the last word wins, field by field, and a zero is a word', (t) => {
+  const usage = { prompt_tokens: 5, completion_tokens: 1 };
+  const expected = [delta({ content: 'a' }), STOP, count(5, 2)];
+  t.deepEqual(
+    translateText(
+      toStream(
+        say({ content: 'a' }, null, { usage }),
+        say({}, 'stop', { usage: { completion_tokens: 2 } }),
+        { choices: [], usage: null },
+        '[DONE]',
+      ),
+    ),
+    expected,
+  );
+  t.deepEqual(
+    translateText(toStream(say({ content: 'a' }), say({}, 'stop', { x_groq: { usage } }))).at(-1),
+    count(5, 1),
+  );
+  const zeros = { prompt_tokens: 0, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 0 } };
+  t.deepEqual(
+    translateText(toStream(say({ content: 'a' }, 'stop', { usage }), { choices: [], usage: zeros })).at(-1),
+    count(0, 0, { cachedTokens: 0 }),
+  );
+});
+
+test('usage after the end mark is too late, and its absence is no error', (t) => {
+  const late = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1 } };
+  t.deepEqual(translateText(toStream(say({ content: 'a' }, 'stop'), '[DONE]', late)), [
+    delta({ content: 'a' }),
+    STOP,
+  ]);
+});
+
+test('a finish without the end mark is an end, and so is the mark without a finish', (t) => {
+  t.deepEqual(translateText(toStream(say({ content: 'a' }, 'stop'))), [delta({ content: 'a' }), STOP]);
+  t.deepEqual(translateText(toStream(say({ content: 'a' }), '[DONE]')), [
+    delta({ content: 'a' }),
+    { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null },
+  ]);
+});
+
+test('a stream with neither is cut, however it stops', (t) => {
+  const whole = toStream(say({ content: 'a' }), say({ content: 'b' }));
+  for (let length = 0; length <= whole.length; length += 1) {
+    const error = translateText(whole.slice(0, length)).at(-1);
+    t.true(error instanceof UpstreamError, `after ${length} bytes`);
+    t.is((error as UpstreamError).failure, 'unavailable');
+    t.regex((error as UpstreamError).message, /ended without an end/);
+  }
+});
+
+test('a choice that has not finished when another has is cut as well', (t) => {
+  const other = { choices: [{ index: 1, delta: { content: 'b' }, finish_reason: null }] };
+  const error = translateText(toStream(say({ content: 'a' }, 'stop'), other)).at(-1);
+  t.regex((error as UpstreamError).message, /ended without an end/);
+});
+
+test('an end mark with no answer before it is an error', (t) => {
+  t.regex((translateText('data: [DONE]\n\n')[0] as UpstreamError).message, /no answer/);
+});
+
+test('each choice has deltas and a finish of its own', (t) => {
+  const choice = (index: number, content: string, finish: string | null): object => ({
+    choices: [{ index, delta: { content }, finish_reason: finish }],
+  });
+  const outcome = translateText(
+    toStream(choice(0, 'a', null), choice(1, 'b', 'length'), choice(0, 'c', 'content_filter'), '[DONE]'),
+  );
+  t.deepEqual(outcome, [
+    delta({ content: 'a' }),
+    delta({ content: 'b' }, 1),
+    { type: 'finish', index: 1, finishReason: 'length', nativeFinishReason: 'length' },
+    delta({ content: 'c' }),
+    { type: 'finish', index: 0, finishReason: 'content_filter', nativeFinishReason: 'content_filter' },
+  ]);
+});
+
+test('a finish, a usage and an end mark that come twice count once', (t) => {
+  const end = say({}, 'stop');
+  const usage = { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } };
+  t.deepEqual(translateText(toStream(say({ content: 'a' }), end, end, usage, usage, '[DONE]', '[DONE]')), [
+    delta({ content: 'a' }),
+    STOP,
+    count(1, 1),
+  ]);
+});
+
+test('an error within the stream comes after what was said, without the key', (t) => {
+  const error = {
+    error: { message: 'overloaded, key sk-proj-1234567890', type: 'server_error', code: null },
+  };
+  const outcome = translateText(toStream(say({ content: 'a' }), error, say({ content: 'b' }, 'stop')));
+  t.deepEqual(outcome[0], delta({ content: 'a' }));
+  t.is(outcome.length, 2);
+  t.is((outcome[1] as UpstreamError).failure, 'unavailable');
+  t.is(
+    (outcome[1] as UpstreamError).message,
+    'the upstream answered 500 (server_error): overloaded, key [redacted]',
+  );
+});
+
+test('what is not JSON, or not an object, is garbage', (t) => {
+  for (const text of ['data: {nope}\n\n', 'data: "text"\n\n', 'data: [1]\n\n']) {
+    const [error] = translateText(text);
+    t.is((error as UpstreamError).failure, 'unavailable');
+    t.false((error as UpstreamError).message.includes('nope'));
+  }
+});
+
+test('log probabilities, reasoning and legacy function calls pass through', (t) => {
+  const logprobs = { content: [{ token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }], refusal: null };
+  const outcome = translateText(
+    toStream(
+      say({ reasoning_content: 'hm' }),
+      say({ reasoning: 'hm' }),
+      { choices: [{ index: 0, delta: { content: 'a' }, logprobs, finish_reason: null }] },
+      say({ function_call: { name: 'f', arguments: '{}' } }),
+      say({}, 'function_call'),
+      '[DONE]',
+    ),
+  );
+  t.deepEqual(outcome, [
+    delta({ reasoning_content: 'hm' }),
+    delta({ reasoning: 'hm' }),
+    { type: 'delta', index: 0, delta: { content: 'a' }, logprobs },
+    delta({ function_call: { name: 'f', arguments: '{}' } }),
+    { type: 'finish', index: 0, finishReason: 'tool_calls', nativeFinishReason: 'function_call' },
+  ]);
+});
+
+test('chunks without choices, comments and filter results give nothing', (t) => {
+  const filter = { choices: [], prompt_filter_results: [{ prompt_index: 0 }] };
+  t.deepEqual(
+    translateText(`: OPENROUTER PROCESSING\n\n${toStream(filter, {}, say({ content: 'a' }, 'stop'))}`),
+    [delta({ content: 'a' }), STOP],
+  );
+});

@@ -1,0 +1,162 @@
+import test from 'ava';
+
+import type { ImageCall, UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
+import {
+  toChatRequest,
+  toEmbeddingRequest,
+  toImageRequest,
+} from '../../../../workers/upstreams/openai/to-request.ts';
+
+function target(model: string, ...drops: string[]): UpstreamTarget {
+  return { model, apiKey: null, drops: new Set(drops) };
+}
+
+const MESSAGES = [{ role: 'user', content: 'hi' }];
+
+function chat(body: Record<string, unknown>, ...drops: string[]): Record<string, unknown> {
+  return toChatRequest(target('gpt', ...drops), { messages: MESSAGES, ...body }, false);
+}
+
+test('the model is the route’s, known fields pass, unknown and empty ones stay', (t) => {
+  const request = chat({
+    model: 'alias',
+    temperature: 0,
+    top_k: 5,
+    seed: 1,
+    n: null,
+    foo: 1,
+    cost: 2,
+    stream: true,
+  });
+  t.deepEqual(request, { model: 'gpt', messages: MESSAGES, temperature: 0, top_k: 5, seed: 1 });
+});
+
+test('what the route drops is left out, but never the model or the messages', (t) => {
+  const request = chat({ temperature: 1, top_k: 5, user: 'u' }, 'temperature', 'top_k', 'model', 'messages');
+  t.deepEqual(request, { model: 'gpt', messages: MESSAGES, user: 'u' });
+});
+
+test('one bound on tokens goes out, the smaller, under the name that the server takes', (t) => {
+  const bound = (body: object, ...drops: string[]): object => {
+    const { max_tokens, max_completion_tokens } = chat({ ...body }, ...drops);
+    return { max_tokens, max_completion_tokens };
+  };
+  const older = { max_tokens: 9, max_completion_tokens: undefined };
+  const newer = { max_tokens: undefined, max_completion_tokens: 9 };
+  const none = { max_tokens: undefined, max_completion_tokens: undefined };
+  t.deepEqual(bound({ max_tokens: 9 }), older);
+  t.deepEqual(bound({ max_tokens: 9 }, 'max_tokens'), newer);
+  t.deepEqual(bound({ max_completion_tokens: 9 }), newer);
+  t.deepEqual(bound({ max_completion_tokens: 9 }, 'max_completion_tokens'), older);
+  t.deepEqual(bound({ max_tokens: 9, max_completion_tokens: 12 }), older);
+  t.deepEqual(bound({ max_tokens: 12, max_completion_tokens: 9 }, 'max_tokens'), newer);
+  t.deepEqual(bound({ max_tokens: 9 }, 'max_tokens', 'max_completion_tokens'), none);
+  t.deepEqual(bound({ max_tokens: 0 }), none);
+});
+
+test('a stream always asks for usage and keeps the other options', (t) => {
+  const body = { messages: MESSAGES, stream_options: { include_obfuscation: false, include_usage: false } };
+  const request = toChatRequest(target('gpt'), body, true);
+  t.is(request['stream'], true);
+  t.deepEqual(request['stream_options'], { include_obfuscation: false, include_usage: true });
+  t.is(toChatRequest(target('gpt', 'stream_options'), body, true)['stream_options'], undefined);
+});
+
+test('web search is asked under the vendor’s name only where it is on', (t) => {
+  for (const on of [true, 'links', 'no-links']) {
+    t.deepEqual(chat({ web_search: on })['web_search_options'], {});
+  }
+  for (const off of [false, null, undefined]) {
+    t.is(chat({ web_search: off })['web_search_options'], undefined);
+  }
+  const options = { search_context_size: 'low' };
+  t.deepEqual(chat({ web_search: true, web_search_options: options })['web_search_options'], options);
+});
+
+test('messages travel whole, without the nulls that vendors refuse', (t) => {
+  const calls = [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }];
+  const messages = [
+    { role: 'user', name: 'ann', content: 'x', tool_calls: null, tool_call_id: null },
+    { role: 'assistant', content: null, tool_calls: calls },
+    { role: 'tool', content: 'y', tool_call_id: 'c' },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'a', image_url: null },
+        { type: null, text: 'b' },
+        { type: null, image_url: { url: 'https://x/y.png', detail: 'low' } },
+      ],
+    },
+  ];
+  t.deepEqual(toChatRequest(target('gpt'), { messages }, false)['messages'], [
+    { role: 'user', name: 'ann', content: 'x' },
+    { role: 'assistant', content: null, tool_calls: calls },
+    { role: 'tool', content: 'y', tool_call_id: 'c' },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+        { type: 'image_url', image_url: { url: 'https://x/y.png', detail: 'low' } },
+      ],
+    },
+  ]);
+});
+
+test('embeddings are asked as base64, with dimensions and user only where given', (t) => {
+  const call = { inputs: ['a', 'b'], dimensions: null, user: null };
+  const plain = { model: 'emb', input: ['a', 'b'], encoding_format: 'base64' };
+  t.deepEqual(toEmbeddingRequest(target('emb'), call), plain);
+  t.deepEqual(toEmbeddingRequest(target('emb'), { ...call, dimensions: 8, user: 'u' }), {
+    ...plain,
+    dimensions: 8,
+    user: 'u',
+  });
+  t.deepEqual(toEmbeddingRequest(target('emb', 'encoding_format'), call), {
+    model: 'emb',
+    input: ['a', 'b'],
+  });
+});
+
+const IMAGE: ImageCall = {
+  prompt: 'a cat',
+  negativePrompt: null,
+  n: 2,
+  size: '1024x1024',
+  quality: null,
+  style: null,
+  user: null,
+};
+
+test('base64 is asked of every image model but the GPT family, which refuses the field', (t) => {
+  const plain = { prompt: 'a cat', n: 2, size: '1024x1024' };
+  for (const model of [
+    'gpt-image-1',
+    'gpt-image-2-2026-04-21',
+    'openai/gpt-image-1-mini',
+    'chatgpt-image-latest',
+  ]) {
+    t.deepEqual(toImageRequest(target(model), IMAGE), { model, ...plain });
+  }
+  for (const model of ['dall-e-3', 'flux', 'not-gpt-image-1']) {
+    t.deepEqual(toImageRequest(target(model), IMAGE), { model, ...plain, response_format: 'b64_json' });
+  }
+});
+
+test('style goes as a field to DALL·E 3 alone, else into the prompt; what to avoid always does', (t) => {
+  const call = { ...IMAGE, style: 'vivid', negativePrompt: 'dogs', quality: 'hd', user: 'u' };
+  const known = toImageRequest(target('dall-e-3'), call);
+  t.is(known['style'], 'vivid');
+  t.is(known['prompt'], 'a cat\n\nAvoid: dogs.');
+  t.is(known['quality'], 'hd');
+  t.is(known['user'], 'u');
+  t.is(known['negative_prompt'], undefined);
+  for (const [model, style] of [
+    ['gpt-image-1', 'vivid'],
+    ['dall-e-3', 'gothic'],
+  ] as const) {
+    const request = toImageRequest(target(model), { ...call, style });
+    t.is(request['style'], undefined);
+    t.is(request['prompt'], `a cat\n\nStyle: ${style}.\n\nAvoid: dogs.`);
+  }
+});

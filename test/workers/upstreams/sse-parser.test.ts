@@ -1,0 +1,119 @@
+import test from 'ava';
+import * as fc from 'fast-check';
+
+import { createSseParser, type SseEvent } from '../../../workers/upstreams/sse-parser.ts';
+import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
+
+function parse(pieces: readonly Uint8Array[]): SseEvent[] {
+  const parser = createSseParser();
+  return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end()];
+}
+
+function parseText(text: string): SseEvent[] {
+  return parse([Buffer.from(text)]);
+}
+
+function cut(bytes: Buffer, points: readonly number[]): Buffer[] {
+  const sorted = [0, ...points.map((point) => point % (bytes.length + 1)), bytes.length].toSorted(
+    (a, b) => a - b,
+  );
+  return sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end));
+}
+
+test('LF, CR and CRLF end lines alike', (t) => {
+  const expected = [{ event: 'message', data: 'one\ntwo' }];
+  for (const end of ['\n', '\r', '\r\n']) {
+    t.deepEqual(parseText(`data: one${end}data: two${end}${end}`), expected);
+  }
+});
+
+test('comments, unknown fields, ids and empty events give nothing', (t) => {
+  t.deepEqual(parseText(': keep-alive\n\nid: 7\nretry: 10\nfoo: bar\n\nevent: ping\n\n'), []);
+});
+
+test('an event without a name is a message, and a name holds for its event only', (t) => {
+  t.deepEqual(parseText('event: error\ndata: 1\n\ndata: 2\n\n'), [
+    { event: 'error', data: '1' },
+    { event: 'message', data: '2' },
+  ]);
+});
+
+test('exactly one space after the colon is not part of the value, and a field may have no colon', (t) => {
+  t.deepEqual(parseText('data:  x\n\ndata:y\n\ndata\n\n'), [
+    { event: 'message', data: ' x' },
+    { event: 'message', data: 'y' },
+    { event: 'message', data: '' },
+  ]);
+});
+
+test('a byte order mark is skipped at the start only', (t) => {
+  t.deepEqual(parseText('\uFEFFdata: 1\n\n\uFEFFdata: 2\n\n'), [{ event: 'message', data: '1' }]);
+});
+
+test('an event that the body ends before its blank line still counts', (t) => {
+  t.deepEqual(parseText('data: 1\n\ndata: [DONE]'), [
+    { event: 'message', data: '1' },
+    { event: 'message', data: '[DONE]' },
+  ]);
+});
+
+test('any split of a stream gives the same events', (t) => {
+  const line = fc.oneof(
+    fc.constantFrom(
+      'data: x',
+      'data:',
+      'data',
+      ': comment',
+      'event: error',
+      'event:',
+      '',
+      '',
+      'id: 1',
+      '\uFEFFdata: b',
+    ),
+    fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => `data: ${text.replaceAll(/[\r\n]/g, ' ')}`),
+  );
+  const end = fc.constantFrom('\n', '\r', '\r\n');
+  const stream = fc
+    .tuple(fc.boolean(), fc.array(fc.tuple(line, end), { maxLength: 20 }))
+    .map(([hasMark, lines]) => Buffer.from((hasMark ? '\uFEFF' : '') + lines.flat().join('')));
+  fc.assert(
+    fc.property(stream, fc.array(fc.nat(), { maxLength: 12 }), (bytes, points) => {
+      t.deepEqual(parse(cut(bytes, points)), parse([bytes]));
+    }),
+    { numRuns: 500 },
+  );
+  const bytes = Buffer.from('\uFEFFevent: a\r\ndata: ж\r\n\r\ndata: 😀\rdata: 2\r\r: c\n\ndata: end\n\n');
+  t.deepEqual(parse(cut(bytes, [...bytes.keys()])), parse([bytes]));
+});
+
+test('a line or an event over the bound is refused, whether it ends or not', (t) => {
+  const isTooLong = { instanceOf: UpstreamError, message: /over 100 bytes/ };
+  t.throws(() => createSseParser({ maxLineBytes: 100 }).push(Buffer.alloc(101, 'x')), isTooLong);
+  t.throws(
+    () => createSseParser({ maxLineBytes: 100 }).push(Buffer.from(`data: ${'x'.repeat(100)}\n`)),
+    isTooLong,
+  );
+  t.throws(() => {
+    const parser = createSseParser({ maxLineBytes: 100 });
+    for (let count = 0; count < 101; count += 1) {
+      parser.push(Buffer.from('x'));
+    }
+  }, isTooLong);
+  t.throws(
+    () => createSseParser({ maxLineBytes: 100 }).push(Buffer.from('data: 1234567890\n'.repeat(20))),
+    isTooLong,
+  );
+});
+
+test('a line of a megabyte in small pieces takes no quadratic time', (t) => {
+  const parser = createSseParser();
+  const started = performance.now();
+  parser.push(Buffer.from('data: '));
+  const piece = Buffer.alloc(64, 'x');
+  for (let bytes = 0; bytes < 1_000_000; bytes += piece.length) {
+    parser.push(piece);
+  }
+  t.is(parser.push(Buffer.from('\n\n'))[0]?.data.length, 1_000_000);
+  t.true(performance.now() - started < 2000);
+});

@@ -1,0 +1,115 @@
+import { UnrecoverableError, Worker, type Job as BullJob } from 'bullmq';
+import type { AdmittedRequest, EmbeddingJob, ImageJob, QueueItem } from '../../shared/queue/job-kinds.ts';
+import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { bullPrefix } from '../../shared/redis/redis-keys.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { JobDependencies, RequestRun } from '../jobs/job-context.ts';
+import { runEmbedding } from '../jobs/run-embedding.ts';
+import { runImage } from '../jobs/run-image.ts';
+import type { ActiveRuns } from './active-runs.ts';
+
+/** A job whose worker went silent for so long is given to another. */
+const lockMs = 10_000;
+const stalledCheckMs = 5_000;
+/** How many workers may die under one job before it is taken for the cause. */
+const maxStalled = 2;
+
+type QueuedJob = EmbeddingJob | ImageJob;
+
+export interface QueuedIntakeOptions {
+  readonly dependencies: JobDependencies;
+  readonly queue: 'embedding' | 'image';
+  /** A connection without a bound on retries, as BullMQ's workers want it. */
+  readonly blocking: RedisClient;
+  readonly publisher: ReplyPublisher;
+  readonly runs: ActiveRuns;
+  readonly concurrency: number;
+}
+
+/** Takes jobs off one of BullMQ's queues and runs them. A job that ran has answered and settled by itself. */
+export function startQueuedIntake(options: QueuedIntakeOptions): Running {
+  const { dependencies, queue } = options;
+  const worker = new Worker<QueueItem<QueuedJob>>(
+    queue,
+    async (job) => {
+      await runItem(options, job);
+    },
+    {
+      connection: options.blocking,
+      prefix: bullPrefix,
+      concurrency: options.concurrency,
+      lockDuration: lockMs,
+      stalledInterval: stalledCheckMs,
+      maxStalledCount: maxStalled,
+    },
+  );
+  worker.on('error', (error) => dependencies.log.debug({ queue, err: error }, 'waiting for Redis'));
+  worker.on('failed', (job, error) => {
+    dependencies.log.error({ queue, jobId: job?.id, err: error }, 'job failed');
+    if (job !== undefined) {
+      abandon(options, job).catch((failure: unknown) => {
+        dependencies.log.error({ queue, jobId: job.id, err: failure }, 'a failed job could not be released');
+      });
+    }
+  });
+  return {
+    async stop() {
+      await worker.close();
+    },
+  };
+}
+
+const requestsOf = (job: QueuedJob): readonly AdmittedRequest[] =>
+  job.kind === 'image' ? [job.request] : job.parts.map((part) => part.request);
+
+async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<QueuedJob>>): Promise<void> {
+  const { dependencies, runs } = options;
+  const job = await readItem(dependencies, bullJob.data);
+  const opened = openRuns(options, job, bullJob.attemptsStarted);
+  try {
+    if (job.kind === 'image') await runImage(dependencies, job, opened[0]!);
+    else await runEmbedding(dependencies, job, opened);
+  } finally {
+    for (const { requestId } of requestsOf(job)) runs.end(requestId);
+  }
+  if ('stored' in bullJob.data) await dependencies.payloads.drop(bullJob.data.stored);
+}
+
+/** A run for each request; one past its deadline is aborted before it begins: its caller has been answered. */
+function openRuns(
+  { dependencies, publisher, runs }: QueuedIntakeOptions,
+  job: QueuedJob,
+  attempt: number,
+): RequestRun[] {
+  return requestsOf(job).map(({ requestId }) => {
+    const reply = new ReplyWriter(publisher, job.replyChannel, requestId, attempt);
+    reply.accepted(dependencies.workerId);
+    return { reply, ...runs.start(requestId), log: dependencies.log.child({ requestId }) };
+  });
+}
+
+async function readItem({ payloads }: JobDependencies, item: QueueItem<QueuedJob>): Promise<QueuedJob> {
+  if (!('stored' in item)) return item;
+  const stored = await payloads.get(item.stored);
+  if (stored === null)
+    throw new UnrecoverableError('the body of this job is gone: it waited past its deadline');
+  return JSON.parse(stored.toString('utf8')) as QueuedJob;
+}
+
+/** Ends what a job left open that killed its workers or could not be read: nobody pays, and whoever waits is told. */
+async function abandon(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<QueuedJob>>): Promise<void> {
+  const { dependencies, publisher } = options;
+  const job = await readItem(dependencies, bullJob.data);
+  for (const request of requestsOf(job)) {
+    await releaseReservation(dependencies.redis, request.accountId, request.requestId);
+    const reply = new ReplyWriter(
+      publisher,
+      job.replyChannel,
+      request.requestId,
+      bullJob.attemptsStarted + 1,
+    );
+    reply.error({ code: 'upstream_error', message: 'The work failed repeatedly and was given up.' });
+  }
+}

@@ -1,0 +1,101 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ChatJob, QueueItem } from '../../shared/queue/job-kinds.ts';
+import { takeReady } from '../../shared/queue/ready-queue.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { JobDependencies } from '../jobs/job-context.ts';
+import { runChat } from '../jobs/run-chat.ts';
+import type { ActiveRuns } from './active-runs.ts';
+
+/** How long one wait for work lasts: also how long stopping may take to be noticed. */
+const waitSeconds = 1;
+const failurePauseMs = 500;
+/** Taken at once at the most, so that one worker does not empty the list while another is idle. */
+const maxTaken = 64;
+
+export interface ReadyIntakeOptions {
+  readonly dependencies: JobDependencies;
+  readonly blocking: RedisClient;
+  readonly publisher: ReplyPublisher;
+  readonly runs: ActiveRuns;
+  /** Chats that run at once in this process. */
+  readonly concurrency: number;
+}
+
+/** Takes interactive chats off the ready queue, as many as there are free slots, and runs them. */
+export function startReadyIntake(options: ReadyIntakeOptions): Running {
+  const { dependencies, blocking, runs, concurrency } = options;
+  const stopping = new AbortController();
+  let active = 0;
+  let slotFreed: (() => void) | null = null;
+
+  const run = async (text: string): Promise<void> => {
+    active += 1;
+    try {
+      await runItem(options, text);
+    } catch (error) {
+      dependencies.log.error({ err: error }, 'a chat could not be settled');
+    } finally {
+      active -= 1;
+      slotFreed?.();
+    }
+  };
+
+  const loop = (async () => {
+    while (!stopping.signal.aborted) {
+      if (active >= concurrency) {
+        await new Promise<void>((resolve) => {
+          slotFreed = resolve;
+        });
+        slotFreed = null;
+        continue;
+      }
+      try {
+        const items = await takeReady(blocking, Math.min(maxTaken, concurrency - active), waitSeconds);
+        for (const item of items) void run(item);
+      } catch (error) {
+        dependencies.log.debug({ err: error }, 'waiting for Redis');
+        await delay(failurePauseMs);
+      }
+    }
+  })();
+
+  return {
+    async stop() {
+      stopping.abort();
+      await loop;
+      await runs.drained();
+    },
+  };
+}
+
+async function runItem({ dependencies, publisher, runs }: ReadyIntakeOptions, text: string): Promise<void> {
+  const job = await readItem(dependencies, text);
+  if (job === null) return;
+  const { requestId, deadlineAtMs } = job.request;
+  // Whoever waits for a request past its deadline has answered its caller and released its reservation.
+  if (Date.now() > deadlineAtMs) return;
+  const reply = new ReplyWriter(publisher, job.replyChannel, requestId, job.attempt);
+  const { signal, whenWanted } = runs.start(requestId);
+  reply.accepted(dependencies.workerId);
+  try {
+    await runChat(dependencies, job, {
+      reply,
+      signal,
+      whenWanted,
+      log: dependencies.log.child({ requestId }),
+    });
+  } finally {
+    runs.end(requestId);
+  }
+}
+
+async function readItem({ payloads, log }: JobDependencies, text: string): Promise<ChatJob | null> {
+  const item = JSON.parse(text) as QueueItem<ChatJob>;
+  if (!('stored' in item)) return item;
+  const stored = await payloads.take(item.stored);
+  // Gone means expired, long after its deadline.
+  if (stored === null) log.warn({ requestId: item.stored }, 'the body of a chat is gone');
+  return stored === null ? null : (JSON.parse(stored.toString('utf8')) as ChatJob);
+}

@@ -1,0 +1,113 @@
+import type { ChatResponse, ChatUsage } from '../../shared/contract/chat.ts';
+import type { ChatEvent } from '../upstreams/upstream.ts';
+
+interface ToolCall {
+  id: string;
+  type: string;
+  function: { name: string; arguments: string };
+}
+
+interface Choice {
+  readonly content: string[];
+  readonly reasoning: string[];
+  readonly refusal: string[];
+  readonly toolCalls: Map<number, ToolCall>;
+  readonly logprobs: { content: unknown[]; refusal: unknown[] };
+  finishReason: string | null;
+  nativeFinishReason: string | null;
+}
+
+/** Gathers the events of a chat into the one answer of a call that is not streamed. */
+export class ChatAnswer {
+  readonly #choices = new Map<number, Choice>();
+
+  add(event: Exclude<ChatEvent, { type: 'usage' }>): void {
+    const choice = this.#choice(event.index);
+    if (event.type === 'finish') {
+      choice.finishReason = event.finishReason;
+      choice.nativeFinishReason = event.nativeFinishReason;
+      return;
+    }
+    const { content, reasoning_content: reasoning, refusal, tool_calls: toolCalls } = event.delta;
+    if (typeof content === 'string') choice.content.push(content);
+    if (typeof reasoning === 'string') choice.reasoning.push(reasoning);
+    if (typeof refusal === 'string') choice.refusal.push(refusal);
+    if (Array.isArray(toolCalls))
+      for (const part of toolCalls) mergeToolCall(choice.toolCalls, part as ToolCallDelta);
+    const logprobs = event.logprobs as
+      { content?: unknown[] | null; refusal?: unknown[] | null } | null | undefined;
+    choice.logprobs.content.push(...(logprobs?.content ?? []));
+    choice.logprobs.refusal.push(...(logprobs?.refusal ?? []));
+  }
+
+  finish(id: string, created: number, model: string, usage: ChatUsage): ChatResponse {
+    const choices = [...this.#choices].sort(([a], [b]) => a - b);
+    return {
+      id,
+      object: 'chat.completion',
+      created,
+      model,
+      choices: choices.map(([index, choice]) => ({
+        index,
+        message: presentMessage(choice),
+        logprobs: presentLogprobs(choice),
+        finish_reason: choice.finishReason,
+        native_finish_reason: choice.nativeFinishReason,
+      })),
+      usage,
+    };
+  }
+
+  #choice(index: number): Choice {
+    let choice = this.#choices.get(index);
+    if (choice === undefined) {
+      choice = {
+        content: [],
+        reasoning: [],
+        refusal: [],
+        toolCalls: new Map(),
+        logprobs: { content: [], refusal: [] },
+        finishReason: null,
+        nativeFinishReason: null,
+      };
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+}
+
+interface ToolCallDelta {
+  readonly index?: number;
+  readonly id?: string;
+  readonly type?: string;
+  readonly function?: { readonly name?: string; readonly arguments?: string };
+}
+
+function mergeToolCall(calls: Map<number, ToolCall>, part: ToolCallDelta): void {
+  const index = part.index ?? calls.size;
+  let call = calls.get(index);
+  if (call === undefined) {
+    call = { id: '', type: 'function', function: { name: '', arguments: '' } };
+    calls.set(index, call);
+  }
+  if (part.id) call.id = part.id;
+  if (part.function?.name) call.function.name = part.function.name;
+  call.function.arguments += part.function?.arguments ?? '';
+}
+
+function presentMessage(choice: Choice): ChatResponse['choices'][number]['message'] {
+  const content = choice.content.join('');
+  const calls = [...choice.toolCalls].sort(([a], [b]) => a - b).map(([, call]) => call);
+  return {
+    role: 'assistant',
+    content: content === '' && calls.length > 0 ? null : content,
+    ...(choice.refusal.length > 0 ? { refusal: choice.refusal.join('') } : {}),
+    ...(choice.reasoning.length > 0 ? { reasoning_content: choice.reasoning.join('') } : {}),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+  };
+}
+
+function presentLogprobs({ logprobs }: Choice): unknown {
+  if (logprobs.content.length === 0 && logprobs.refusal.length === 0) return null;
+  return { content: logprobs.content, refusal: logprobs.refusal.length > 0 ? logprobs.refusal : null };
+}

@@ -1,0 +1,58 @@
+import type { ChatUsage } from '../../shared/contract/chat.ts';
+import type { ChatEvent } from '../upstreams/upstream.ts';
+
+type Delta = Extract<ChatEvent, { type: 'delta' }>;
+type Finish = Extract<ChatEvent, { type: 'finish' }>;
+
+/**
+ * Writes a streamed answer as the bytes that go to the socket: `data: <chat.completion.chunk>` events with one id and
+ * creation time throughout, and the role in the first delta of each choice.
+ */
+export class ChatChunks {
+  readonly #head: string;
+  readonly #tail: string;
+  readonly #started = new Set<number>();
+
+  constructor(id: string, created: number, model: string, includeUsage: boolean) {
+    const common = JSON.stringify({ id, object: 'chat.completion.chunk', created, model });
+    this.#head = `data: ${common.slice(0, -1)},"choices":[`;
+    // Whoever asks for usage finds the field in every chunk, null but for the last.
+    this.#tail = includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
+  }
+
+  delta(event: Delta): string {
+    let { delta } = event;
+    if (!this.#started.has(event.index)) {
+      this.#started.add(event.index);
+      delta = { role: 'assistant', ...delta };
+    } else if ('role' in delta) {
+      const { role: _role, ...rest } = delta;
+      delta = rest;
+    }
+    return this.#chunk({ index: event.index, delta, logprobs: event.logprobs ?? null, finish_reason: null });
+  }
+
+  finish(event: Finish): string {
+    const role = this.#started.has(event.index)
+      ? ''
+      : this.delta({ type: 'delta', index: event.index, delta: { content: '' } });
+    const chunk = this.#chunk({
+      index: event.index,
+      delta: {},
+      logprobs: null,
+      finish_reason: event.finishReason,
+      native_finish_reason: event.nativeFinishReason,
+    });
+    return role + chunk;
+  }
+
+  /** The last bytes: the usage where it was asked for, and the end mark. */
+  end(usage: ChatUsage | null): string {
+    const chunk = usage === null ? '' : `${this.#head}],"usage":${JSON.stringify(usage)}}\n\n`;
+    return `${chunk}data: [DONE]\n\n`;
+  }
+
+  #chunk(choice: object): string {
+    return this.#head + JSON.stringify(choice) + this.#tail;
+  }
+}

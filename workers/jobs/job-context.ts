@@ -1,0 +1,41 @@
+import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
+import { AppError, type ErrorCode } from '../../shared/contract/errors.ts';
+import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
+import type { PayloadStore } from '../../shared/queue/payload-store.ts';
+import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import type { UpstreamPool } from '../routing/upstream-pool.ts';
+
+/** What every job function is handed. */
+export interface JobDependencies extends FinishDependencies {
+  readonly catalog: CatalogStore;
+  readonly upstreams: UpstreamPool;
+  readonly payloads: PayloadStore;
+  readonly objects: ObjectStore;
+  readonly log: Logger;
+  readonly workerId: string;
+}
+
+/** One request's run: how it answers, and how its caller reaches it. */
+export interface RequestRun {
+  readonly reply: ReplyWriter;
+  /** Aborted when the caller left or the process must stop. */
+  readonly signal: AbortSignal;
+  /** Resolves at once, or when a caller who reads slowly has caught up. */
+  readonly whenWanted: () => Promise<void>;
+  readonly log: Logger;
+}
+
+/** The reason of a run's signal when its caller has gone. */
+export class CallerGone extends Error {
+  override readonly name = 'CallerGone';
+}
+
+/** The code and the text under which a failure is told and logged. */
+export function describeFailure(error: unknown): { code: ErrorCode; message: string } {
+  if (error instanceof AppError) return { code: error.code, message: error.publicMessage };
+  if (error instanceof CallerGone)
+    return { code: 'job_cancelled', message: 'The caller left before the end.' };
+  return { code: 'internal_error', message: new AppError('internal_error').publicMessage };
+}

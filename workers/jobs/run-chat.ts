@@ -1,0 +1,155 @@
+import { finishRequest, type Receipt } from '../../shared/billing/finish-request.ts';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { maxInlineBytes, type ChatJob } from '../../shared/queue/job-kinds.ts';
+import { callRoute } from '../routing/call-route.ts';
+import { UpstreamError, type ChatBody, type ChatEvent, type UpstreamUsage } from '../upstreams/upstream.ts';
+import { ChatAnswer } from './chat-answer.ts';
+import { ChatChunks } from './chat-chunks.ts';
+import { isCounted, presentUsage, toUsage, type ChatMeter } from './chat-usage.ts';
+import { describeFailure, type JobDependencies, type RequestRun } from './job-context.ts';
+
+/**
+ * Runs one interactive chat: asks the model, sends what it says as it comes, settles, and only then tells the caller
+ * what it cost. Never rejects: every way it can go is settled and told.
+ */
+export async function runChat(dependencies: JobDependencies, job: ChatJob, run: RequestRun): Promise<void> {
+  const conversation = new Conversation(job, run);
+  let failure: { code: ReturnType<typeof describeFailure>['code']; message: string } | null = null;
+  try {
+    const model = dependencies.catalog.find(job.request.model);
+    if (model === undefined)
+      throw new AppError('model_disabled', { message: 'The model was taken from the catalog.' });
+    await conversation.ask(dependencies, model);
+  } catch (error) {
+    failure = describeFailure(error);
+    if (failure.code === 'internal_error') run.log.error({ err: error }, 'chat failed');
+  }
+  const meter = conversation.meter();
+  const receipt = await finishRequest(dependencies, job.request, {
+    usage: toUsage(meter),
+    counted: isCounted(meter),
+    error: failure,
+    charged: failure === null || conversation.hasOutput,
+  });
+  if (failure !== null) run.reply.error(failure);
+  else await conversation.conclude(dependencies, meter, receipt);
+}
+
+class Conversation {
+  readonly #job: ChatJob;
+  readonly #run: RequestRun;
+  readonly #created = Math.floor(Date.now() / 1_000);
+  readonly #chunks: ChatChunks | null;
+  readonly #answer: ChatAnswer | null;
+  #finished = false;
+  #countedCompletion = 0;
+  #reported: UpstreamUsage | null = null;
+  #startedAtMs = 0;
+  #endedAtMs = 0;
+
+  constructor(job: ChatJob, run: RequestRun) {
+    const { request, body } = job;
+    this.#job = job;
+    this.#run = run;
+    const streamed = body.stream === true;
+    this.#chunks = streamed
+      ? new ChatChunks(
+          request.requestId,
+          this.#created,
+          request.model,
+          body.stream_options?.include_usage === true,
+        )
+      : null;
+    this.#answer = streamed ? null : new ChatAnswer();
+  }
+
+  /** Whether the model generated anything: from then on it is paid for, and cannot be asked again elsewhere. */
+  get hasOutput(): boolean {
+    return this.#countedCompletion > 0;
+  }
+
+  async ask({ upstreams }: JobDependencies, model: CatalogModel): Promise<void> {
+    const { signal, log } = this.#run;
+    await callRoute(upstreams, {
+      model,
+      signal,
+      log,
+      hasOutput: () => this.hasOutput,
+      attempt: async (upstream, target) => {
+        if (upstream.chat === undefined)
+          throw new UpstreamError('rejected', 'This upstream has no chat models.');
+        this.#startedAtMs = Date.now();
+        try {
+          const body = this.#job.body as unknown as ChatBody;
+          for await (const event of upstream.chat(target, body, this.#chunks !== null, { signal, log })) {
+            this.#take(event);
+            await this.#run.whenWanted();
+          }
+        } finally {
+          this.#endedAtMs = Date.now();
+        }
+        if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream stopped without an end.');
+      },
+    });
+  }
+
+  meter(): ChatMeter {
+    return {
+      reported: this.#reported,
+      countedPrompt: this.#job.request.promptTokens,
+      countedCompletion: this.#countedCompletion,
+      billedMs: this.#endedAtMs - this.#startedAtMs,
+    };
+  }
+
+  async conclude({ payloads }: JobDependencies, meter: ChatMeter, receipt: Receipt): Promise<void> {
+    const { request, body } = this.#job;
+    const usage = presentUsage(meter, receipt);
+    if (this.#chunks !== null) {
+      this.#run.reply.result(
+        Buffer.from(this.#chunks.end(body.stream_options?.include_usage === true ? usage : null)),
+      );
+      return;
+    }
+    const answer = this.#answer!.finish(request.requestId, this.#created, request.model, usage);
+    const bytes = Buffer.from(JSON.stringify(answer));
+    if (bytes.length <= maxInlineBytes) {
+      this.#run.reply.result(bytes);
+      return;
+    }
+    await payloads.put(request.requestId, bytes);
+    this.#run.reply.stored(request.requestId);
+  }
+
+  #take(event: ChatEvent): void {
+    if (event.type === 'usage') {
+      this.#reported = event.usage;
+      return;
+    }
+    if (event.type === 'finish') this.#finished = true;
+    else this.#countedCompletion += countDelta(event.delta);
+    this.#answer?.add(event);
+    if (this.#chunks !== null) {
+      const text = event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
+      this.#run.reply.delta(Buffer.from(text), this.#countedCompletion);
+    }
+  }
+}
+
+/** Tokens of what one delta adds, of all that a model writes: text, reasoning, tool names and arguments. */
+function countDelta(delta: Readonly<Record<string, unknown>>): number {
+  let tokens = 0;
+  for (const key of ['content', 'reasoning_content', 'refusal']) {
+    const text = delta[key];
+    if (typeof text === 'string' && text !== '') tokens += countTokens(text);
+  }
+  const calls = delta['tool_calls'];
+  if (Array.isArray(calls)) {
+    for (const call of calls as { function?: { name?: string; arguments?: string } }[]) {
+      tokens += countTokens(`${call.function?.name ?? ''}${call.function?.arguments ?? ''}`);
+    }
+  }
+  return tokens;
+}

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import { finishRequest } from '../../shared/billing/finish-request.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { noUsage } from '../../shared/pricing/cost.ts';
+import { maxInlineBytes, type ImageJob } from '../../shared/queue/job-kinds.ts';
+import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
+import { callRoute } from '../routing/call-route.ts';
+import { UpstreamError, type GeneratedImage } from '../upstreams/upstream.ts';
+import { describeFailure, type JobDependencies, type RequestRun } from './job-context.ts';
+
+const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp' } as const;
+
+/** Runs one image request: generates, keeps the files where links were asked for, settles, answers. Never rejects. */
+export async function runImage(dependencies: JobDependencies, job: ImageJob, run: RequestRun): Promise<void> {
+  const startedAtMs = Date.now();
+  let images: readonly GeneratedImage[] = [];
+  let keys: readonly (string | null)[] = [];
+  let failure: ReturnType<typeof describeFailure> | null = null;
+  try {
+    images = await generate(dependencies, job, run);
+    keys = await keepImages(dependencies, job, images);
+  } catch (error) {
+    failure = describeFailure(error);
+    if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
+  }
+  const receipt = await finishRequest(dependencies, job.request, {
+    usage: {
+      ...noUsage,
+      promptTokens: job.request.promptTokens,
+      images: failure === null ? images.length : 0,
+      imageQuality: job.quality,
+      imageSize: job.size,
+      durationMs: Date.now() - startedAtMs,
+      characters: job.prompt.length,
+    },
+    counted: true,
+    error: failure,
+    charged: failure === null,
+  });
+  if (failure !== null) {
+    run.reply.error(failure);
+    return;
+  }
+  const header: ImageResultHeader = {
+    costNano: receipt.costNano.toString(),
+    free: receipt.free,
+    durationMs: receipt.durationMs,
+    images: images.map(({ bytes, revisedPrompt }, i) => ({
+      revisedPrompt,
+      objectKey: keys[i] ?? null,
+      byteLength: bytes.length,
+    })),
+  };
+  const bodies = images.filter((_, i) => (keys[i] ?? null) === null).map((image) => image.bytes);
+  const bytes = encodeResult(header, bodies);
+  if (bytes.length <= maxInlineBytes) {
+    run.reply.result(bytes);
+    return;
+  }
+  await dependencies.payloads.put(`${job.request.requestId}:result`, bytes);
+  run.reply.stored(`${job.request.requestId}:result`);
+}
+
+async function generate(
+  { catalog, upstreams }: JobDependencies,
+  job: ImageJob,
+  { signal, log }: RequestRun,
+): Promise<readonly GeneratedImage[]> {
+  const model = catalog.find(job.request.model);
+  if (model === undefined)
+    throw new AppError('model_disabled', { message: 'The model was taken from the catalog.' });
+  const answer = await callRoute(upstreams, {
+    model,
+    signal,
+    log,
+    hasOutput: () => false,
+    attempt: async (upstream, target) => {
+      if (upstream.generateImages === undefined) {
+        throw new UpstreamError('rejected', 'This upstream has no image models.');
+      }
+      const { prompt, negativePrompt, n, size, quality, style } = job;
+      const call = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
+      return await upstream.generateImages(target, call, { signal, log });
+    },
+  });
+  if (answer.images.length === 0)
+    throw new AppError('upstream_error', { message: 'The model returned no image.' });
+  return answer.images;
+}
+
+/** Keeps the files whose links were asked for, each under a name that nobody can guess. */
+async function keepImages(
+  { objects }: JobDependencies,
+  job: ImageJob,
+  images: readonly GeneratedImage[],
+): Promise<(string | null)[]> {
+  if (job.responseFormat === 'b64_json') return images.map(() => null);
+  return await Promise.all(
+    images.map(async ({ bytes, contentType }) => {
+      const key = `${randomBytes(32).toString('base64url')}.${extensions[contentType]}`;
+      try {
+        await objects.put(key, bytes, contentType);
+      } catch (error) {
+        throw new AppError('service_unavailable', { cause: error });
+      }
+      return key;
+    }),
+  );
+}

@@ -1,0 +1,95 @@
+import {
+  toLedgerDocument,
+  toRequestLog,
+  type DailyStatDocument,
+  type LedgerStore,
+} from '../../shared/ledger/ledger-store.ts';
+import { firstStreamId, isAfter, type LedgerEntry, type StreamId } from '../../shared/ledger/usage-event.ts';
+
+/**
+ * Writes one batch of a shard's stream, in an order that makes every step repeatable: rows by their own ids first,
+ * then the documents that sum, each told by the last entry it sums what is new to it. A crash between any two steps,
+ * or a second reader that believes to hold the lease, repeats work and changes nothing.
+ */
+export async function applyEntries(store: LedgerStore, entries: readonly LedgerEntry[]): Promise<void> {
+  const charges = entries.filter((entry) => entry.kind === 'charge');
+  await store.insertEntries(entries.map(toLedgerDocument));
+  await store.insertLogs(charges.map(toRequestLog));
+  await applyToAccounts(store, entries);
+  await applyToStats(store, charges);
+}
+
+async function applyToAccounts(store: LedgerStore, entries: readonly LedgerEntry[]): Promise<void> {
+  const byAccount = groupBy(entries, (entry) => entry.event.accountId);
+  const applied = await store.findAccountsApplied([...byAccount.keys()]);
+  const changes = [...byAccount].flatMap(([id, own]) => {
+    const from = applied.get(id);
+    // Entries of an account that is not there have no balance to move; `ledger verify` names them.
+    if (from === undefined) return [];
+    const fresh = own.filter((entry) => isAfter(entry.streamId, from));
+    if (fresh.length === 0) return [];
+    let balanceNano = 0n;
+    let addedNano = 0n;
+    let freeRequests = 0;
+    for (const entry of fresh) {
+      if (entry.kind === 'refill') {
+        balanceNano += entry.amountNano;
+        freeRequests += entry.freeRequests;
+        if (entry.amountNano > 0n) addedNano += entry.amountNano;
+      } else {
+        balanceNano -= entry.costNano;
+        freeRequests -= entry.free ? 1 : 0;
+      }
+    }
+    return [{ id, from, to: lastOf(fresh), balanceNano, addedNano, freeRequests }];
+  });
+  await store.addToAccounts(changes);
+}
+
+type Charge = LedgerEntry & { kind: 'charge' };
+
+async function applyToStats(store: LedgerStore, charges: readonly Charge[]): Promise<void> {
+  const dayOf = (entry: Charge): string => new Date(entry.event.at).toISOString().slice(0, 10);
+  const byDay = groupBy(charges, (entry) => `${entry.event.accountId}:${dayOf(entry)}`);
+  const applied = await store.findStatsApplied([...byDay.keys()]);
+  const changes = [...byDay].flatMap(([id, own]) => {
+    const from = applied.get(id) ?? null;
+    const fresh = own.filter((entry) => isAfter(entry.streamId, from ?? firstStreamId));
+    if (fresh.length === 0) return [];
+    return [{ from, sums: sumDay(id, dayOf(fresh[0]!), fresh) }];
+  });
+  await store.addToStats(changes);
+}
+
+function sumDay(id: string, day: string, charges: readonly Charge[]): DailyStatDocument {
+  const sum = (of: (entry: Charge) => number): number =>
+    charges.reduce((total, entry) => total + of(entry), 0);
+  const to = lastOf(charges);
+  return {
+    _id: id,
+    accountId: charges[0]!.event.accountId,
+    day,
+    requests: charges.length,
+    promptTokens: sum((entry) => entry.event.promptTokens),
+    cacheReadTokens: sum((entry) => entry.event.cacheReadTokens ?? 0),
+    completionTokens: sum((entry) => entry.event.completionTokens),
+    costNano: charges.reduce((total, entry) => total + entry.costNano, 0n),
+    freeRequests: sum((entry) => (entry.free ? 1 : 0)),
+    appliedMs: to.ms,
+    appliedSeq: to.seq,
+  };
+}
+
+function lastOf(entries: readonly LedgerEntry[]): StreamId {
+  return entries[entries.length - 1]!.streamId;
+}
+
+function groupBy<T>(values: readonly T[], keyOf: (value: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const value of values) {
+    const group = groups.get(keyOf(value));
+    if (group === undefined) groups.set(keyOf(value), [value]);
+    else group.push(value);
+  }
+  return groups;
+}

@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util';
+import { queueNames, type QueueName } from '../shared/queue/job-kinds.ts';
+import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
+import { runProcess } from '../shared/runtime/lifecycle.ts';
+import { createLogger } from '../shared/runtime/logger.ts';
+import { startWorker, type WorkerOptions } from './worker.ts';
+
+/** Interactive chats wait on sockets and cost little; the vendors' own limits hold long before this. */
+const defaultConcurrency = 8_192;
+
+function readOptions(args: string[]): WorkerOptions {
+  let values: { queues?: string; concurrency?: string };
+  try {
+    ({ values } = parseArgs({
+      args,
+      options: { queues: { type: 'string' }, concurrency: { type: 'string' } },
+    }));
+  } catch (error) {
+    throw new ConfigError(
+      `${(error as Error).message}\nUsage: npm run worker -- [--queues chat,image,embedding] [--concurrency 64]`,
+    );
+  }
+  const queues = (values.queues ?? queueNames.join(',')).split(',').map((name) => name.trim());
+  const unknown = queues.filter((name) => !(queueNames as readonly string[]).includes(name));
+  if (unknown.length > 0) {
+    throw new ConfigError(
+      `--queues: there is no queue ${unknown.join(', ')}; there are ${queueNames.join(', ')}.`,
+    );
+  }
+  const concurrency = Number(values.concurrency ?? defaultConcurrency);
+  if (!Number.isInteger(concurrency) || concurrency < 1) {
+    throw new ConfigError('--concurrency must be a whole number of at least 1.');
+  }
+  return { queues: [...new Set(queues)] as QueueName[], concurrency };
+}
+
+await runProcess(async () => {
+  const options = readOptions(process.argv.slice(2));
+  const config = loadConfig(process.env);
+  const log = createLogger('worker', config.logLevel);
+  return { running: await startWorker(config, process.env, log, options), log };
+});

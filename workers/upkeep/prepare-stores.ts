@@ -1,0 +1,40 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+
+const firstRetryMs = 500;
+const lastRetryMs = 15_000;
+
+/**
+ * Makes what the stores need (indexes, the bucket and its rule), each as soon as its store is there: a worker starts
+ * while MongoDB or S3 is away. All of it is safe to repeat, by every worker at every start.
+ */
+export function startPreparing(steps: Readonly<Record<string, () => Promise<void>>>, log: Logger): Running {
+  const stopping = new AbortController();
+  const loops = Object.entries(steps).map(([name, run]) => prepare(name, run, log, stopping.signal));
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all(loops);
+    },
+  };
+}
+
+async function prepare(
+  name: string,
+  run: () => Promise<void>,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let retryMs = firstRetryMs; !signal.aborted; retryMs = Math.min(lastRetryMs, retryMs * 2)) {
+    try {
+      await run();
+      log.debug({ store: name }, 'prepared');
+      return;
+    } catch (error) {
+      log.warn({ store: name, reason: (error as Error).message }, 'could not be prepared yet; trying again');
+    }
+    // The only rejection is the abort that ends the loop.
+    await delay(retryMs, undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,95 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { countTokensAsync } from '../../../shared/pricing/count-tokens.ts';
+import {
+  UpstreamError,
+  type CallContext,
+  type ChatBody,
+  type ChatEvent,
+  type EmbeddingAnswer,
+  type EmbeddingCall,
+  type ImageAnswer,
+  type ImageCall,
+  type Upstream,
+  type UpstreamTarget,
+} from '../upstream.ts';
+import { runDemoEcho } from './demo-echo.ts';
+import { drawDemoImages } from './demo-svg-image.ts';
+import { ENCODER_DIMENSIONS } from './sentence-model.ts';
+import { createTextEncoder, type TextEncoderOptions } from './text-encoder.ts';
+
+export interface BuiltinOptions {
+  readonly encoderThreads?: number | undefined;
+  /** Told of each encoder thread as it is started. */
+  readonly onEncoderThread?: TextEncoderOptions['onThread'];
+  /** Between two words of a streamed answer of demo-echo; 15 unless set. */
+  readonly wordPauseMs?: number | undefined;
+}
+
+/**
+ * Billing counts the tokens of the whole input, as for any embedding model, not the 128 that the encoder reads; but
+ * counting more than this would be work for nothing.
+ */
+const MAX_BILLED_TOKENS = 8192;
+
+/** Models that need no vendor: an encoder of sentences, a chat that echoes, a maker of posters. */
+export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
+  const encoder = createTextEncoder({ threads: options.encoderThreads, onThread: options.onEncoderThread });
+
+  return {
+    async *chat(
+      target: UpstreamTarget,
+      body: ChatBody,
+      stream: boolean,
+      context: CallContext,
+    ): AsyncIterable<ChatEvent> {
+      requireModel(target, 'demo-echo');
+      yield* runDemoEcho(body, stream, context, { wordPauseMs: options.wordPauseMs ?? 15 });
+    },
+
+    async embed(
+      target: UpstreamTarget,
+      call: EmbeddingCall,
+      { signal }: CallContext,
+    ): Promise<EmbeddingAnswer> {
+      requireModel(target, 'use-lite-en-512');
+      if (call.dimensions !== null && call.dimensions !== ENCODER_DIMENSIONS) {
+        throw new UpstreamError('rejected', `dimensions must be ${ENCODER_DIMENSIONS}`);
+      }
+      const vectors = await encoder.encode(call.inputs, signal);
+      const promptTokens = await countBilledTokens(call.inputs, signal);
+      return { vectors, dimensions: ENCODER_DIMENSIONS, promptTokens };
+    },
+
+    async generateImages(
+      target: UpstreamTarget,
+      call: ImageCall,
+      context: CallContext,
+    ): Promise<ImageAnswer> {
+      requireModel(target, 'demo-svg-image');
+      return drawDemoImages(call, context);
+    },
+
+    async close() {
+      await encoder.close();
+    },
+  };
+}
+
+function requireModel({ model }: UpstreamTarget, served: string): void {
+  if (model === served) return;
+  throw new UpstreamError(
+    'rejected',
+    `the builtin upstream has no model ${JSON.stringify(model)} for this kind of call`,
+  );
+}
+
+async function countBilledTokens(inputs: readonly string[], signal: AbortSignal): Promise<number> {
+  let count = 0;
+  for (const [index, input] of inputs.entries()) {
+    // Short inputs are each counted in one turn; many of them must not be.
+    if (index % 64 === 63) await nextTurn();
+    const tokens = await countTokensAsync(input, { limit: MAX_BILLED_TOKENS, signal });
+    count += tokens ?? MAX_BILLED_TOKENS;
+  }
+  return count;
+}

@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { countTokens, countTokensAsync } from '../../../shared/pricing/count-tokens.ts';
+import type { CallContext, ChatBody, ChatEvent, ChatMessage, FinishReason } from '../upstream.ts';
+
+/** So much of what it was told is echoed, and the rest is only counted. */
+const ECHOED_CHARS = 2000;
+/** What a message's role and frame count for, and what opens the answer: 3 tokens each, as OpenAI counts them. */
+const TOKENS_PER_MESSAGE = 3;
+const TOKENS_TO_START_ANSWER = 3;
+const MAX_CHOICES = 128;
+
+interface EchoOptions {
+  /** Between two words of a streamed answer, so that streaming can be seen. */
+  readonly wordPauseMs: number;
+}
+
+/** Answers with what it was told, saying that it is no AI. Every choice asked for with `n` says the same. */
+export async function* runDemoEcho(
+  body: ChatBody,
+  stream: boolean,
+  context: CallContext,
+  options: EchoOptions,
+): AsyncGenerator<ChatEvent> {
+  const { signal } = context;
+  signal.throwIfAborted();
+  const { text, finishReason } = cutAnswer(composeAnswer(body.messages), body);
+  const choices = Math.max(1, Math.min(MAX_CHOICES, readCount(body['n']) ?? 1));
+
+  const pieces = stream ? splitIntoWords(text) : [text];
+  for (const [position, content] of pieces.entries()) {
+    if (position > 0) await pause(options.wordPauseMs, signal);
+    for (let index = 0; index < choices; index++) {
+      signal.throwIfAborted();
+      yield { type: 'delta', index, delta: position === 0 ? { role: 'assistant', content } : { content } };
+    }
+  }
+  for (let index = 0; index < choices; index++) {
+    yield { type: 'finish', index, finishReason, nativeFinishReason: finishReason };
+  }
+  yield {
+    type: 'usage',
+    usage: {
+      promptTokens: await countPromptTokens(body.messages, signal),
+      completionTokens: countTokens(text) * choices,
+      cachedTokens: null,
+      cacheWriteTokens: null,
+      reasoningTokens: null,
+      webSearchTokens: null,
+    },
+  };
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0) return;
+  try {
+    await sleep(ms, undefined, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+function composeAnswer(messages: readonly ChatMessage[]): string {
+  const intro = 'This is demo-echo: I am not an AI, I only echo what I was told.';
+  const message = messages.findLast(({ role }) => role === 'user');
+  if (message === undefined) return `${intro} You said nothing.`;
+  const said = readText(message).trim();
+  const sentences = [
+    intro,
+    said === '' ? 'You said nothing.' : `You said: ${cutToChars(said, ECHOED_CHARS)}`,
+  ];
+  if (said.length > ECHOED_CHARS) {
+    sentences.push(`… (The first ${ECHOED_CHARS} of ${said.length} characters.)`);
+  }
+  const pictures = countParts(message, (type) => type.includes('image'));
+  if (pictures > 0) sentences.push(`I also got ${pictures} ${pictures === 1 ? 'picture' : 'pictures'}.`);
+  const files = countParts(message, (type) => type.includes('file'));
+  if (files > 0) sentences.push(`I also got ${files} ${files === 1 ? 'file' : 'files'}.`);
+  return sentences.join(' ');
+}
+
+function readText({ content }: ChatMessage): string {
+  if (typeof content === 'string') return content;
+  return (content ?? []).map(({ text }) => (typeof text === 'string' ? text : '')).join('\n');
+}
+
+function countParts({ content }: ChatMessage, isCounted: (type: string) => boolean): number {
+  if (!Array.isArray(content)) return 0;
+  return content.filter(({ type }: Record<string, unknown>) => typeof type === 'string' && isCounted(type))
+    .length;
+}
+
+/** The answer up to the first of the stop strings, and as much of that as the asked-for number of tokens holds. */
+function cutAnswer(whole: string, body: ChatBody): { text: string; finishReason: FinishReason } {
+  const stops = [body['stop']].flat().filter((stop) => typeof stop === 'string' && stop !== '') as string[];
+  const ends = stops.map((stop) => whole.indexOf(stop)).filter((end) => end >= 0);
+  const text = whole.slice(0, Math.min(whole.length, ...ends));
+  const limit = readCount(body['max_completion_tokens']) ?? readCount(body['max_tokens']);
+  if (limit === null || countTokens(text) <= limit) return { text, finishReason: 'stop' };
+  return { text: cutToTokens(text, limit), finishReason: 'length' };
+}
+
+/** The longest beginning of at most `limit` tokens, halving the uncertain part until one character is left of it. */
+function cutToTokens(text: string, limit: number): string {
+  let fits = 0;
+  let exceeds = text.length;
+  while (exceeds - fits > 1) {
+    const middle = Math.floor((fits + exceeds) / 2);
+    if (countTokens(text.slice(0, middle)) <= limit) fits = middle;
+    else exceeds = middle;
+  }
+  return cutToChars(text, fits);
+}
+
+/** Never tears a surrogate pair. */
+function cutToChars(text: string, length: number): string {
+  const isTorn = length < text.length && /[\ud800-\udbff]/.test(text.charAt(length - 1));
+  return text.slice(0, isTorn ? length - 1 : length);
+}
+
+function splitIntoWords(text: string): readonly string[] {
+  return text.match(/\s*\S+(?:\s+$)?/gu) ?? [text];
+}
+
+async function countPromptTokens(messages: readonly ChatMessage[], signal: AbortSignal): Promise<number> {
+  let count = TOKENS_TO_START_ANSWER;
+  for (const message of messages) {
+    const tokens = await countTokensAsync(readText(message), { limit: Number.MAX_SAFE_INTEGER, signal });
+    count += TOKENS_PER_MESSAGE + (tokens ?? 0);
+  }
+  return count;
+}
+
+function readCount(value: unknown): number | null {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : null;
+}

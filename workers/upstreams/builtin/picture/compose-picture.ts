@@ -1,0 +1,95 @@
+import { BACKDROPS, CANVAS } from './backdrops.ts';
+import { fitText, type FittedText } from './fit-text.ts';
+import { choosePalette, type Palette } from './palettes.ts';
+import type { PictureFont, PictureGlyph } from './picture-font.ts';
+import { createRandom } from './seeded-random.ts';
+
+export interface PictureOrder {
+  readonly prompt: string;
+  /** Nothing here can be left out of a picture: this only makes it another one. */
+  readonly negativePrompt: string | null;
+  /** `vivid` and `natural` choose the colours; any other only makes the picture another one. */
+  readonly style: string | null;
+  /** Which picture of the call: each has another backdrop. */
+  readonly index: number;
+  /** Pixels a side. */
+  readonly size: number;
+}
+
+const MARGIN = 48;
+const PADDING = 52;
+const SIGNATURE = { text: 'demo-svg-image', size: 25 };
+const CARD_WIDTH = CANVAS - 2 * MARGIN;
+/** Letters smaller than this many pixels are not readable. */
+const MIN_LETTER_PIXELS = 11;
+
+/**
+ * A picture of a prompt as SVG: a backdrop, and on it a card with the prompt's text, all of it paths. The same order
+ * gives the same picture.
+ */
+export function composePicture(order: PictureOrder, font: PictureFont): string {
+  const { prompt, negativePrompt, style, index, size } = order;
+  const seed = [prompt, negativePrompt ?? '', style ?? ''];
+  const firstBackdrop = Math.floor(createRandom(...seed)() * BACKDROPS.length);
+  const random = createRandom(...seed, String(index));
+  const palette = choosePalette(random, style);
+  const width = CARD_WIDTH - 2 * PADDING;
+  const text = fitText(prompt, font, [
+    // Half the picture for the backdrop, unless the text is too long for that.
+    { width, maxHeight: 360, minSize: 56, maxSize: 124 },
+    {
+      width,
+      maxHeight: CANVAS - 2 * MARGIN - 2 * PADDING - 2 * SIGNATURE.size,
+      minSize: Math.max(26, (MIN_LETTER_PIXELS * CANVAS) / size),
+      maxSize: 56,
+    },
+  ]);
+  const cardHeight = text.lines.length * text.lineHeight + 2 * SIGNATURE.size + 2 * PADDING;
+  const cardTop = CANVAS - MARGIN - cardHeight;
+  const backdrop = BACKDROPS[(firstBackdrop + index) % BACKDROPS.length] ?? BACKDROPS[0];
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${size}" height="${size}" viewBox="0 0 ${CANVAS} ${CANVAS}">`,
+    backdrop.draw(random, palette, Math.max(cardTop, CANVAS / 4)),
+    drawCard(text, cardTop, !backdrop.isDark && random() < 0.5, palette, font),
+    '</svg>',
+  ].join('');
+}
+
+function drawCard(
+  text: FittedText,
+  top: number,
+  isDark: boolean,
+  palette: Palette,
+  font: PictureFont,
+): string {
+  const ground = isDark ? palette.ink : palette.paper;
+  const color = isDark ? palette.paper : palette.ink;
+  const left = MARGIN + PADDING;
+  const firstBaseline = top + PADDING + text.size * 0.86;
+  const lines = text.lines.map((line, row) =>
+    traceLine(line, text.size, left, firstBaseline + row * text.lineHeight),
+  );
+  const footBaseline = CANVAS - MARGIN - PADDING + SIGNATURE.size * 0.1;
+  const signature = traceLine(font.shapeWord(SIGNATURE.text), SIGNATURE.size, left + 62, footBaseline);
+  const swatches = palette.accents.map(
+    (accent, index) =>
+      `<circle cx="${CANVAS - left - 12 - index * 34}" cy="${footBaseline - 9}" r="11" fill="${accent}"/>`,
+  );
+  return [
+    `<rect x="${MARGIN}" y="${top.toFixed(1)}" width="${CARD_WIDTH}" height="${(CANVAS - MARGIN - top).toFixed(1)}" rx="34" fill="${ground}"/>`,
+    `<path d="${lines.join('')}" fill="${color}"/>`,
+    `<rect x="${left}" y="${footBaseline - 12}" width="44" height="6" rx="3" fill="${palette.accents[0]}"/>`,
+    `<path d="${signature}" fill="${color}" opacity="0.72"/>`,
+    ...swatches,
+  ].join('');
+}
+
+function traceLine(glyphs: readonly PictureGlyph[], size: number, left: number, baseline: number): string {
+  let x = left;
+  const paths: string[] = [];
+  for (const glyph of glyphs) {
+    paths.push(glyph.trace(size, x, baseline));
+    x += glyph.advance * size;
+  }
+  return paths.join('');
+}

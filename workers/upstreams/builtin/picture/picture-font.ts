@@ -1,0 +1,102 @@
+import { createRequire } from 'node:module';
+
+/** What is used of fontkit, which brings no types. */
+interface FontkitPath {
+  scale(x: number, y: number): FontkitPath;
+  translate(x: number, y: number): FontkitPath;
+  toSVG(): string;
+}
+
+interface FontkitFont {
+  readonly unitsPerEm: number;
+  hasGlyphForCodePoint(codePoint: number): boolean;
+  layout(text: string): {
+    readonly glyphs: readonly { readonly path: FontkitPath }[];
+    readonly positions: readonly {
+      readonly xAdvance: number;
+      readonly xOffset: number;
+      readonly yOffset: number;
+    }[];
+  };
+}
+
+/** A drawn character; lengths are shares of the font's size. */
+export interface PictureGlyph {
+  readonly advance: number;
+  /** SVG path data of the glyph in a size, its origin (left end of the base line) at a place. */
+  trace(size: number, x: number, y: number): string;
+}
+
+export interface PictureFont {
+  /**
+   * Glyphs of one word. Letters and digits that the font lacks are boxes; other characters that it lacks (emoji,
+   * controls) are left out.
+   */
+  shapeWord(word: string): PictureGlyph[];
+}
+
+/** Manrope comes in a file a script; the first that has a character draws it. */
+const SCRIPTS = ['latin', 'cyrillic', 'latin-ext', 'cyrillic-ext', 'greek', 'vietnamese'];
+
+/** Reads the font, 60 KB of files, from node_modules. */
+export function loadPictureFont(): PictureFont {
+  const require = createRequire(import.meta.url);
+  const fontkit = require('fontkit') as { openSync(path: string): FontkitFont };
+  const fonts = SCRIPTS.map((script) =>
+    fontkit.openSync(require.resolve(`@fontsource/manrope/files/manrope-${script}-800-normal.woff`)),
+  );
+
+  return {
+    shapeWord(word) {
+      const glyphs: PictureGlyph[] = [];
+      let run = '';
+      let runFont: FontkitFont | undefined;
+      const endRun = (): void => {
+        if (runFont !== undefined) glyphs.push(...shapeRun(runFont, run));
+        run = '';
+      };
+      for (const character of word.normalize('NFC')) {
+        const codePoint = character.codePointAt(0) ?? 0;
+        const font = fonts.find((font) => font.hasGlyphForCodePoint(codePoint));
+        if (font !== runFont) endRun();
+        runFont = font;
+        if (font !== undefined) run += character;
+        else if (/[\p{L}\p{N}]/u.test(character)) glyphs.push(BOX);
+      }
+      endRun();
+      return glyphs;
+    },
+  };
+}
+
+function shapeRun(font: FontkitFont, text: string): PictureGlyph[] {
+  const { glyphs, positions } = font.layout(text);
+  const em = font.unitsPerEm;
+  return glyphs.map(({ path }, index) => {
+    const { xAdvance = 0, xOffset = 0, yOffset = 0 } = positions[index] ?? {};
+    return {
+      advance: xAdvance / em,
+      trace(size, x, y) {
+        const scale = size / em;
+        return path
+          .scale(scale, -scale)
+          .translate(x + xOffset * scale, y - yOffset * scale)
+          .toSVG();
+      },
+    };
+  });
+}
+
+const BOX: PictureGlyph = {
+  advance: 0.7,
+  trace(size, x, y) {
+    const left = (x + size * 0.08).toFixed(1);
+    const inner = (x + size * 0.15).toFixed(1);
+    const long = (size * 0.54).toFixed(1);
+    const short = (size * 0.4).toFixed(1);
+    return (
+      `M${left} ${y.toFixed(1)}h${long}v-${(size * 0.7).toFixed(1)}h-${long}Z` +
+      `M${inner} ${(y - size * 0.07).toFixed(1)}v-${(size * 0.56).toFixed(1)}h${short}v${(size * 0.56).toFixed(1)}Z`
+    );
+  },
+};

@@ -1,0 +1,107 @@
+import { Pool } from 'undici';
+
+import type { HttpHeaders } from './http-failure.ts';
+import { HttpExchange } from './http-exchange.ts';
+
+export interface HttpTimeouts {
+  /** Until the TCP and TLS handshakes are done; kept by undici's clock, which may be up to a second late. */
+  readonly connectMs: number;
+  /** From the moment the request is written until the first byte of the answer's body. */
+  readonly firstByteMs: number;
+  /** Silence of the vendor within a body, while we are ready to read. */
+  readonly betweenChunksMs: number;
+  /** The whole call, waiting for a free connection included. */
+  readonly totalMs: number;
+}
+
+export const DEFAULT_HTTP_TIMEOUTS: HttpTimeouts = {
+  connectMs: 10_000,
+  firstByteMs: 120_000,
+  betweenChunksMs: 60_000,
+  totalMs: 600_000,
+};
+
+export interface HttpClientOptions {
+  /** With its path, e.g. `https://api.example.com/v1`; a query is added to every call. */
+  readonly baseUrl: string;
+  readonly timeouts?: HttpTimeouts;
+  /** The most sockets held open; further calls wait for one. */
+  readonly connections?: number;
+}
+
+export interface HttpPost {
+  /** Added to the base URL's path; begins with a slash. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * An answer whose head has come. Its body has one reader, by one of these ways. All reject with UpstreamError, or
+ * with the signal's reason once that has fired.
+ */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: HttpHeaders;
+  /** The whole body; a longer one is an UpstreamError, and no more than that is ever held. */
+  readAll(maxBytes: number): Promise<Buffer>;
+  /** At most that many first bytes; the rest is let go. */
+  readStart(maxBytes: number): Promise<Buffer>;
+  /** Chunk by chunk: null is the end. Reading from the socket stops while more than a little is waiting here. */
+  next(): Promise<Buffer | null>;
+  /**
+   * Nothing more of the body is wanted. A body that ends by itself within a moment leaves its connection usable;
+   * another is cut off. Safe to call at any time, also after the end.
+   */
+  release(): void;
+  /** Cuts the call off at once. Safe to call at any time. */
+  abort(): void;
+}
+
+export interface HttpClient {
+  /** Resolves when the answer's head has come, whatever its status. */
+  post(request: HttpPost): Promise<HttpAnswer>;
+  /** Waits for the calls under way, then closes the sockets. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_CONNECTIONS = 256;
+
+/**
+ * One pool of kept-alive HTTP/1.1 connections to one server, one call a connection at a time. Redirects are not
+ * followed: a vendor's API has none, and a key must not travel to another host.
+ */
+export function createHttpClient({
+  baseUrl,
+  timeouts = DEFAULT_HTTP_TIMEOUTS,
+  connections = DEFAULT_CONNECTIONS,
+}: HttpClientOptions): HttpClient {
+  const base = new URL(baseUrl);
+  if (base.username !== '' || base.password !== '') {
+    throw new TypeError('the base URL of an upstream must not carry a user name or a password');
+  }
+  const basePath = base.pathname.replace(/\/+$/, '');
+  const pool = new Pool(base.origin, {
+    connections,
+    // One request a connection at a time: undici's name for "pipelining off" that still keeps connections alive.
+    pipelining: 1,
+    // The exchange times the answer itself: undici's own timers are half a second coarse.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: timeouts.connectMs },
+  });
+
+  return {
+    async post({ path, headers, body, signal }) {
+      signal.throwIfAborted();
+      const exchange = new HttpExchange(base.host, timeouts, signal);
+      pool.dispatch(
+        { method: 'POST', path: `${basePath}${path}${base.search}`, headers: { ...headers }, body },
+        exchange,
+      );
+      return await exchange.answer;
+    },
+    close: () => pool.close(),
+  };
+}

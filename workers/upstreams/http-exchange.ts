@@ -1,0 +1,286 @@
+import { setMaxListeners } from 'node:events';
+
+import type { Dispatcher } from 'undici';
+
+import type { HttpAnswer, HttpTimeouts } from './http-client.ts';
+import { type HttpHeaders, readHeader } from './http-failure.ts';
+import { UpstreamError } from './upstream.ts';
+
+/** Above this many unread bytes the socket is no longer read, so a slow reader slows the vendor and fills nothing. */
+const MAX_UNREAD_BYTES = 64 * 1024;
+/** What a released body may still bring before its connection is not worth keeping. */
+const MAX_RELEASED_BYTES = 64 * 1024;
+const MAX_RELEASED_MS = 1000;
+
+interface Reader {
+  resolve(chunk: Buffer | null): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * One call: undici's handler on one side, the answer's reader on the other. Whatever comes first of end, error,
+ * timeout and abort decides how it went; the rest is ignored.
+ */
+export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
+  readonly answer: Promise<HttpAnswer>;
+  status = 0;
+  headers: HttpHeaders = {};
+
+  readonly #host: string;
+  readonly #timeouts: HttpTimeouts;
+  readonly #signal: AbortSignal;
+  readonly #totalTimer: NodeJS.Timeout;
+  readonly #onAbort: () => void;
+  #answered!: { resolve(answer: HttpAnswer): void; reject(error: unknown): void };
+  #controller: Dispatcher.DispatchController | null = null;
+  /** Runs until the first byte of the body, then between chunks while a reader waits. */
+  #silenceTimer: NodeJS.Timeout | undefined;
+  #reader: Reader | null = null;
+  #unread: Buffer[] = [];
+  #unreadBytes = 0;
+  #releasedBytes: number | null = null;
+  #hasHead = false;
+  #hasBody = false;
+  #isOver = false;
+  #failure: { error: unknown } | null = null;
+
+  constructor(host: string, timeouts: HttpTimeouts, signal: AbortSignal) {
+    this.#host = host;
+    this.#timeouts = timeouts;
+    this.#signal = signal;
+    this.answer = new Promise((resolve, reject) => {
+      this.#answered = { resolve, reject };
+    });
+    this.#onAbort = () => this.#fail(signal.reason);
+    // A large request is many calls under one signal: that is no leak for Node to warn of.
+    setMaxListeners(0, signal);
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+    this.#totalTimer = setTimeout(() => {
+      this.#fail(this.#timeout(`the call took over ${timeouts.totalMs} ms`));
+    }, timeouts.totalMs);
+  }
+
+  // What undici calls.
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#failure !== null) {
+      controller.abort(toError(this.#failure.error));
+      return;
+    }
+    this.#watchSilence(this.#timeouts.firstByteMs, 'no answer');
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: HttpHeaders): void {
+    if (status < 200 || this.#isOver) {
+      return;
+    }
+    this.#hasHead = true;
+    this.status = status;
+    this.headers = headers;
+    this.#answered.resolve(this);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#hasBody) {
+      this.#hasBody = true;
+      this.#endSilence();
+    }
+    if (this.#releasedBytes !== null) {
+      this.#releasedBytes += chunk.length;
+      if (this.#releasedBytes > MAX_RELEASED_BYTES) {
+        this.abort();
+      }
+      return;
+    }
+    if (this.#isOver) {
+      return;
+    }
+    if (this.#reader !== null) {
+      const reader = this.#reader;
+      this.#reader = null;
+      this.#endSilence();
+      reader.resolve(chunk);
+      return;
+    }
+    this.#unread.push(chunk);
+    this.#unreadBytes += chunk.length;
+    if (this.#unreadBytes > MAX_UNREAD_BYTES) {
+      controller.pause();
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#finish();
+    this.#reader?.resolve(null);
+    this.#reader = null;
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.#fail(this.#describe(error));
+  }
+
+  // What the reader calls.
+
+  next(): Promise<Buffer | null> {
+    const chunk = this.#unread.shift();
+    if (chunk !== undefined) {
+      this.#unreadBytes -= chunk.length;
+      if (this.#controller?.paused === true && this.#unreadBytes <= MAX_UNREAD_BYTES) {
+        this.#controller.resume();
+      }
+      return Promise.resolve(chunk);
+    }
+    if (this.#failure !== null) {
+      return Promise.reject(this.#failure.error);
+    }
+    if (this.#isOver || this.#releasedBytes !== null) {
+      return Promise.resolve(null);
+    }
+    if (this.#hasBody) {
+      this.#watchSilence(this.#timeouts.betweenChunksMs, 'the answer stopped: nothing more');
+    }
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+    });
+  }
+
+  async readAll(maxBytes: number): Promise<Buffer> {
+    const declared = Number(readHeader(this.headers, 'content-length') ?? Number.NaN);
+    if (declared > maxBytes) {
+      throw this.#refuseLength(maxBytes);
+    }
+    const first = await this.next();
+    if (first === null || first.length === declared) {
+      await this.#readEnd();
+      return first ?? Buffer.alloc(0);
+    }
+    if (declared > first.length) {
+      // The length is known: chunks go to their place at once, so the body is never in memory twice.
+      const whole = Buffer.allocUnsafe(declared);
+      let length = 0;
+      for (let chunk: Buffer | null = first; chunk !== null; chunk = await this.next()) {
+        length += chunk.copy(whole, length);
+      }
+      return whole.subarray(0, length);
+    }
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for (let chunk: Buffer | null = first; chunk !== null; chunk = await this.next()) {
+      length += chunk.length;
+      if (length > maxBytes) {
+        throw this.#refuseLength(maxBytes);
+      }
+      chunks.push(chunk);
+    }
+    return chunks.length === 1 ? first : Buffer.concat(chunks, length);
+  }
+
+  async readStart(maxBytes: number): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    while (length < maxBytes) {
+      const chunk = await this.next();
+      if (chunk === null) {
+        break;
+      }
+      chunks.push(chunk);
+      length += chunk.length;
+    }
+    this.release();
+    return Buffer.concat(chunks).subarray(0, maxBytes);
+  }
+
+  release(): void {
+    if (this.#isOver || this.#releasedBytes !== null) {
+      return;
+    }
+    this.#releasedBytes = 0;
+    this.#unread = [];
+    this.#unreadBytes = 0;
+    this.#endSilence();
+    this.#silenceTimer = setTimeout(() => this.abort(), MAX_RELEASED_MS).unref();
+    this.#controller?.resume();
+  }
+
+  abort(): void {
+    this.#fail(new UpstreamError('unavailable', `the call to ${this.#host} was given up`));
+  }
+
+  // The rest is bookkeeping.
+
+  async #readEnd(): Promise<void> {
+    if ((await this.next()) !== null) {
+      throw new UpstreamError('unavailable', `${this.#host} sent more than it declared`);
+    }
+  }
+
+  #refuseLength(maxBytes: number): UpstreamError {
+    this.abort();
+    return new UpstreamError('unavailable', `${this.#host} answered with over ${maxBytes} bytes`);
+  }
+
+  #watchSilence(ms: number, what: string): void {
+    this.#endSilence();
+    this.#silenceTimer = setTimeout(() => {
+      this.#fail(this.#timeout(`${what} within ${ms} ms`));
+    }, ms);
+  }
+
+  #endSilence(): void {
+    clearTimeout(this.#silenceTimer);
+  }
+
+  #timeout(what: string): UpstreamError {
+    return new UpstreamError('timeout', `${this.#host}: ${what}`);
+  }
+
+  #describe(error: Error): UpstreamError {
+    const code = readErrorCode(error);
+    if (code === 'UND_ERR_CONNECT_TIMEOUT') {
+      return this.#timeout(`no connection within ${this.#timeouts.connectMs} ms`);
+    }
+    const what = this.#hasHead
+      ? 'the answer was cut off'
+      : this.#controller === null
+        ? 'no connection'
+        : 'the connection was cut before an answer';
+    return new UpstreamError('unavailable', `${this.#host}: ${what} (${code})`, { cause: error });
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) {
+      return;
+    }
+    this.#finish();
+    this.#failure = { error };
+    if (this.#signal.aborted || this.#releasedBytes !== null) {
+      this.#unread = [];
+      this.#unreadBytes = 0;
+    }
+    this.#controller?.abort(toError(error));
+    if (!this.#hasHead) {
+      this.#answered.reject(error);
+    }
+    this.#reader?.reject(error);
+    this.#reader = null;
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    clearTimeout(this.#totalTimer);
+    this.#endSilence();
+    this.#signal.removeEventListener('abort', this.#onAbort);
+  }
+}
+
+function toError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('aborted');
+}
+
+/** Node's or undici's code; of several addresses tried in turn, the first one's. */
+function readErrorCode(error: Error): string {
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const code = first instanceof Error && 'code' in first ? first.code : null;
+  return typeof code === 'string' ? code : error.name;
+}

@@ -1,0 +1,181 @@
+import { type EmbeddingAnswer, type EmbeddingCall, UpstreamError } from '../upstream.ts';
+import { toErrorWithin } from './from-error.ts';
+import { isErrorBody, readUsage } from './from-response.ts';
+import { isRecord, parseRecord, readArray, readCount } from './json-value.ts';
+
+const BYTES_PER_FLOAT = 4;
+
+/**
+ * Vectors in the order of `index`, as bytes. Base64 vectors are decoded from the body into their places: they become
+ * neither numbers nor part of a parsed value, so the largest answer (2048 vectors of 3072 dimensions) needs little
+ * more than its 34 MB body and the 25 MB that come of it.
+ */
+export function fromEmbeddingResponse(
+  body: Buffer,
+  call: EmbeddingCall,
+  apiKey: string | null,
+): EmbeddingAnswer {
+  const { text, spans } = cutBase64(body);
+  const answer = parseRecord(text, 'an embedding answer');
+  if (isErrorBody(answer)) {
+    throw toErrorWithin(answer, apiKey);
+  }
+  const count = call.inputs.length;
+  const items = readArray(answer['data']);
+  if (items.length !== count) {
+    throw new UpstreamError('unavailable', `the upstream sent ${items.length} vectors for ${count} inputs`);
+  }
+  const sources = items.map((item) => readSource(item, body, spans));
+  const dimensions = countDimensions(sources[0]);
+  if (call.dimensions !== null && dimensions !== call.dimensions) {
+    throw new UpstreamError(
+      'unavailable',
+      `the upstream sent vectors of ${dimensions} dimensions where ${call.dimensions} were asked`,
+    );
+  }
+  const vectors = Buffer.allocUnsafe(count * dimensions * BYTES_PER_FLOAT);
+  const isPlaced = new Uint8Array(count);
+  for (const [position, source] of sources.entries()) {
+    const index = readIndex(items[position], position, count);
+    if (isPlaced[index] === 1) {
+      throw new UpstreamError('unavailable', `the upstream sent two vectors of index ${index}`);
+    }
+    isPlaced[index] = 1;
+    placeVector(source, vectors, index, dimensions);
+  }
+  return { vectors, dimensions, promptTokens: readUsage(answer, null)?.promptTokens ?? null };
+}
+
+/** A vector as it came: base64 text, somewhere in the body, or an array of what should be numbers. */
+type VectorSource = { readonly read: () => string } | readonly unknown[];
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+const EMBEDDING = Buffer.from('"embedding"');
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const SPACE = 0x20;
+
+/**
+ * The body's JSON with each base64 vector replaced by its number in `spans`. A body in which a vector is written with
+ * escapes (some encoders write `\\/`) is left whole, with no spans: JSON.parse knows what to do with it.
+ */
+function cutBase64(body: Buffer): { readonly text: string; readonly spans: readonly Span[] | null } {
+  const spans: Span[] = [];
+  const pieces: string[] = [];
+  let nextBackslash = body.indexOf(BACKSLASH);
+  let taken = 0;
+  let key = body.indexOf(EMBEDDING);
+  while (key !== -1) {
+    const colon = skipSpace(body, key + EMBEDDING.length);
+    const start = skipSpace(body, colon + 1) + 1;
+    let end = key + EMBEDDING.length;
+    // The word stands also as the value of `object`, and before an array of numbers.
+    if (body[colon] === COLON && body[start - 1] === QUOTE) {
+      end = body.indexOf(QUOTE, start);
+      if (nextBackslash !== -1 && nextBackslash < start) {
+        nextBackslash = body.indexOf(BACKSLASH, start);
+      }
+      if (end === -1 || (nextBackslash !== -1 && nextBackslash < end)) {
+        return { text: body.toString('utf8'), spans: null };
+      }
+      pieces.push(body.toString('utf8', taken, start), String(spans.length));
+      spans.push({ start, end });
+      taken = end;
+    }
+    key = body.indexOf(EMBEDDING, end);
+  }
+  pieces.push(body.toString('utf8', taken));
+  return { text: pieces.join(''), spans };
+}
+
+/** JSON's white space is all at or below the space; what else is there is not JSON and fails later. */
+function skipSpace(body: Buffer, position: number): number {
+  let at = position;
+  while ((body[at] ?? QUOTE) <= SPACE) {
+    at += 1;
+  }
+  return at;
+}
+
+function readSource(item: unknown, body: Buffer, spans: readonly Span[] | null): VectorSource {
+  const vector = isRecord(item) ? item['embedding'] : null;
+  if (typeof vector === 'string') {
+    if (spans === null) {
+      return { read: () => vector };
+    }
+    const span = spans[Number(vector)];
+    if (span !== undefined) {
+      const { start, end } = span;
+      return { read: () => body.toString('latin1', start, end) };
+    }
+  }
+  if (!Array.isArray(vector)) {
+    throw new UpstreamError('unavailable', 'the upstream sent an embedding that is no vector');
+  }
+  return vector;
+}
+
+function countDimensions(source: VectorSource | undefined): number {
+  const dimensions =
+    source === undefined
+      ? 0
+      : 'read' in source
+        ? countBase64Bytes(source.read()) / BYTES_PER_FLOAT
+        : source.length;
+  if (!Number.isInteger(dimensions) || dimensions === 0) {
+    throw new UpstreamError('unavailable', 'the upstream sent an embedding that is no vector');
+  }
+  return dimensions;
+}
+
+function readIndex(item: unknown, position: number, count: number): number {
+  // Some servers leave the index out and keep the order.
+  const index = isRecord(item) ? (item['index'] ?? position) : position;
+  const valid = readCount(index);
+  if (valid === null || valid >= count) {
+    throw new UpstreamError('unavailable', 'the upstream sent a vector whose index names no input');
+  }
+  return valid;
+}
+
+function placeVector(source: VectorSource, vectors: Buffer, index: number, dimensions: number): void {
+  const bytes = dimensions * BYTES_PER_FLOAT;
+  const start = index * bytes;
+  if ('read' in source) {
+    const base64 = source.read();
+    // Node skips characters that are not base64, so a spoilt vector shows as one that fills less than its place.
+    if (countBase64Bytes(base64) !== bytes || vectors.write(base64, start, bytes, 'base64') !== bytes) {
+      throw new UpstreamError(
+        'unavailable',
+        `the upstream sent a vector of index ${index} of another length`,
+      );
+    }
+    return;
+  }
+  if (source.length !== dimensions) {
+    throw new UpstreamError('unavailable', `the upstream sent a vector of index ${index} of another length`);
+  }
+  for (let position = 0; position < dimensions; position += 1) {
+    const number = source[position];
+    if (typeof number !== 'number') {
+      throw new UpstreamError(
+        'unavailable',
+        `the upstream sent a vector of index ${index} that is not all numbers`,
+      );
+    }
+    vectors.writeFloatLE(number, start + position * BYTES_PER_FLOAT);
+  }
+}
+
+function countBase64Bytes(text: string): number {
+  let length = text.length;
+  while (length > 0 && text.charCodeAt(length - 1) === 0x3d) {
+    length -= 1;
+  }
+  return Math.floor((length * 3) / 4);
+}

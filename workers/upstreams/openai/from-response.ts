@@ -1,0 +1,99 @@
+import { type ChatEvent, type FinishReason, UpstreamError, type UpstreamUsage } from '../upstream.ts';
+import { toErrorWithin } from './from-error.ts';
+import { isRecord, type JsonRecord, parseRecord, readArray, readCount, readText } from './json-value.ts';
+import { createToolCallNormalizer } from './tool-calls.ts';
+
+/** Whole chat answers of OpenAI's API as ours. Pure; what is not as documented becomes an UpstreamError. */
+
+/** A whole chat answer as the events that a stream of it would have given. */
+export function fromChatResponse(text: string, apiKey: string | null): ChatEvent[] {
+  const body = parseRecord(text, 'a chat answer');
+  if (isErrorBody(body)) {
+    throw toErrorWithin(body, apiKey);
+  }
+  const events: ChatEvent[] = [];
+  for (const [position, choice] of readArray(body['choices']).entries()) {
+    if (isRecord(choice)) {
+      const index = readCount(choice['index']) ?? position;
+      events.push(toDelta(choice, index), toFinish(index, readText(choice['finish_reason'])));
+    }
+  }
+  if (events.length === 0) {
+    throw new UpstreamError('unavailable', 'the upstream sent a chat answer without choices');
+  }
+  const usage = readUsage(body, null);
+  if (usage !== null) {
+    events.push({ type: 'usage', usage });
+  }
+  return events;
+}
+
+function toDelta(choice: JsonRecord, index: number): ChatEvent {
+  const message = isRecord(choice['message']) ? choice['message'] : {};
+  const said = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
+  const delta = createToolCallNormalizer().normalize(index, { role: 'assistant', content: '', ...said });
+  const logprobs = choice['logprobs'] ?? null;
+  return logprobs === null ? { type: 'delta', index, delta } : { type: 'delta', index, delta, logprobs };
+}
+
+/** Whether a body of status 200, or a chunk of a stream, is an error: `{"error": …}` where null means none. */
+export function isErrorBody(body: JsonRecord): boolean {
+  const error = body['error'] ?? null;
+  return error !== null || (body['object'] === 'error' && body['choices'] === undefined);
+}
+
+const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  tool_calls: 'tool_calls',
+  content_filter: 'content_filter',
+  // The name that tool calls had before they were tools.
+  function_call: 'tool_calls',
+  // What servers in front of other models let through.
+  max_tokens: 'length',
+  tool_use: 'tool_calls',
+  safety: 'content_filter',
+};
+
+export function toFinish(index: number, native: string | null): ChatEvent {
+  const finishReason = FINISH_REASONS[native ?? 'stop'] ?? 'stop';
+  return { type: 'finish', index, finishReason, nativeFinishReason: native };
+}
+
+/**
+ * Usage as it stands in a body or chunk, laid over what was known: the last word wins, field by field, and a zero is
+ * a word. `prompt_tokens` includes the cached ones and `completion_tokens` the reasoning; the details are parts of
+ * them. Looks also where others than OpenAI put it: Groq's `x_groq`, Moonshot's choices, DeepSeek's cache fields.
+ */
+export function readUsage(body: JsonRecord, known: UpstreamUsage | null): UpstreamUsage | null {
+  const usage = findUsage(body);
+  if (usage === null) {
+    return known;
+  }
+  const prompt = isRecord(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {};
+  const completion = isRecord(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {};
+  return {
+    promptTokens: readCount(usage['prompt_tokens']) ?? known?.promptTokens ?? null,
+    completionTokens: readCount(usage['completion_tokens']) ?? known?.completionTokens ?? null,
+    cachedTokens:
+      readCount(prompt['cached_tokens']) ??
+      readCount(usage['prompt_cache_hit_tokens']) ??
+      readCount(usage['cached_tokens']) ??
+      known?.cachedTokens ??
+      null,
+    cacheWriteTokens: readCount(prompt['cache_write_tokens']) ?? known?.cacheWriteTokens ?? null,
+    reasoningTokens: readCount(completion['reasoning_tokens']) ?? known?.reasoningTokens ?? null,
+    webSearchTokens: readCount(prompt['web_search_tokens']) ?? known?.webSearchTokens ?? null,
+  };
+}
+
+function findUsage(body: JsonRecord): JsonRecord | null {
+  if (isRecord(body['usage'])) {
+    return body['usage'];
+  }
+  if (isRecord(body['x_groq']) && isRecord(body['x_groq']['usage'])) {
+    return body['x_groq']['usage'];
+  }
+  const choice = readArray(body['choices'])[0];
+  return isRecord(choice) && isRecord(choice['usage']) ? choice['usage'] : null;
+}

@@ -1,0 +1,146 @@
+import { createSseParser } from '../sse-parser.ts';
+import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
+import { toErrorWithin } from './from-error.ts';
+import { isErrorBody, readUsage, toFinish } from './from-response.ts';
+import { isRecord, parseRecord, readArray, readCount, readText } from './json-value.ts';
+import { createToolCallNormalizer } from './tool-calls.ts';
+
+const DONE = '[DONE]';
+
+export interface ChatStreamTranslator {
+  /** Takes the next bytes of the body, split anywhere. Gives what was said before it throws. */
+  push(bytes: Uint8Array): Iterable<ChatEvent>;
+  /** The body ended, or was cut: gives what is left to say, or throws where the stream had not come to its end. */
+  end(): ChatEvent[];
+  /** `[DONE]` has come: nothing that follows counts. */
+  readonly isDone: boolean;
+  /** Every choice that spoke has finished: a connection cut from here on takes nothing away. */
+  readonly isFinished: boolean;
+}
+
+/**
+ * A chat stream as OpenAI sends it, and as compatible servers nearly do: usage on any chunk, a last chunk twice, an
+ * end with `finish_reason` but no `[DONE]` or the other way round. A repeated piece of text cannot be told from a
+ * model that repeats itself and is passed on; a repeated end or usage counts once.
+ */
+export function createChatStreamTranslator(apiKey: string | null): ChatStreamTranslator {
+  const parser = createSseParser();
+  const toolCalls = createToolCallNormalizer();
+  const openChoices = new Set<number>();
+  const finishedChoices = new Set<number>();
+  let usage: UpstreamUsage | null = null;
+  let isDone = false;
+  let hasEnded = false;
+
+  function takeData(data: string, events: ChatEvent[]): void {
+    if (isDone || data.trim() === '') {
+      return;
+    }
+    if (data.trim() === DONE) {
+      isDone = true;
+      finishAll(events);
+      return;
+    }
+    const chunk = parseRecord(data, 'a chunk');
+    if (isErrorBody(chunk)) {
+      throw toErrorWithin(chunk, apiKey);
+    }
+    usage = readUsage(chunk, usage);
+    for (const choice of readArray(chunk['choices'])) {
+      if (isRecord(choice)) {
+        takeChoice(choice, readCount(choice['index']) ?? 0, events);
+      }
+    }
+  }
+
+  function takeChoice(choice: Readonly<Record<string, unknown>>, index: number, events: ChatEvent[]): void {
+    if (finishedChoices.has(index)) {
+      return;
+    }
+    openChoices.add(index);
+    const delta = isRecord(choice['delta']) ? choice['delta'] : {};
+    const logprobs = choice['logprobs'] ?? null;
+    if (logprobs !== null) {
+      events.push({ type: 'delta', index, delta: toolCalls.normalize(index, delta), logprobs });
+    } else if (Object.keys(delta).length > 0) {
+      events.push({ type: 'delta', index, delta: toolCalls.normalize(index, delta) });
+    }
+    const native = readText(choice['finish_reason']);
+    if (native !== null) {
+      finish(index, native, events);
+    }
+  }
+
+  function finish(index: number, native: string | null, events: ChatEvent[]): void {
+    openChoices.delete(index);
+    finishedChoices.add(index);
+    events.push(toFinish(index, native));
+  }
+
+  /** Usage comes last whatever chunk it was on, for only the last word on it counts. */
+  function finishAll(events: ChatEvent[]): void {
+    if (hasEnded) {
+      return;
+    }
+    hasEnded = true;
+    for (const index of openChoices) {
+      finish(index, null, events);
+    }
+    if (finishedChoices.size === 0) {
+      throw new UpstreamError('unavailable', 'the stream of the upstream held no answer');
+    }
+    if (usage !== null) {
+      events.push({ type: 'usage', usage });
+    }
+  }
+
+  /** A last event without its blank line may be whole or half: half of one says that the stream was cut. */
+  function takeLast(data: string, events: ChatEvent[]): void {
+    if (data.trim() === DONE || isJson(data)) {
+      takeData(data, events);
+    }
+  }
+
+  function isFinished(): boolean {
+    return openChoices.size === 0 && finishedChoices.size > 0;
+  }
+
+  return {
+    get isDone() {
+      return isDone;
+    },
+
+    get isFinished() {
+      return isFinished();
+    },
+
+    *push(bytes) {
+      for (const event of parser.push(bytes)) {
+        const events: ChatEvent[] = [];
+        takeData(event.data, events);
+        yield* events;
+      }
+    },
+
+    end() {
+      const events: ChatEvent[] = [];
+      for (const event of isDone ? [] : parser.end()) {
+        takeLast(event.data, events);
+      }
+      if (!hasEnded && !isFinished()) {
+        throw new UpstreamError('unavailable', 'the stream of the upstream ended without an end');
+      }
+      finishAll(events);
+      return events;
+    },
+  };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,36 @@
+import { UpstreamError } from '../upstream.ts';
+
+/** Narrowing of what vendors send: everything of theirs is unknown until one of these has looked at it. */
+
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function readText(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+/** A count of something: a whole number from zero on, else null. Zero is a value, not a lack of one. */
+export function readCount(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+export function readArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Parses a body or a chunk that must be a JSON object; the text itself stays out of the error, it may be anything. */
+export function parseRecord(text: string, what: string): JsonRecord {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new UpstreamError('unavailable', `the upstream sent ${what} that is not JSON`, { cause: error });
+  }
+  if (!isRecord(value)) {
+    throw new UpstreamError('unavailable', `the upstream sent ${what} that is not a JSON object`);
+  }
+  return value;
+}

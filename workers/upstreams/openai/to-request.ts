@@ -1,0 +1,169 @@
+import type { ChatBody, ChatMessage, EmbeddingCall, ImageCall, UpstreamTarget } from '../upstream.ts';
+import { isRecord } from './json-value.ts';
+
+/** Requests of ours as OpenAI's API wants them (OpenAI API reference: chat, embeddings, images). Pure. */
+
+/**
+ * The chat fields that OpenAI-compatible servers know, copied where the caller set them. Left out on purpose:
+ * `stream`, `stream_options` and the two token bounds, made below, and `web_search`, which is the gateway's own name.
+ * The four sampling fields in the last line are not OpenAI's, but vLLM's and OpenRouter's; a route to a server that
+ * refuses them `drops` them.
+ */
+const CHAT_FIELDS = `
+  audio frequency_penalty function_call functions logit_bias logprobs metadata modalities moderation n
+  parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention
+  reasoning_effort response_format safety_identifier seed service_tier stop store temperature tool_choice tools
+  top_logprobs top_p user verbosity web_search_options
+  top_k min_p top_a repetition_penalty`
+  .trim()
+  .split(/\s+/);
+
+type JsonBody = Record<string, unknown>;
+
+export function toChatRequest(target: UpstreamTarget, body: ChatBody, stream: boolean): JsonBody {
+  const request: JsonBody = { model: target.model, messages: body.messages.map(toMessage) };
+  for (const field of CHAT_FIELDS) {
+    const value = body[field];
+    // Null means "not given" to our callers; strict servers take it for a wrong type.
+    if (value !== undefined && value !== null) {
+      request[field] = value;
+    }
+  }
+  if (body['web_search'] !== undefined && isWebSearchOn(body['web_search'])) {
+    request['web_search_options'] ??= {};
+  }
+  Object.assign(request, boundTokens(body, target.drops));
+  if (stream) {
+    request['stream'] = true;
+    // Without it OpenAI tells no usage at all in a stream.
+    request['stream_options'] = { ...toRecord(body['stream_options']), include_usage: true };
+  }
+  return leaveOut(request, target.drops);
+}
+
+/**
+ * OpenAI refuses both names at once, and its reasoning models know the newer only: so one of them goes out, with the
+ * smaller value, under the older name unless the route drops that or the caller used the newer alone.
+ */
+function boundTokens(body: ChatBody, drops: ReadonlySet<string>): JsonBody {
+  const older = readBound(body['max_tokens']);
+  const newer = readBound(body['max_completion_tokens']);
+  if (older === null && newer === null) {
+    return {};
+  }
+  const bound = Math.min(older ?? Infinity, newer ?? Infinity);
+  const prefersNewer = older === null || drops.has('max_tokens');
+  return prefersNewer && !drops.has('max_completion_tokens')
+    ? { max_completion_tokens: bound }
+    : { max_tokens: bound };
+}
+
+/** Zero is our callers' word for "no bound". */
+function readBound(value: unknown): number | null {
+  return typeof value === 'number' && value > 0 ? value : null;
+}
+
+function isWebSearchOn(value: unknown): boolean {
+  return value === true || value === 'links' || value === 'no-links';
+}
+
+/** Messages travel as they came, but for the nulls that our contract allows and vendors do not. */
+function toMessage(message: ChatMessage): JsonBody {
+  const clean = withoutNulls(message);
+  if (message.content === null) {
+    clean['content'] = null;
+  }
+  if (Array.isArray(message.content)) {
+    clean['content'] = message.content.map(toContentPart);
+  }
+  return clean;
+}
+
+function toContentPart(part: unknown): unknown {
+  if (!isRecord(part)) {
+    return part;
+  }
+  const clean = withoutNulls(part);
+  // The contract allows a part without its type where the field that is there tells it.
+  clean['type'] ??= clean['image_url'] === undefined ? 'text' : 'image_url';
+  return clean;
+}
+
+function withoutNulls(value: object): JsonBody {
+  return Object.fromEntries(
+    Object.entries(value).filter(([, field]) => field !== null && field !== undefined),
+  );
+}
+
+export function toEmbeddingRequest(target: UpstreamTarget, call: EmbeddingCall): JsonBody {
+  const request: JsonBody = { model: target.model, input: call.inputs, encoding_format: 'base64' };
+  if (call.dimensions !== null) {
+    request['dimensions'] = call.dimensions;
+  }
+  if (call.user !== null) {
+    request['user'] = call.user;
+  }
+  return leaveOut(request, target.drops);
+}
+
+/** `gpt-image-1`, `chatgpt-image-latest`, also behind a prefix as aggregators have it (`openai/gpt-image-1`). */
+const GPT_IMAGE_MODEL = /(?:^|\/)(?:chat)?gpt-image-/;
+const DALL_E_3_MODEL = /(?:^|\/)dall-e-3/;
+const DALL_E_3_STYLES = new Set(['vivid', 'natural']);
+
+export function toImageRequest(target: UpstreamTarget, call: ImageCall): JsonBody {
+  const passesStyle =
+    call.style !== null &&
+    DALL_E_3_MODEL.test(target.model) &&
+    DALL_E_3_STYLES.has(call.style) &&
+    !target.drops.has('style');
+  const request: JsonBody = {
+    model: target.model,
+    prompt: toPrompt(call, passesStyle),
+    n: call.n,
+    size: call.size,
+  };
+  if (!GPT_IMAGE_MODEL.test(target.model)) {
+    // The GPT image models answer base64 always and refuse the field.
+    request['response_format'] = 'b64_json';
+  }
+  if (call.quality !== null) {
+    request['quality'] = call.quality;
+  }
+  if (passesStyle) {
+    request['style'] = call.style;
+  }
+  if (call.user !== null) {
+    request['user'] = call.user;
+  }
+  return leaveOut(request, target.drops);
+}
+
+/**
+ * OpenAI's image API has no `negative_prompt`, and knows `style` for DALL·E 3 only, as `vivid` or `natural`; unknown
+ * fields are refused. So each becomes a sentence of its own after the prompt: the style first, then what to avoid.
+ */
+function toPrompt(call: ImageCall, passesStyle: boolean): string {
+  const sentences = [call.prompt];
+  if (call.style !== null && call.style.trim() !== '' && !passesStyle) {
+    sentences.push(`Style: ${call.style.trim()}.`);
+  }
+  if (call.negativePrompt !== null && call.negativePrompt.trim() !== '') {
+    sentences.push(`Avoid: ${call.negativePrompt.trim()}.`);
+  }
+  return sentences.join('\n\n');
+}
+
+function toRecord(value: unknown): JsonBody {
+  return isRecord(value) ? { ...value } : {};
+}
+
+function leaveOut(request: JsonBody, drops: ReadonlySet<string>): JsonBody {
+  for (const field of drops) {
+    // Without these two there is no request left.
+    if (field !== 'model' && field !== 'messages') {
+      delete request[field];
+    }
+  }
+  return request;
+}

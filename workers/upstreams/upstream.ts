@@ -1,0 +1,149 @@
+/**
+ * What every dialect implements. An upstream translates one request and its answer; it knows no account, no money
+ * and no Redis. It never retries: the routing above decides that.
+ */
+
+/** One chosen way to serve a call: the model's name at the upstream, and the key to use there. */
+export interface UpstreamTarget {
+  /** The model's name as the upstream knows it. */
+  readonly model: string;
+  readonly apiKey: string | null;
+  /** Request fields this route or upstream does not take; they are left out. */
+  readonly drops: ReadonlySet<string>;
+}
+
+export interface CallContext {
+  readonly signal: AbortSignal;
+  readonly log: UpstreamLogger;
+}
+
+export interface UpstreamLogger {
+  warn(fields: object, message: string): void;
+  debug(fields: object, message: string): void;
+}
+
+/** Tokens as the vendor reported them; null where it reported nothing. `details` are parts, never additions. */
+export interface UpstreamUsage {
+  readonly promptTokens: number | null;
+  readonly completionTokens: number | null;
+  readonly cachedTokens: number | null;
+  readonly cacheWriteTokens: number | null;
+  readonly reasoningTokens: number | null;
+  readonly webSearchTokens: number | null;
+}
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
+
+/** A chat request in OpenAI's shape, as the caller sent it after validation, with `max_tokens` already bounded. */
+export type ChatBody = Readonly<Record<string, unknown>> & {
+  readonly messages: readonly ChatMessage[];
+};
+
+export interface ChatMessage {
+  readonly role: string;
+  readonly content?: string | readonly Record<string, unknown>[] | null;
+  readonly tool_calls?: readonly Record<string, unknown>[] | null;
+  readonly tool_call_id?: string | null;
+}
+
+/**
+ * One step of a chat answer, streamed or not: `delta` objects have OpenAI's `choices[].delta` shape. Every chat call
+ * is consumed as a stream of these; an upstream that answered whole yields one delta a choice.
+ */
+export type ChatEvent =
+  | {
+      readonly type: 'delta';
+      readonly index: number;
+      readonly delta: Readonly<Record<string, unknown>>;
+      readonly logprobs?: unknown;
+    }
+  | {
+      readonly type: 'finish';
+      readonly index: number;
+      readonly finishReason: FinishReason;
+      readonly nativeFinishReason: string | null;
+    }
+  | { readonly type: 'usage'; readonly usage: UpstreamUsage };
+
+export interface EmbeddingCall {
+  readonly inputs: readonly string[];
+  /** Set only where the caller asked for other than the model's default. */
+  readonly dimensions: number | null;
+  /** Given only when all inputs of the call are of one caller. */
+  readonly user: string | null;
+}
+
+export interface EmbeddingAnswer {
+  /** Float32 little-endian, inputs in order, `dimensions * 4` bytes each. */
+  readonly vectors: Buffer;
+  readonly dimensions: number;
+  readonly promptTokens: number | null;
+}
+
+export interface ImageCall {
+  readonly prompt: string;
+  readonly negativePrompt: string | null;
+  readonly n: number;
+  /** `WIDTHxHEIGHT`, one of the model's sizes. */
+  readonly size: string;
+  readonly quality: string | null;
+  readonly style: string | null;
+  readonly user: string | null;
+}
+
+export interface GeneratedImage {
+  readonly bytes: Buffer;
+  readonly contentType: 'image/png' | 'image/jpeg' | 'image/webp';
+  readonly revisedPrompt: string | null;
+}
+
+export interface ImageAnswer {
+  readonly images: readonly GeneratedImage[];
+}
+
+/** Each method is there only where the kind can do it. All reject with UpstreamError, or with the signal's reason. */
+export interface Upstream {
+  /**
+   * Yields what the model says. Returning without at least one `finish` event is an upstream error of the caller's
+   * to raise: a stream that stops without an end never counts as success.
+   */
+  chat?(
+    target: UpstreamTarget,
+    body: ChatBody,
+    stream: boolean,
+    context: CallContext,
+  ): AsyncIterable<ChatEvent>;
+  embed?(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer>;
+  generateImages?(target: UpstreamTarget, call: ImageCall, context: CallContext): Promise<ImageAnswer>;
+  /** Releases sockets and threads. */
+  close(): Promise<void>;
+}
+
+/**
+ * How a call failed, in terms routing can act on.
+ * - `rejected`: the vendor refused this very request (its 400, 404, 413, 422): trying elsewhere is pointless
+ * - `auth`: the key is wrong, blocked or out of money (401, 402, 403)
+ * - `rate_limited`: 429; `retryAfterMs` where the vendor said it
+ * - `unavailable`: 5xx, connection refused or cut, garbage instead of an answer
+ * - `timeout`: one of our timeouts passed
+ */
+export type UpstreamFailure = 'rejected' | 'auth' | 'rate_limited' | 'unavailable' | 'timeout';
+
+export class UpstreamError extends Error {
+  override readonly name = 'UpstreamError';
+  readonly failure: UpstreamFailure;
+  /** HTTP status of the vendor, where there was one. */
+  readonly status: number | null;
+  readonly retryAfterMs: number | null;
+
+  constructor(
+    failure: UpstreamFailure,
+    message: string,
+    details: { status?: number | null; retryAfterMs?: number | null; cause?: unknown } = {},
+  ) {
+    super(message, { cause: details.cause });
+    this.failure = failure;
+    this.status = details.status ?? null;
+    this.retryAfterMs = details.retryAfterMs ?? null;
+  }
+}

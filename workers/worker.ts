@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto';
+import { AccountStore } from '../shared/accounts/account-store.ts';
+import { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import { LedgerStore } from '../shared/ledger/ledger-store.ts';
+import type { QueueName } from '../shared/queue/job-kinds.ts';
+import { PayloadStore } from '../shared/queue/payload-store.ts';
+import { heartbeatIntervalMs, WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
+import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../shared/redis/redis-client.ts';
+import { redisChannels } from '../shared/redis/redis-keys.ts';
+import { ReplyPublisher, type ControlMessage } from '../shared/reply/reply-channel.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { Running } from '../shared/runtime/lifecycle.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
+import { openMongo } from '../shared/storage/mongo-client.ts';
+import { ObjectStore } from '../shared/storage/object-store.ts';
+import { ActiveRuns } from './intake/active-runs.ts';
+import { startQueuedIntake } from './intake/take-queued.ts';
+import { startReadyIntake } from './intake/take-ready.ts';
+import type { JobDependencies } from './jobs/job-context.ts';
+import { startLedgerReader } from './ledger/ledger-reader.ts';
+import { startPreparing } from './upkeep/prepare-stores.ts';
+import { UpstreamPool } from './routing/upstream-pool.ts';
+
+export interface WorkerOptions {
+  readonly queues: readonly QueueName[];
+  /** Requests that run at once, of each queue. */
+  readonly concurrency: number;
+}
+
+/** Jobs of BullMQ cost memory while they wait for their upstream's slots; more than these add nothing. */
+const maxQueuedConcurrency = { image: 64, embedding: 256 } as const;
+
+/** Starts everything a worker process does: it takes work, reads the ledger, and tells that it lives. */
+export async function startWorker(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  options: WorkerOptions,
+): Promise<Running> {
+  const workerId = randomUUID();
+  const redis = createRedis(config.redisUrl, 'commands', log);
+  const subscriber = createRedis(config.redisUrl, 'subscriber', log);
+  await waitUntilReady(redis);
+  const mongo = openMongo(config.mongodbUrl, log);
+  const catalog = await CatalogStore.open({ path: config.catalogPath, env, redis, log });
+  const upstreams = new UpstreamPool(log);
+  catalog.onReload((reloaded) => upstreams.forgetMissing(reloaded));
+  const ledger = new LedgerStore(mongo.db);
+  const objects = new ObjectStore(config.s3);
+  const dependencies: JobDependencies = {
+    redis,
+    ledger,
+    catalog,
+    upstreams,
+    payloads: new PayloadStore(redis),
+    objects,
+    log,
+    workerId,
+  };
+
+  const runsByQueue = new Map(options.queues.map((queue) => [queue, new ActiveRuns()]));
+  subscriber.on('message', (channel: string, message: string) => {
+    if (channel !== redisChannels.control(workerId)) return;
+    const control = JSON.parse(message) as ControlMessage;
+    for (const runs of runsByQueue.values()) runs.control(control);
+  });
+  await subscriber.subscribe(redisChannels.control(workerId));
+  await subscribeToInvalidations(subscriber, (change) => {
+    if (change !== null && change.kind !== 'models') return;
+    catalog
+      .refreshDisabled()
+      .catch((error: unknown) => log.warn({ err: error }, 'the disabled models could not be read'));
+  });
+
+  const publisher = new ReplyPublisher(redis, log);
+  const blockings: RedisClient[] = [];
+  const connectBlocking = (): RedisClient => {
+    const blocking = createRedis(config.redisUrl, 'blocking', log);
+    blockings.push(blocking);
+    return blocking;
+  };
+  const intakes: Running[] = [];
+  for (const [queue, runs] of runsByQueue) {
+    const blocking = connectBlocking();
+    await waitUntilReady(blocking);
+    const common = { dependencies, blocking, publisher, runs };
+    intakes.push(
+      queue === 'chat'
+        ? startReadyIntake({ ...common, concurrency: options.concurrency })
+        : startQueuedIntake({
+            ...common,
+            queue,
+            concurrency: Math.min(options.concurrency, maxQueuedConcurrency[queue]),
+          }),
+    );
+  }
+  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const preparing = startPreparing(
+    {
+      accounts: () => accounts.createIndexes(),
+      ledger: () => ledger.createIndexes(),
+      bucket: () => objects.prepareBucket(),
+    },
+    log,
+  );
+  const ledgerReader = startLedgerReader({ redis, store: ledger, log, workerId });
+  const heartbeat = await startHeartbeat(redis, runsByQueue, workerId, log);
+  log.info({ workerId, queues: options.queues, concurrency: options.concurrency }, 'worker ready');
+
+  return {
+    async stop() {
+      await Promise.all(intakes.map((intake) => intake.stop()));
+      await heartbeat.stop();
+      await preparing.stop();
+      await ledgerReader.stop();
+      catalog.close();
+      await upstreams.close();
+      objects.close();
+      await mongo.close();
+      for (const client of [subscriber, redis, ...blockings]) client.disconnect();
+    },
+  };
+}
+
+async function startHeartbeat(
+  redis: RedisClient,
+  runsByQueue: ReadonlyMap<QueueName, ActiveRuns>,
+  workerId: string,
+  log: Logger,
+): Promise<Running> {
+  const registry = new WorkerRegistryStore(redis);
+  const beat = async (): Promise<void> => {
+    try {
+      await Promise.all([...runsByQueue].map(([queue, runs]) => registry.beat(queue, workerId, runs.size)));
+    } catch (error) {
+      log.debug({ err: error }, 'a heartbeat was lost');
+    }
+  };
+  await beat();
+  const timer = setInterval(() => void beat(), heartbeatIntervalMs);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.all([...runsByQueue.keys()].map((queue) => registry.leave(queue, workerId)));
+    },
+  };
+}
