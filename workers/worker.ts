@@ -73,7 +73,9 @@ export async function startWorker(
       .catch((error: unknown) => log.warn({ err: error }, 'the disabled models could not be read'));
   });
 
-  const publisher = new ReplyPublisher(redis, log);
+  const publisher = new ReplyPublisher(redis, log, (channel) => {
+    for (const runs of runsByQueue.values()) runs.cancelChannel(channel);
+  });
   const blockings: RedisClient[] = [];
   const connectBlocking = (): RedisClient => {
     const blocking = createRedis(config.redisUrl, 'blocking', log);
@@ -142,7 +144,11 @@ async function startHeartbeat(
   return {
     async stop() {
       clearInterval(timer);
-      await Promise.all([...runsByQueue.keys()].map((queue) => registry.leave(queue, workerId)));
+      try {
+        await Promise.all([...runsByQueue.keys()].map((queue) => registry.leave(queue, workerId)));
+      } catch (error) {
+        log.debug({ err: error }, 'the heartbeat is left to run out');
+      }
     },
   };
 }

@@ -215,7 +215,8 @@ async function insertMissing<T extends mongoose.mongo.Document>(
   } catch (error) {
     if (!(error instanceof mongoose.mongo.MongoBulkWriteError)) throw error;
     const errors = [error.writeErrors].flat();
-    if (!errors.every((one) => one.code === duplicateKeyCode)) throw error;
+    // The driver dresses a lost connection as a bulk error too, one without a single write error in it.
+    if (errors.length === 0 || !errors.every((one) => one.code === duplicateKeyCode)) throw error;
   }
 }
 

@@ -22,7 +22,8 @@ export function redisOptions(purpose: RedisPurpose) {
     // A command that waited for a reconnect would answer a caller who has long gone; a caller is told at once.
     enableOfflineQueue: purpose === 'subscriber',
     maxRetriesPerRequest: purpose === 'commands' ? 0 : null,
-    autoResendUnfulfilledCommands: false,
+    // An admission that is sent twice reserves twice; waiting for work again is what a blocked worker wants.
+    autoResendUnfulfilledCommands: purpose !== 'commands',
     ...(purpose === 'commands' ? { commandTimeout: 5_000 } : {}),
   };
 }

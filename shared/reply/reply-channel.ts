@@ -13,15 +13,20 @@ export interface ErrorPayload {
   readonly message: string;
 }
 
-/** A worker's side: frames of one tick to one api process travel in one message. */
+/**
+ * A worker's side: frames of one tick to one api process travel in one message. A channel that nobody listens to is
+ * an api process that died, and its callers' connections with it.
+ */
 export class ReplyPublisher {
   readonly #redis: RedisClient;
   readonly #log: Logger;
+  readonly #onDeaf: (channel: string) => void;
   readonly #pending = new Map<string, Buffer[]>();
 
-  constructor(redis: RedisClient, log: Logger) {
+  constructor(redis: RedisClient, log: Logger, onDeaf: (channel: string) => void) {
     this.#redis = redis;
     this.#log = log;
+    this.#onDeaf = onDeaf;
   }
 
   send(channel: string, frame: Frame): void {
@@ -55,9 +60,15 @@ export class ReplyPublisher {
 
   #publish(channel: string, message: Buffer): void {
     // A lost message shows as a gap in the sequence, or as silence, at the process that waits; it ends the request.
-    this.#redis.publish(channel, message).catch((error: unknown) => {
-      this.#log.warn({ channel, err: error }, 'frames could not be sent');
-    });
+    this.#redis
+      .publish(channel, message)
+      .then((listeners) => {
+        // A node of a Cluster counts only its own subscribers.
+        if (listeners === 0 && !this.#redis.isCluster) this.#onDeaf(channel);
+      })
+      .catch((error: unknown) => {
+        this.#log.warn({ channel, err: error }, 'frames could not be sent');
+      });
   }
 }
 

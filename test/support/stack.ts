@@ -15,7 +15,7 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger, type Logger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
-import { startTestRedis, type TestRedis } from './redis.ts';
+import { startTestRedis } from './redis.ts';
 
 const builtinCatalog = 'catalog.yaml';
 
@@ -23,6 +23,8 @@ export interface StackOptions {
   /** YAML text; the project's own catalog unless given. */
   readonly catalog?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Redis keeps what it answered, in the stack's folder, through a restart. */
+  readonly durableRedis?: boolean;
   /** One of all queues unless given; `[]` starts none. */
   readonly workers?: readonly WorkerOptions[];
 }
@@ -40,12 +42,17 @@ export interface TestStack {
   readonly api: RunningApi;
   readonly url: string;
   readonly redis: RedisClient;
-  readonly redisServer: TestRedis;
   readonly mongo: MongoConnection;
   readonly log: Logger;
   readonly dir: string;
   startWorker(options?: Partial<WorkerOptions>): Promise<Running>;
   stopMongo(): Promise<void>;
+  /** Starts MongoDB again on its port, with its data. */
+  restartMongo(): Promise<void>;
+  /** Kills Redis as a crash would. */
+  killRedis(): Promise<void>;
+  /** Starts Redis again on its port; with its data where it is durable. */
+  restartRedis(): Promise<void>;
   createAccount(options?: { balance?: string; freeRequests?: number; rpm?: number }): Promise<TestAccount>;
   readAccount(id: string): Promise<HotAccount>;
   /** A request with JSON in and its answer out, whatever its status. */
@@ -63,16 +70,18 @@ export const allQueues: WorkerOptions = { queues: ['chat', 'image', 'embedding']
 export async function startStack(options: StackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };
-  const [redisServer, mongoServer, s3Server] = await Promise.all([
-    startTestRedis(),
-    startEmbeddedMongo({ dir: join(dir, 'mongo'), sync: false }),
+  const mongoDir = join(dir, 'mongo');
+  const redisOptions = options.durableRedis === true ? { dir } : {};
+  const [firstRedis, firstMongo, s3Server] = await Promise.all([
+    startTestRedis(redisOptions),
+    startEmbeddedMongo({ dir: mongoDir, sync: false }),
     startEmbeddedS3({ dir: join(dir, 's3'), ...credentials }),
   ]);
   const catalogPath = options.catalog === undefined ? builtinCatalog : join(dir, 'catalog.yaml');
   if (options.catalog !== undefined) await writeFile(catalogPath, options.catalog);
   const env: Record<string, string> = {
-    REDIS_URL: redisServer.url,
-    MONGODB_URL: mongoServer.url,
+    REDIS_URL: firstRedis.url,
+    MONGODB_URL: firstMongo.url,
     S3_ENDPOINT: s3Server.endpoint,
     AWS_ACCESS_KEY_ID: credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
@@ -80,7 +89,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     DATA_DIR: dir,
     CATALOG: catalogPath,
     PORT: '0',
-    LOG_LEVEL: 'silent',
+    LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'silent',
     ...options.env,
   };
   const config = loadConfig(env);
@@ -94,10 +103,15 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const workers: Running[] = [];
   for (const worker of options.workers ?? [allQueues])
     workers.push(await startWorker(config, env, log, worker));
-  let mongoRuns = true;
+  let redisServer = firstRedis;
+  let mongoServer: typeof firstMongo | null = firstMongo;
   const stopMongo = async (): Promise<void> => {
-    if (mongoRuns) await mongoServer.close();
-    mongoRuns = false;
+    await mongoServer?.close();
+    mongoServer = null;
+  };
+  const restartMongo = async (): Promise<void> => {
+    const port = Number(new URL(firstMongo.url.replace('mongodb:', 'http:')).port);
+    mongoServer = await startEmbeddedMongo({ dir: mongoDir, port, sync: false });
   };
 
   return {
@@ -106,11 +120,17 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     api,
     url: api.url,
     redis,
-    redisServer,
     mongo,
     log,
     dir,
     stopMongo,
+    restartMongo,
+    async killRedis() {
+      await redisServer.stop();
+    },
+    async restartRedis() {
+      redisServer = await startTestRedis({ port: redisServer.port, ...redisOptions });
+    },
     async startWorker(more) {
       const worker = await startWorker(config, env, log, { ...allQueues, ...more });
       workers.push(worker);

@@ -2,6 +2,7 @@ import type { ControlMessage } from '../../shared/reply/reply-channel.ts';
 import { CallerGone } from '../jobs/job-context.ts';
 
 interface ActiveRun {
+  readonly replyChannel: string;
   readonly abort: AbortController;
   paused: boolean;
   resume: (() => void) | null;
@@ -17,8 +18,14 @@ export class ActiveRuns {
     return this.#runs.size;
   }
 
-  start(requestId: string): { signal: AbortSignal; whenWanted: () => Promise<void> } {
-    const run: ActiveRun = { abort: new AbortController(), paused: false, resume: null, waiting: null };
+  start(requestId: string, replyChannel: string): { signal: AbortSignal; whenWanted: () => Promise<void> } {
+    const run: ActiveRun = {
+      replyChannel,
+      abort: new AbortController(),
+      paused: false,
+      resume: null,
+      waiting: null,
+    };
     this.#runs.set(requestId, run);
     return {
       signal: run.abort.signal,
@@ -48,12 +55,16 @@ export class ActiveRuns {
         this.#resume(run);
         break;
       case 'cancel':
-        run.abort.abort(new CallerGone());
-        this.#resume(run);
+        this.#cancel(run);
         break;
       default:
         action satisfies never;
     }
+  }
+
+  /** Stops everything for an api process that is gone. */
+  cancelChannel(replyChannel: string): void {
+    for (const run of this.#runs.values()) if (run.replyChannel === replyChannel) this.#cancel(run);
   }
 
   /** Resolves when nothing runs any more. */
@@ -62,6 +73,11 @@ export class ActiveRuns {
     await new Promise<void>((resolve) => {
       this.#whenEmpty = resolve;
     });
+  }
+
+  #cancel(run: ActiveRun): void {
+    run.abort.abort(new CallerGone());
+    this.#resume(run);
   }
 
   #resume(run: ActiveRun): void {

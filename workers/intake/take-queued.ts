@@ -56,7 +56,8 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
   });
   return {
     async stop() {
-      await worker.close();
+      // Without Redis nothing can be handed back in order; the locks run out by themselves.
+      await worker.close(options.blocking.status !== 'ready');
     },
   };
 }
@@ -86,7 +87,7 @@ function openRuns(
   return requestsOf(job).map(({ requestId }) => {
     const reply = new ReplyWriter(publisher, job.replyChannel, requestId, attempt);
     reply.accepted(dependencies.workerId);
-    return { reply, ...runs.start(requestId), log: dependencies.log.child({ requestId }) };
+    return { reply, ...runs.start(requestId, job.replyChannel), log: dependencies.log.child({ requestId }) };
   });
 }
 

@@ -77,7 +77,7 @@ async function runItem({ dependencies, publisher, runs }: ReadyIntakeOptions, te
   // Whoever waits for a request past its deadline has answered its caller and released its reservation.
   if (Date.now() > deadlineAtMs) return;
   const reply = new ReplyWriter(publisher, job.replyChannel, requestId, job.attempt);
-  const { signal, whenWanted } = runs.start(requestId);
+  const { signal, whenWanted } = runs.start(requestId, job.replyChannel);
   reply.accepted(dependencies.workerId);
   try {
     await runChat(dependencies, job, {

@@ -41,8 +41,9 @@ export function startLedgerReader(dependencies: LedgerReaderDependencies): Runni
   const stopping = new AbortController();
   // One pause a shard waits on it; Node would take so many listeners for a leak.
   setMaxListeners(shardCount + 1, stopping.signal);
+  const outage = new Outage(dependencies.log);
   const loops = Array.from({ length: shardCount }, (_, shard) =>
-    readShard(dependencies, shard, stopping.signal),
+    readShard(dependencies, shard, outage, stopping.signal),
   );
   return {
     async stop() {
@@ -52,26 +53,46 @@ export function startLedgerReader(dependencies: LedgerReaderDependencies): Runni
   };
 }
 
+/** Tells of an outage once, whichever shards it stops, and of its end. */
+class Outage {
+  readonly #log: Logger;
+  readonly #shards = new Set<number>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  begin(shard: number, error: unknown): void {
+    if (this.#shards.size === 0) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#log.warn({ reason }, 'the ledger waits: Redis or MongoDB does not answer');
+    }
+    this.#shards.add(shard);
+  }
+
+  end(shard: number): void {
+    if (this.#shards.delete(shard) && this.#shards.size === 0) this.#log.info('the ledger goes on');
+  }
+}
+
 async function readShard(
   dependencies: LedgerReaderDependencies,
   shard: number,
+  outage: Outage,
   signal: AbortSignal,
 ): Promise<void> {
   const { redis, log, workerId } = dependencies;
   const lease = redisKeys.ledgerLease(shard);
-  let failing = false;
   while (!signal.aborted) {
     let pauseMs = idlePollMs;
     try {
       const holds = await leaseScript.run(redis, [lease], [workerId, leaseMs]);
       const moved = holds === 1 ? await moveBatch(dependencies, shard) : 0;
       if (moved === batchSize) pauseMs = 0;
-      if (failing) log.info({ shard }, 'the ledger goes on');
-      failing = false;
+      outage.end(shard);
     } catch (error) {
       // The stream keeps what MongoDB cannot take; admission stops at the stream's bound.
-      if (!failing) log.warn({ shard, err: error }, 'the ledger waits: Redis or MongoDB is away');
-      failing = true;
+      outage.begin(shard, error);
       pauseMs = failurePauseMs;
     }
     if (pauseMs > 0) await pause(pauseMs, signal);

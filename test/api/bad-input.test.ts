@@ -1,0 +1,745 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { readTraces, waitForNoReservation } from '../support/observe.ts';
+
+/** Whatever is wrong with a request: its right status, where and what, and no trace of it anywhere. */
+
+const catalogOf = (vendorUrl: string): string => `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123] }
+  keyless: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [env:NO_SUCH_KEY] }
+models:
+  - id: chat
+    type: chat
+    context: 100000
+    reasoning_effort: { default: low, choices: [low, high] }
+    pricing: { prompt: 11, completion: 23, free_requests: true }
+    routes: [{ upstream: vendor, model: gpt-sim }]
+  - { id: tiny-chat, type: chat, context: 50, pricing: { prompt: 1 }, routes: [{ upstream: vendor, model: gpt-sim }] }
+  - { id: off, type: chat, context: 8192, pricing: { prompt: 1 }, routes: [{ upstream: keyless, model: gpt-sim }] }
+  - id: vectors
+    type: embedding
+    context: 8192
+    dimensions: { default: 1536, adjustable: true }
+    pricing: { in_cost_per_million: 3, free_requests: true }
+    routes: [{ upstream: vendor, model: text-embedding-sim }]
+  - id: fixed-vectors
+    type: embedding
+    context: 8192
+    dimensions: { default: 1536, adjustable: false }
+    pricing: { in_cost_per_million: 3 }
+    routes: [{ upstream: vendor, model: text-embedding-sim }]
+  - id: picture
+    type: image
+    context: 8192
+    size: [512x512, 1024x1024]
+    max_image_count: 2
+    image_quality: { default: low, choices: [low, high] }
+    pricing: { type: image, cost_per_image: 0.05, free_requests: true }
+    routes: [{ upstream: vendor, model: gpt-image-sim }]
+`;
+
+let stack: TestStack;
+let vendor: VendorSimulator;
+let account: TestAccount;
+
+test.before(async () => {
+  vendor = await startVendorSimulator();
+  stack = await startStack({ catalog: catalogOf(vendor.url) });
+  account = await stack.createAccount({ balance: '10', freeRequests: 5 });
+});
+test.after.always(async () => {
+  await stack.close();
+  await vendor.close();
+});
+
+interface ErrorBody {
+  readonly error: { message: string; type: string; param: string | null; code: string };
+  readonly detail:
+    | { loc: (string | number)[]; msg: string; type: string }[]
+    | { error: string; message_ru: string; message_en: string };
+}
+
+interface Wrong {
+  readonly status: number;
+  readonly code: string;
+  /** Where a 422 must say that the fault is. */
+  readonly loc?: readonly (string | number)[];
+  /** What its message must tell. */
+  readonly tells?: RegExp;
+}
+
+/** The answer is an error in the one form there is, and says what is expected of it. */
+function checkError(t: ExecutionContext, status: number, text: string, wrong: Wrong): ErrorBody {
+  t.is(status, wrong.status, text.slice(0, 300));
+  const body = JSON.parse(text) as ErrorBody;
+  t.deepEqual(Object.keys(body).sort(), ['detail', 'error']);
+  t.deepEqual(Object.keys(body.error).sort(), ['code', 'message', 'param', 'type']);
+  t.is(body.error.code, wrong.code);
+  t.truthy(body.error.message);
+  t.truthy(body.error.type);
+  if (wrong.status === 422) {
+    t.true(Array.isArray(body.detail) && body.detail.length > 0);
+    const issues = body.detail as { loc: (string | number)[]; msg: string; type: string }[];
+    for (const issue of issues) {
+      t.deepEqual(Object.keys(issue).sort(), ['loc', 'msg', 'type']);
+      t.truthy(issue.msg);
+      t.truthy(issue.type);
+    }
+    if (wrong.loc !== undefined) {
+      t.deepEqual(issues[0]?.loc, [...wrong.loc]);
+      t.is(body.error.param, wrong.loc.slice(1).join('.') || null);
+      t.true(
+        body.error.message.includes(wrong.loc.slice(1).join('.')),
+        `"${body.error.message}" does not tell where`,
+      );
+    }
+  } else {
+    t.false(Array.isArray(body.detail));
+    const detail = body.detail as { error: string; message_ru: string; message_en: string };
+    t.deepEqual(Object.keys(detail).sort(), ['error', 'message_en', 'message_ru']);
+    t.is(detail.error, wrong.code);
+    t.regex(detail.message_ru, /[а-я]/i);
+    t.truthy(detail.message_en);
+  }
+  if (wrong.tells !== undefined) t.regex(body.error.message, wrong.tells);
+  return body;
+}
+
+async function leavesNoTrace(t: ExecutionContext, act: () => Promise<void>): Promise<void> {
+  const before = await readTraces(stack, account.id);
+  await act();
+  t.deepEqual(await readTraces(stack, account.id), before);
+  t.deepEqual(before.reservations, []);
+}
+
+interface Case extends Wrong {
+  readonly path: string;
+  readonly body?: unknown;
+  readonly method?: string;
+  /** Null: no key at all. */
+  readonly apiKey?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const chat = '/v1/chat/completions';
+const embeddings = '/v1/embeddings';
+const images = '/v1/images/generations';
+const hello = [{ role: 'user', content: 'hello' }];
+const invalid = { status: 422, code: 'validation_failed' };
+const ofChat = (body: object, loc: readonly (string | number)[], tells?: RegExp): Case => ({
+  path: chat,
+  body: { model: 'chat', messages: hello, ...body },
+  ...invalid,
+  loc: ['body', ...loc],
+  ...(tells === undefined ? {} : { tells }),
+});
+const ofMessage = (message: unknown, loc: readonly (string | number)[], tells?: RegExp): Case =>
+  ofChat({ messages: [...hello, message] }, ['messages', 1, ...loc], tells);
+const ofInput = (input: unknown, loc: readonly (string | number)[], tells?: RegExp): Case => ({
+  path: embeddings,
+  body: { model: 'vectors', input },
+  ...invalid,
+  loc: ['body', ...loc],
+  ...(tells === undefined ? {} : { tells }),
+});
+const ofImage = (body: object, loc: readonly (string | number)[], tells?: RegExp): Case => ({
+  path: images,
+  body: { model: 'picture', prompt: 'a boat', ...body },
+  ...invalid,
+  loc: ['body', ...loc],
+  ...(tells === undefined ? {} : { tells }),
+});
+
+const long = 'cat '.repeat(9_000);
+const noKey = { status: 401, code: 'invalid_api_key' };
+const notFound = { status: 404, code: 'not_found' };
+const noModel = { status: 404, code: 'model_not_found', tells: /nope/ };
+const json = 'application/json';
+
+const cases: Readonly<Record<string, Case>> = {
+  // Who asks
+  'a missing key': { path: chat, body: { model: 'chat', messages: hello }, apiKey: null, ...noKey },
+  'a wrong key': { path: chat, body: { model: 'chat', messages: hello }, apiKey: 'mg-wrong', ...noKey },
+  'an empty bearer': {
+    path: embeddings,
+    body: {},
+    apiKey: null,
+    headers: { authorization: 'Bearer ' },
+    ...noKey,
+  },
+  'a key of another scheme': {
+    path: images,
+    body: {},
+    apiKey: null,
+    headers: { authorization: 'Basic abc' },
+    ...noKey,
+  },
+  'a missing key on the profile': { path: '/v1/users/profile', method: 'GET', apiKey: null, ...noKey },
+
+  // Which model
+  'an unknown model of chat': { path: chat, body: { model: 'nope', messages: hello }, ...noModel },
+  'an unknown model of embeddings': { path: embeddings, body: { model: 'nope', input: 'x' }, ...noModel },
+  'an unknown model of images': { path: images, body: { model: 'nope', prompt: 'a boat' }, ...noModel },
+  'an unknown model by its address': {
+    path: '/v1/models/nope',
+    method: 'GET',
+    status: 404,
+    code: 'model_not_found',
+  },
+  'a chat with an embedding model': ofChat({ model: 'vectors' }, ['model'], /embedding/),
+  'embeddings with a chat model': {
+    path: embeddings,
+    body: { model: 'chat', input: 'x' },
+    ...invalid,
+    loc: ['body', 'model'],
+  },
+  'an image with a chat model': ofImage({ model: 'chat' }, ['model']),
+  'a model without an upstream': { ...ofChat({ model: 'off' }, ['model']), code: 'model_disabled' },
+  'an empty model': ofChat({ model: '' }, ['model']),
+  'a model that is a number': ofChat({ model: 5 }, ['model'], /string/),
+
+  // Fields of chat
+  'a chat without messages': {
+    path: chat,
+    body: { model: 'chat' },
+    ...invalid,
+    loc: ['body', 'messages'],
+    tells: /required/,
+  },
+  'no messages at all': ofChat({ messages: [] }, ['messages']),
+  'messages as a text': ofChat({ messages: 'hello' }, ['messages'], /array/),
+  'a message that is a text': ofMessage('hello', [], /object/),
+  'a message of null': ofMessage(null, [], /object/),
+  'a message without a role': ofMessage({ content: 'x' }, ['role'], /required/),
+  'an unknown role': ofMessage({ role: 'robot', content: 'x' }, ['role'], /user, assistant/),
+  'content that is a number': ofMessage({ role: 'user', content: 5 }, ['content'], /string/),
+  'content that is an object': ofMessage({ role: 'user', content: { text: 'x' } }, ['content'], /string/),
+  'a content item that is a text': ofMessage({ role: 'user', content: ['x'] }, ['content', 0], /object/),
+  'a content item of an unknown type': ofMessage({ role: 'user', content: [{ type: 'smell' }] }, [
+    'content',
+    0,
+    'type',
+  ]),
+  'a text item whose text is a number': ofMessage(
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'x' },
+        { type: 'text', text: 5 },
+      ],
+    },
+    ['content', 1, 'text'],
+    /string/,
+  ),
+  'an image item that is a text': ofMessage(
+    { role: 'user', content: [{ type: 'image_url', image_url: 'https://x.example/a.png' }] },
+    ['content', 0, 'image_url'],
+    /object/,
+  ),
+  'an image item without a URL': ofMessage(
+    { role: 'user', content: [{ type: 'image_url', image_url: {} }] },
+    ['content', 0, 'image_url', 'url'],
+    /required/,
+  ),
+  'an image over plain http': ofMessage(
+    { role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://x.example/a.png' } }] },
+    ['content', 0, 'image_url', 'url'],
+    /https/,
+  ),
+  'an image from the disk': ofMessage(
+    { role: 'user', content: [{ type: 'image_url', image_url: { url: 'file:///etc/passwd' } }] },
+    ['content', 0, 'image_url', 'url'],
+    /https/,
+  ),
+  'an image URL of 2084 characters': ofMessage(
+    {
+      role: 'user',
+      content: [{ type: 'image_url', image_url: { url: `https://x.example/${'a'.repeat(2066)}` } }],
+    },
+    ['content', 0, 'image_url', 'url'],
+    /2083/,
+  ),
+  'tool calls that are an object': ofMessage({ role: 'assistant', tool_calls: {} }, ['tool_calls'], /array/),
+  'a tool call without its function': ofMessage(
+    { role: 'assistant', tool_calls: [{ id: 'a' }] },
+    ['tool_calls', 0, 'function'],
+    /required/,
+  ),
+  'a tool of an unknown type': ofChat(
+    { tools: [{ type: 'hammer', function: { name: 'x' } }] },
+    ['tools', 0, 'type'],
+    /function/,
+  ),
+  'a tool without a name': ofChat(
+    { tools: [{ type: 'function', function: {} }] },
+    ['tools', 0, 'function', 'name'],
+    /required/,
+  ),
+  'a temperature of 3': ofChat({ temperature: 3 }, ['temperature'], /2/),
+  'a temperature as a text': ofChat({ temperature: '1' }, ['temperature'], /number/),
+  'a negative max_tokens': ofChat({ max_tokens: -1 }, ['max_tokens'], /0/),
+  'a broken max_tokens': ofChat({ max_tokens: 1.5 }, ['max_tokens'], /integer/),
+  'a top_p of 1.1': ofChat({ top_p: 1.1 }, ['top_p'], /1/),
+  'a presence penalty of -3': ofChat({ presence_penalty: -3 }, ['presence_penalty']),
+  'a stream of "yes"': ofChat({ stream: 'yes' }, ['stream'], /boolean/),
+  'a search of "maybe"': ofChat({ web_search: 'maybe' }, ['web_search'], /links/),
+  'an effort that the model does not know': ofChat(
+    { reasoning_effort: 'heroic' },
+    ['reasoning_effort'],
+    /low, high/,
+  ),
+  'an unlimited number of choices': ofChat({ n: 1000 }, ['n']),
+  'a prompt longer than the context': {
+    ...ofChat({ model: 'tiny-chat', messages: [{ role: 'user', content: long }] }, ['messages'], /50 tokens/),
+    code: 'content_too_long',
+  },
+
+  // Fields of embeddings
+  '2049 inputs': ofInput(
+    Array.from({ length: 2049 }, () => 'x'),
+    ['input'],
+    /2048/,
+  ),
+  'an empty input': ofInput('', ['input'], /1/),
+  'no inputs': ofInput([], ['input'], /1/),
+  'an empty text among inputs': ofInput(['x', '', 'y'], ['input', 1], /1/),
+  'one empty text': ofInput([''], ['input', 0], /1/),
+  'an input of null': ofInput(null, ['input'], /string/),
+  'an input that is a number': ofInput(5, ['input'], /string/),
+  'a number among inputs': ofInput(['x', 5], ['input', 1], /string/),
+  'a nested list of inputs': ofInput([['x']], ['input', 0], /string/),
+  'no input': {
+    path: embeddings,
+    body: { model: 'vectors' },
+    ...invalid,
+    loc: ['body', 'input'],
+    tells: /required/,
+  },
+  'an input over 8192 tokens': { ...ofInput(long, ['input'], /8192/), code: 'content_too_long' },
+  'one of many inputs over 8192 tokens': {
+    ...ofInput(['x', 'y', long], ['input', 2], /8192/),
+    code: 'content_too_long',
+  },
+  'an encoding of hex': {
+    path: embeddings,
+    body: { model: 'vectors', input: 'x', encoding_format: 'hex' },
+    ...invalid,
+    loc: ['body', 'encoding_format'],
+    tells: /float, base64/,
+  },
+  'dimensions of 0': {
+    path: embeddings,
+    body: { model: 'vectors', input: 'x', dimensions: 0 },
+    ...invalid,
+    loc: ['body', 'dimensions'],
+  },
+  'more dimensions than there are': {
+    path: embeddings,
+    body: { model: 'vectors', input: 'x', dimensions: 1537 },
+    ...invalid,
+    loc: ['body', 'dimensions'],
+    tells: /1536/,
+  },
+  'other dimensions than a fixed model has': {
+    path: embeddings,
+    body: { model: 'fixed-vectors', input: 'x', dimensions: 8 },
+    ...invalid,
+    loc: ['body', 'dimensions'],
+    tells: /1536/,
+  },
+
+  // Fields of images
+  'an image prompt of 2 characters': ofImage({ prompt: 'ab' }, ['prompt'], /3/),
+  'no image prompt': {
+    path: images,
+    body: { model: 'picture' },
+    ...invalid,
+    loc: ['body', 'prompt'],
+    tells: /required/,
+  },
+  '5 images': ofImage({ n: 5 }, ['n'], /4/),
+  '0 images': ofImage({ n: 0 }, ['n'], /1/),
+  'more images than the model makes': ofImage({ n: 3 }, ['n'], /2/),
+  'images as a text': ofImage({ n: '2' }, ['n'], /integer/),
+  'a size that is not offered': ofImage({ size: '999x999' }, ['size'], /512x512, 1024x1024/),
+  'a quality that is not offered': ofImage({ quality: 'ultra' }, ['quality'], /low, high/),
+  'an unknown response format': ofImage({ response_format: 'gif' }, ['response_format'], /url, b64_json/),
+  'an image prompt beyond the context': {
+    ...ofImage({ prompt: long }, ['prompt'], /8192/),
+    code: 'content_too_long',
+  },
+
+  // The body itself
+  'broken JSON': {
+    path: chat,
+    body: '{"model": "chat", "messages": [',
+    ...invalid,
+    loc: ['body'],
+    tells: /JSON/,
+  },
+  'a JSON text': { path: chat, body: '"hello"', ...invalid, loc: ['body'] },
+  'a body of null': { path: chat, body: 'null', ...invalid, loc: ['body'] },
+  'a body that is an array': { path: chat, body: '[1,2]', ...invalid, loc: ['body'], tells: /object/ },
+  'an empty object': { path: chat, body: {}, ...invalid, loc: ['body', 'model'], tells: /required/ },
+  'an empty body': { path: embeddings, body: '', ...invalid },
+  'a form': {
+    path: chat,
+    body: 'model=chat',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    status: 415,
+    code: 'unsupported_media_type',
+    tells: /application\/json/,
+  },
+  'plain text': {
+    path: embeddings,
+    body: '{}',
+    headers: { 'content-type': 'text/plain' },
+    status: 415,
+    code: 'unsupported_media_type',
+    tells: /text\/plain/,
+  },
+  XML: {
+    path: images,
+    body: '<a/>',
+    headers: { 'content-type': 'application/xml' },
+    status: 415,
+    code: 'unsupported_media_type',
+  },
+  'an unknown content encoding': {
+    path: chat,
+    body: { model: 'chat', messages: hello },
+    headers: { 'content-encoding': 'zstd-of-mine' },
+    status: 415,
+    code: 'unsupported_media_type',
+  },
+
+  // The address
+  'an unknown path': { path: '/v1/chat/nothing', body: {}, ...notFound, tells: /\/v1\/chat\/nothing/ },
+  'a path above the version': { path: '/chat/completions', body: {}, ...notFound },
+  'a doubled slash before the method': {
+    path: '/v1//chat/completions',
+    body: { model: 'chat', messages: hello },
+    ...notFound,
+    tells: /slash/,
+  },
+  'a doubled slash within it': {
+    path: '/v1/chat//completions',
+    body: { model: 'chat', messages: hello },
+    ...notFound,
+    tells: /slash/,
+  },
+  'a doubled slash at the beginning': {
+    path: '//v1/chat/completions',
+    body: { model: 'chat', messages: hello },
+    ...notFound,
+  },
+  'a doubled slash of a read': { path: '/v1//models', method: 'GET', ...notFound },
+  'a wrong type of models': {
+    path: '/v1/models?type=smell',
+    method: 'GET',
+    ...invalid,
+    loc: ['query', 'type'],
+    tells: /chat, vision/,
+  },
+  'a model id that is no encoding': {
+    path: '/v1/models/%zz',
+    method: 'GET',
+    status: 404,
+    code: 'model_not_found',
+  },
+};
+
+for (const [name, one] of Object.entries(cases)) {
+  test.serial(`${name}: ${one.status} ${one.code}, and no trace`, async (t) => {
+    await leavesNoTrace(t, async () => {
+      const { path, body, method = 'POST' } = one;
+      const key = one.apiKey === undefined ? account.apiKey : one.apiKey;
+      const response = await fetch(`${stack.url}${path}`, {
+        method,
+        headers: {
+          ...(body === undefined ? {} : { 'content-type': json }),
+          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+          ...one.headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      checkError(t, response.status, await response.text(), one);
+      t.regex(response.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
+      t.regex(response.headers.get('content-type') ?? '', /^application\/json/);
+    });
+  });
+}
+
+const addresses: Readonly<Record<string, readonly [method: string, path: string, allowed: string]>> = {
+  'a GET of chat': ['GET', chat, 'POST'],
+  'a PUT of embeddings': ['PUT', embeddings, 'POST'],
+  'a DELETE of images': ['DELETE', images, 'POST'],
+  'a POST of the models': ['POST', '/v1/models', 'GET'],
+  'a POST of one model': ['POST', '/v1/models/vendor/gpt', 'GET'],
+  'a PATCH of the profile': ['PATCH', '/v1/users/profile', 'GET'],
+};
+for (const [name, [method, path, allowed]] of Object.entries(addresses)) {
+  test.serial(`${name}: 405 that names the method to use`, async (t) => {
+    await leavesNoTrace(t, async () => {
+      const response = await fetch(`${stack.url}${path}`, { method });
+      t.true((response.headers.get('allow') ?? '').split(/, */).includes(allowed));
+      checkError(t, response.status, await response.text(), { status: 405, code: 'method_not_allowed' });
+      t.truthy(response.headers.get('x-request-id'));
+    });
+  });
+}
+
+test.serial('no content type at all: 415', async (t) => {
+  await leavesNoTrace(t, async () => {
+    const { status, text } = await send({
+      path: chat,
+      pieces: [Buffer.from('{"model":"chat"}')],
+      headers: {},
+    });
+    checkError(t, status, text, { status: 415, code: 'unsupported_media_type', tells: /Content-Type/ });
+  });
+});
+
+test.serial('no body at all: a 4xx that says what is missing', async (t) => {
+  await leavesNoTrace(t, async () => {
+    const { status, text } = await send({ path: chat, pieces: [], headers: { 'content-type': json } });
+    t.true(status === 422 || status === 415, `${status} ${text}`);
+  });
+});
+
+test.serial('each fault of a request is told, not only the first', async (t) => {
+  const response = await stack.post(chat, account.apiKey, { model: 5, messages: [{ role: 'x' }], top_p: 9 });
+  const { detail } = (await response.json()) as { detail: { loc: unknown[] }[] };
+  t.deepEqual(
+    new Set(detail.map((issue) => issue.loc.join('.'))),
+    new Set(['body.model', 'body.messages.0.role', 'body.top_p']),
+  );
+});
+
+test.serial('the same fault in two messages is told for both', async (t) => {
+  const messages = [5, 6].map((content) => ({ role: 'user', content }));
+  const response = await stack.post(chat, account.apiKey, { model: 'chat', messages });
+  t.is(response.status, 422);
+  const body = (await response.json()) as { error: { message: string }; detail: { loc: unknown[] }[] };
+  t.deepEqual(
+    body.detail.map((issue) => issue.loc),
+    [
+      ['body', 'messages', 0, 'content'],
+      ['body', 'messages', 1, 'content'],
+    ],
+  );
+  t.regex(body.error.message, /messages\.0\.content/);
+});
+
+// Bodies past their limit.
+
+interface Sent {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: ReadonlyMap<string, string>;
+}
+
+/**
+ * Writes the whole of a request before it looks at the answer, as simple clients do, over a plain socket: Node's own
+ * client would stop writing at an early answer. Rejects where the connection is reset under it.
+ */
+async function send(options: {
+  path: string;
+  pieces: readonly Buffer[];
+  headers: Readonly<Record<string, string>>;
+  isChunked?: boolean;
+}): Promise<Sent> {
+  const { path, pieces, isChunked = false } = options;
+  const { hostname, port } = new URL(stack.url);
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const headers = {
+    host: hostname,
+    connection: 'close',
+    authorization: `Bearer ${account.apiKey}`,
+    ...(isChunked
+      ? { 'transfer-encoding': 'chunked' }
+      : length > 0
+        ? { 'content-length': String(length) }
+        : {}),
+    ...options.headers,
+  };
+  const socket = connect(Number(port), hostname);
+  const ended = once(socket, 'close');
+  ended.catch(() => undefined);
+  const received: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => received.push(chunk));
+  const write = async (data: Buffer | string): Promise<void> => {
+    if (!socket.write(data)) await Promise.race([once(socket, 'drain'), ended]);
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  await write(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
+  for (const piece of pieces) {
+    if (isChunked) await write(`${piece.length.toString(16)}\r\n`);
+    await write(piece);
+    if (isChunked) await write('\r\n');
+  }
+  if (isChunked) await write('0\r\n\r\n');
+  await ended;
+  const [head = '', text = ''] = Buffer.concat(received).toString('utf8').split('\r\n\r\n');
+  const [statusLine = '', ...headerLines] = head.split('\r\n');
+  return {
+    status: Number(statusLine.split(' ')[1]),
+    text,
+    headers: new Map(headerLines.map((line) => [line.split(': ')[0]!.toLowerCase(), line.split(': ')[1]!])),
+  };
+}
+
+const megabyte = Buffer.alloc(1_000_000, 'a');
+const megabytes = (count: number): Buffer[] => Array.from({ length: count }, () => megabyte);
+const start = Buffer.from('{"model":"vectors","input":"');
+
+for (const [path, limitMb] of [
+  [chat, 32],
+  [images, 32],
+  [embeddings, 80],
+] as const) {
+  for (const isChunked of [false, true]) {
+    const how = isChunked ? 'sent in chunks without a length' : 'of a declared length';
+    test.serial(`${path}: a body over ${limitMb} MB ${how} is a 413 that its sender can read`, async (t) => {
+      await leavesNoTrace(t, async () => {
+        const pieces = [start, ...megabytes(limitMb + 4)];
+        const sent = await send({ path, pieces, headers: { 'content-type': json }, isChunked });
+        checkError(t, sent.status, sent.text, {
+          status: 413,
+          code: 'payload_too_large',
+          tells: new RegExp(`${limitMb} MB`),
+        });
+        t.truthy(sent.headers.get('x-request-id'));
+      });
+    });
+  }
+}
+
+test.serial('a body just under its limit is no 413', async (t) => {
+  await leavesNoTrace(t, async () => {
+    const pieces = [start, ...megabytes(31), Buffer.from('"}')];
+    const { status, text } = await send({ path: chat, pieces, headers: { 'content-type': json } });
+    // It has no messages; what counts is that it was read.
+    checkError(t, status, text, { status: 422, code: 'validation_failed' });
+  });
+});
+
+test.serial('a wrong key with a large body gets its 401 to read', async (t) => {
+  const headers = { 'content-type': json, authorization: 'Bearer mg-wrong' };
+  const { status } = await send({ path: chat, pieces: [start, ...megabytes(30)], headers });
+  t.is(status, 401);
+});
+
+// Bodies that are legal, and yet no service may choke on them.
+
+test.serial('a body with twenty thousand faults is refused at once', async (t) => {
+  const messages = Array.from({ length: 20_000 }, () => ({ role: 'user', content: 5 }));
+  const startedAtMs = performance.now();
+  const response = await stack.post(chat, account.apiKey, { model: 'chat', messages });
+  t.is(response.status, 422);
+  const tookMs = performance.now() - startedAtMs;
+  t.true(tookMs < 2_000, `took ${Math.round(tookMs)} ms, in which nobody else was served`);
+});
+
+test.serial('a million inputs of the wrong type are refused without a fault kept for each', async (t) => {
+  const body = `{"model":"vectors","input":[${'1,'.repeat(999_999)}1]}`;
+  const before = process.memoryUsage().heapUsed;
+  const response = await stack.post(embeddings, account.apiKey, body);
+  const grewBytes = process.memoryUsage().heapUsed - before;
+  t.is(response.status, 422);
+  // 80 MB of them are 40 times as many: what is kept for each is multiplied by that.
+  t.true(grewBytes < 100_000_000, `the heap grew by ${Math.round(grewBytes / 1e6)} MB for a body of 2 MB`);
+});
+
+test.serial('a body nested 20 000 levels deep is answered or refused, but not a 500', async (t) => {
+  const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`;
+  const unknownField = `{"model":"chat","messages":[{"role":"user","content":"hi"}],"metadata":${deep}}`;
+  const tool = `{"model":"chat","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":${deep}}}]}`;
+  for (const body of [unknownField, tool]) {
+    const response = await stack.post(chat, account.apiKey, body);
+    t.true(response.status === 200 || response.status === 422, `${response.status} ${await response.text()}`);
+  }
+  await waitForNoReservation(stack, account.id);
+});
+
+test.serial('twenty thousand levels of arrays where a text is wanted are a 422', async (t) => {
+  const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+  const response = await stack.post(embeddings, account.apiKey, `{"model":"vectors","input":${deep}}`);
+  t.is(response.status, 422);
+});
+
+const accepted: Readonly<Record<string, object>> = {
+  'fields that nobody knows': { some_new_field: { a: [1] }, store: false },
+  'nulls for every optional field': {
+    max_tokens: null,
+    temperature: null,
+    top_p: null,
+    stream: null,
+    stream_options: null,
+    tools: null,
+    tool_choice: null,
+    stop: null,
+    n: null,
+    web_search: null,
+    reasoning_effort: null,
+    user: null,
+  },
+  'content of null': { messages: [...hello, { role: 'assistant', content: null }, ...hello] },
+  'no content': { messages: [...hello, { role: 'assistant' }, ...hello] },
+  'an image as a data URI': {
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'what is this' },
+          { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(4_000)}` } },
+        ],
+      },
+    ],
+  },
+  'an image over https': {
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'what is this' },
+          { type: 'image_url', image_url: { url: 'https://x.example/a.png' } },
+        ],
+      },
+    ],
+  },
+  'a thousand messages': {
+    messages: Array.from({ length: 1_000 }, (_, i) => ({ role: i % 2 ? 'user' : 'assistant', content: 'x' })),
+  },
+  'a temperature of 2': { temperature: 2 },
+  'max_tokens of 0': { max_tokens: 0 },
+  'special tokens as text': { messages: [{ role: 'user', content: '<|endoftext|><|im_start|>' }] },
+  'a key that would poison a prototype': { metadata: { constructor: { prototype: { polluted: true } } } },
+};
+for (const [name, more] of Object.entries(accepted)) {
+  test.serial(`a chat with ${name} is answered`, async (t) => {
+    const response = await stack.post(chat, account.apiKey, { model: 'chat', messages: hello, ...more });
+    t.is(response.status, 200, await response.text());
+  });
+}
+
+test.serial(
+  'JSON under a name of its own, as application/vnd.api+json, is read as JSON or is a 415',
+  async (t) => {
+    for (const type of ['application/vnd.acme+json', 'application/json; charset=utf-8', 'Application/JSON']) {
+      const body = { model: 'chat', messages: hello };
+      const response = await stack.post(chat, account.apiKey, body, { 'content-type': type });
+      t.true([200, 415].includes(response.status), `${type}: ${response.status} ${await response.text()}`);
+    }
+  },
+);
+
+test.serial('after all of this no reservation is left and the service answers', async (t) => {
+  await waitForNoReservation(stack);
+  const response = await stack.post(chat, account.apiKey, { model: 'chat', messages: hello });
+  t.is(response.status, 200);
+});

@@ -1,0 +1,385 @@
+import test, { type ExecutionContext } from 'ava';
+import OpenAI from 'openai';
+import sharp from 'sharp';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+
+/** The official package, unmodified: whoever has it needs a base URL and a key, and nothing else. */
+
+const catalogOf = (vendorUrl: string): string => `
+upstreams:
+  builtin: { kind: builtin }
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123] }
+models:
+  - id: gpt-sim
+    aliases: [vendor/gpt-sim]
+    type: chat
+    context: 8192
+    pricing: { prompt: 11, completion: 23 }
+    routes: [{ upstream: vendor, model: gpt-sim }]
+  - { id: broken, type: chat, context: 8192, pricing: { prompt: 1 }, routes: [{ upstream: vendor, model: gpt-sim+cut-3 }] }
+  - { id: dear, type: chat, context: 8192, pricing: { prompt: 1000000, completion: 1000000 }, routes: [{ upstream: vendor, model: gpt-sim }] }
+  - id: vectors
+    type: embedding
+    context: 8192
+    dimensions: { default: 1536, adjustable: true }
+    pricing: { in_cost_per_million: 3 }
+    routes: [{ upstream: vendor, model: text-embedding-sim }]
+  - id: use-lite-en-512
+    type: embedding
+    context: 8192
+    dimensions: { default: 512, adjustable: false }
+    pricing: { in_cost_per_million: 3 }
+    routes: [{ upstream: builtin, model: use-lite-en-512 }]
+  - id: demo-svg-image
+    type: image
+    context: 8192
+    size: [256x256, 512x512, 1024x1024]
+    max_image_count: 4
+    pricing: { type: image, cost_per_image: 0.05 }
+    routes: [{ upstream: builtin, model: demo-svg-image }]
+`;
+
+let stack: TestStack;
+let vendor: VendorSimulator;
+
+test.before(async () => {
+  vendor = await startVendorSimulator();
+  stack = await startStack({ catalog: catalogOf(vendor.url) });
+});
+test.after.always(async () => {
+  await stack.close();
+  await vendor.close();
+});
+
+interface ClientOptions {
+  readonly balance?: string;
+  readonly rpm?: number;
+  readonly apiKey?: string;
+  readonly lastSlash?: boolean;
+}
+
+/** A client as a user makes it; `calls` counts the requests that it really sent. */
+async function createClient(options: ClientOptions = {}): Promise<{ client: OpenAI; calls: string[] }> {
+  const { balance = '100', rpm = 100_000, lastSlash = false } = options;
+  const apiKey = options.apiKey ?? (await stack.createAccount({ balance, rpm })).apiKey;
+  const calls: string[] = [];
+  const client = new OpenAI({
+    apiKey,
+    baseURL: `${stack.url}/v1${lastSlash ? '/' : ''}`,
+    fetch: (url, init) => {
+      calls.push(url instanceof Request ? url.url : String(url));
+      return fetch(url, init);
+    },
+  });
+  return { client, calls };
+}
+
+const ask = (text: string): OpenAI.ChatCompletionMessageParam[] => [{ role: 'user', content: text }];
+
+async function fails<T extends Error>(
+  t: ExecutionContext,
+  promise: PromiseLike<unknown>,
+  type: new (...args: never[]) => T,
+): Promise<T> {
+  const error: unknown = await Promise.resolve(promise).then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  t.true(error instanceof type, `got ${String(error)}`);
+  return error as T;
+}
+
+for (const lastSlash of [false, true]) {
+  const base = lastSlash ? 'a base URL with a last slash' : 'a base URL without a last slash';
+
+  test(`${base} does for a chat, an embedding, an image and the list of models`, async (t) => {
+    const { client } = await createClient({ lastSlash });
+    const chat = await client.chat.completions.create({ model: 'gpt-sim', messages: ask('good morning') });
+    t.is(chat.choices[0]?.message.content, 'You said: good morning');
+    t.is(chat.choices[0]?.message.role, 'assistant');
+    t.is(chat.choices[0]?.finish_reason, 'stop');
+    t.is(chat.object, 'chat.completion');
+    t.is(chat.model, 'gpt-sim');
+    t.is(chat.usage?.total_tokens, 6);
+    const { data } = await client.embeddings.create({ model: 'vectors', input: 'good morning' });
+    t.is(data[0]?.embedding.length, 1536);
+    const image = await client.images.generate({
+      model: 'demo-svg-image',
+      prompt: 'a morning',
+      size: '256x256',
+    });
+    t.truthy(image.data?.[0]?.b64_json);
+    const models = await client.models.list();
+    t.deepEqual(
+      models.data.map((model) => model.id),
+      ['gpt-sim', 'broken', 'dear', 'vectors', 'use-lite-en-512', 'demo-svg-image'],
+    );
+  });
+}
+
+test('the stream helper gathers the same answer as a whole one', async (t) => {
+  const { client } = await createClient();
+  const pieces: string[] = [];
+  const stream = client.chat.completions
+    .stream({ model: 'gpt-sim', messages: ask('one two three'), stream_options: { include_usage: true } })
+    .on('content', (piece) => pieces.push(piece));
+  const final = await stream.finalChatCompletion();
+  t.is(final.choices[0]?.message.content, 'You said: one two three');
+  t.is(pieces.join(''), 'You said: one two three');
+  t.is(final.choices[0]?.finish_reason, 'stop');
+  t.is(final.usage?.prompt_tokens, 3);
+  t.is(final.usage?.completion_tokens, 5);
+});
+
+test('a stream has one id and one creation time, the role first, the finish last, and no usage unasked', async (t) => {
+  const { client } = await createClient();
+  const chunks: OpenAI.ChatCompletionChunk[] = [];
+  const stream = await client.chat.completions.create({
+    model: 'gpt-sim',
+    messages: ask('one two'),
+    stream: true,
+  });
+  for await (const chunk of stream) chunks.push(chunk);
+  t.true(chunks.length > 4, 'word by word');
+  t.is(new Set(chunks.map((chunk) => chunk.id)).size, 1);
+  t.is(new Set(chunks.map((chunk) => chunk.created)).size, 1);
+  t.deepEqual(new Set(chunks.map((chunk) => chunk.object)), new Set(['chat.completion.chunk']));
+  t.deepEqual(new Set(chunks.map((chunk) => chunk.model)), new Set(['gpt-sim']));
+  t.is(chunks[0]?.choices[0]?.delta.role, 'assistant');
+  t.true(chunks.slice(1).every((chunk) => chunk.choices[0]?.delta.role === undefined));
+  t.is(chunks.at(-1)?.choices[0]?.finish_reason, 'stop');
+  t.true(chunks.slice(0, -1).every((chunk) => chunk.choices[0]?.finish_reason === null));
+  t.true(chunks.every((chunk) => !chunk.usage));
+  t.is(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join(''), 'You said: one two');
+});
+
+test('include_usage adds one chunk without choices, which tells the price, before [DONE]', async (t) => {
+  const { client } = await createClient();
+  const { data: stream, response } = await client.chat.completions
+    .create({
+      model: 'gpt-sim',
+      messages: ask('one two'),
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    .withResponse();
+  t.regex(response.headers.get('content-type') ?? '', /^text\/event-stream/);
+  const chunks: OpenAI.ChatCompletionChunk[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  const told = chunks.filter((chunk) => chunk.usage);
+  t.is(told.length, 1);
+  t.is(chunks.at(-1), told[0]);
+  t.deepEqual(told[0]?.choices, []);
+  const usage = told[0]!.usage as unknown as Record<string, unknown>;
+  t.is(usage['prompt_tokens'], 2);
+  t.is(usage['completion_tokens'], 4);
+  t.is(usage['total_tokens'], 6);
+  t.is(usage['cost_request'], (2 * 11 + 4 * 23) / 1e6);
+  t.is(typeof usage['total_time'], 'number');
+  t.is(usage['free_request'], false);
+  t.is(chunks.at(-2)?.choices[0]?.finish_reason, 'stop');
+});
+
+test('a stream that breaks after output throws in the loop that reads it', async (t) => {
+  const { client } = await createClient();
+  const stream = await client.chat.completions.create({
+    model: 'broken',
+    messages: ask('a b c'),
+    stream: true,
+  });
+  const seen: string[] = [];
+  const error = await fails(
+    t,
+    (async () => {
+      for await (const chunk of stream) seen.push(chunk.choices[0]?.delta.content ?? '');
+    })(),
+    OpenAI.APIError,
+  );
+  t.is(seen.join(''), 'You said:');
+  t.is(error.code, 'upstream_error');
+});
+
+test('tool calls come whole, and streamed through the helper', async (t) => {
+  const { client } = await createClient();
+  const parameters = {
+    type: 'object',
+    properties: { city: { type: 'string' }, days: { type: 'integer' } },
+    required: ['city', 'days'],
+  };
+  const body = {
+    model: 'gpt-sim',
+    messages: ask('what is the weather'),
+    tools: [{ type: 'function' as const, function: { name: 'weather', parameters } }],
+  };
+  const whole = await client.chat.completions.create(body);
+  const streamed = await client.chat.completions.stream(body).finalChatCompletion();
+  for (const answer of [whole, streamed]) {
+    const call = answer.choices[0]?.message.tool_calls?.[0];
+    t.is(answer.choices[0]?.finish_reason, 'tool_calls');
+    t.is(answer.choices[0]?.message.content, null);
+    t.is(call?.type, 'function');
+    if (call?.type !== 'function') return;
+    t.is(call.function.name, 'weather');
+    t.deepEqual(JSON.parse(call.function.arguments), { city: 'simulated', days: 1 });
+    t.truthy(call.id);
+  }
+});
+
+test('embeddings are exact by the client’s own base64 default, as floats, and keep the order of inputs', async (t) => {
+  const { client } = await createClient();
+  const input = ['first text', 'second text', 'third', 'first text'];
+  const byDefault = await client.embeddings.create({ model: 'vectors', input });
+  const asFloats = await client.embeddings.create({ model: 'vectors', input, encoding_format: 'float' });
+  for (const answer of [byDefault, asFloats]) {
+    t.is(answer.object, 'list');
+    t.deepEqual(
+      answer.data.map((item) => [item.object, item.index]),
+      input.map((_, index) => ['embedding', index]),
+    );
+    t.deepEqual(
+      answer.data.map((item) => Float32Array.from(item.embedding)),
+      input.map((text) => deriveVector(text, 1536)),
+    );
+    t.is(answer.usage.prompt_tokens, 7);
+    t.is(answer.usage.total_tokens, 7);
+  }
+});
+
+test('dimensions are honoured where they are adjustable, and refused where they are not', async (t) => {
+  const { client } = await createClient();
+  const short = await client.embeddings.create({ model: 'vectors', input: 'short', dimensions: 64 });
+  t.is(short.data[0]?.embedding.length, 64);
+  const error = await fails(
+    t,
+    client.embeddings.create({ model: 'use-lite-en-512', input: 'short', dimensions: 64 }),
+    OpenAI.UnprocessableEntityError,
+  );
+  t.is(error.param, 'dimensions');
+  await fails(
+    t,
+    client.embeddings.create({ model: 'vectors', input: 'x', dimensions: 4096 }),
+    OpenAI.UnprocessableEntityError,
+  );
+});
+
+test('pictures as base64 are PNGs of the size and number asked for', async (t) => {
+  const { client } = await createClient();
+  const { data } = await client.images.generate({
+    model: 'demo-svg-image',
+    prompt: 'two boats on a lake',
+    size: '512x512',
+    n: 2,
+    response_format: 'b64_json',
+  });
+  t.is(data?.length, 2);
+  for (const { b64_json: base64, url } of data ?? []) {
+    t.falsy(url);
+    const bytes = Buffer.from(base64!, 'base64');
+    t.is(bytes.toString('latin1', 1, 4), 'PNG');
+    const { width, height, format } = await sharp(bytes).metadata();
+    t.deepEqual({ width, height, format }, { width: 512, height: 512, format: 'png' });
+  }
+});
+
+test('pictures as links can be fetched by whoever has the link, and are served as what they are', async (t) => {
+  const { client } = await createClient();
+  const { data } = await client.images.generate({
+    model: 'demo-svg-image',
+    prompt: 'a boat',
+    size: '256x256',
+    n: 2,
+    response_format: 'url',
+  });
+  t.is(new Set(data?.map((image) => image.url)).size, 2);
+  for (const { url, b64_json: base64 } of data ?? []) {
+    t.falsy(base64);
+    t.true(url?.startsWith(`${stack.url}/files/`));
+    const response = await fetch(url!);
+    t.is(response.status, 200);
+    t.is(response.headers.get('content-type'), 'image/png');
+    t.is(response.headers.get('x-content-type-options'), 'nosniff');
+    const bytes = Buffer.from(await response.arrayBuffer());
+    t.is(Number(response.headers.get('content-length')), bytes.length);
+    t.is((await sharp(bytes).metadata()).width, 256);
+  }
+  t.is((await fetch(`${stack.url}/files/${'a'.repeat(43)}.png`)).status, 404);
+});
+
+test('a model is found by its id and by an alias with a slash', async (t) => {
+  const { client } = await createClient();
+  t.is((await client.models.retrieve('gpt-sim')).id, 'gpt-sim');
+  const found = await client.models.retrieve('vendor/gpt-sim');
+  t.is(found.id, 'gpt-sim');
+  t.is(found.object, 'model');
+  await fails(t, client.models.retrieve('vendor/none'), OpenAI.NotFoundError);
+  const chat = await client.chat.completions.create({ model: 'vendor/gpt-sim', messages: ask('hi') });
+  t.is(chat.choices[0]?.message.content, 'You said: hi');
+});
+
+test('a wrong key is an AuthenticationError, sent once', async (t) => {
+  const { client, calls } = await createClient({ apiKey: `mg-${'x'.repeat(43)}` });
+  const error = await fails(
+    t,
+    client.chat.completions.create({ model: 'gpt-sim', messages: ask('hi') }),
+    OpenAI.AuthenticationError,
+  );
+  t.is(error.status, 401);
+  t.is(error.code, 'invalid_api_key');
+  t.truthy(error.requestID);
+  t.is(calls.length, 1);
+});
+
+test('too low a balance is an APIError of status 402, and is not tried again', async (t) => {
+  const { client, calls } = await createClient({ balance: '0.01' });
+  const error = await fails(
+    t,
+    client.chat.completions.create({ model: 'dear', messages: ask('hi') }),
+    OpenAI.APIError,
+  );
+  t.is(Number(error.status), 402);
+  t.is(error.code, 'insufficient_balance');
+  t.is(calls.length, 1);
+});
+
+test('an unknown model is a NotFoundError, an invalid request an UnprocessableEntityError', async (t) => {
+  const { client, calls } = await createClient();
+  const missing = await fails(
+    t,
+    client.chat.completions.create({ model: 'gpt-none', messages: ask('hi') }),
+    OpenAI.NotFoundError,
+  );
+  t.is(missing.code, 'model_not_found');
+  t.regex(missing.message, /gpt-none/);
+  const invalid = await fails(
+    t,
+    client.chat.completions.create({ model: 'gpt-sim', messages: ask('hi'), temperature: 3 }),
+    OpenAI.UnprocessableEntityError,
+  );
+  t.is(invalid.param, 'temperature');
+  t.is(invalid.code, 'validation_failed');
+  t.is(calls.length, 2);
+});
+
+test('the limit of requests a minute is told by falling headers, and past it by a RateLimitError', async (t) => {
+  const { client } = await createClient({ rpm: 2 });
+  const body = { model: 'gpt-sim', messages: ask('hi') };
+  const remaining: (string | null)[] = [];
+  for (let i = 0; i < 2; i++) {
+    const { response } = await client.chat.completions.create(body).withResponse();
+    t.is(response.headers.get('x-ratelimit-limit-requests'), '2');
+    t.regex(response.headers.get('x-ratelimit-reset-requests') ?? '', /^(\d+m)?\d+(\.\d+)?s$/);
+    remaining.push(response.headers.get('x-ratelimit-remaining-requests'));
+  }
+  t.deepEqual(remaining, ['1', '0']);
+  const error = await fails(
+    t,
+    client.chat.completions.create(body, { maxRetries: 0 }),
+    OpenAI.RateLimitError,
+  );
+  t.is(error.code, 'rate_limit_exceeded');
+  const retryAfter = Number(error.headers?.get('retry-after'));
+  t.true(retryAfter > 0 && retryAfter < 60, `retry-after ${retryAfter}`);
+  t.is(error.headers?.get('x-ratelimit-remaining-requests'), '0');
+});

@@ -1,0 +1,160 @@
+import test, { type ExecutionContext } from 'ava';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { useStack, type TestStack } from '../support/stack.ts';
+import { vendorCatalog } from '../support/vendor-catalog.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { startRole } from '../support/worker-process.ts';
+
+interface Scene {
+  readonly stack: TestStack;
+  readonly vendor: VendorSimulator;
+}
+
+/** A stack without workers, and a vendor whose models are slow enough to kill what waits for them. */
+async function setScene(t: ExecutionContext): Promise<Scene> {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
+  return { stack, vendor };
+}
+
+async function countReservations(stack: TestStack, accountId: string): Promise<number> {
+  return await stack.redis.hlen(redisKeys.reservations(shardOf(accountId)));
+}
+
+async function checkChargedOnce(
+  t: ExecutionContext,
+  stack: TestStack,
+  accountId: string,
+  cost: number,
+): Promise<void> {
+  t.true(cost > 0);
+  const { balanceNano } = await stack.readAccount(accountId);
+  t.is(Number(100_000_000_000n - balanceNano) / 1e9, cost);
+  t.is(await countReservations(stack, accountId), 0);
+}
+
+const messages = [{ role: 'user', content: 'one two three' }];
+
+test('a chat whose worker is killed before any output runs again on another and is charged once', async (t) => {
+  const { stack, vendor } = await setScene(t);
+  const account = await stack.createAccount();
+  const first = await startRole(t, 'worker', stack.env);
+  const answer = stack.post('/v1/chat/completions', account.apiKey, { model: 'slow-chat', messages });
+  await vendor.requests.waitFor(() => true);
+  await startRole(t, 'worker', stack.env);
+  await first.kill();
+  const response = await answer;
+  t.is(response.status, 200);
+  const { usage } = (await response.json()) as { usage: { cost_request: number } };
+  await checkChargedOnce(t, stack, account.id, usage.cost_request);
+});
+
+for (const { kind, path, body } of [
+  { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
+  { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one two' } },
+]) {
+  test(`an ${kind} job whose worker is killed runs again on another and is charged once`, async (t) => {
+    const { stack, vendor } = await setScene(t);
+    const account = await stack.createAccount();
+    const first = await startRole(t, 'worker', stack.env);
+    const answer = stack.post(path, account.apiKey, body);
+    await vendor.requests.waitFor(() => true);
+    await startRole(t, 'worker', stack.env);
+    await first.kill();
+    const response = await answer;
+    t.is(response.status, 200);
+    const { usage } = (await response.json()) as { usage: { cost_request: number } };
+    await checkChargedOnce(t, stack, account.id, usage.cost_request);
+  });
+}
+
+test('a stream whose worker is killed midway ends with an error, and what was generated is charged once', async (t) => {
+  const { stack } = await setScene(t);
+  const account = await stack.createAccount();
+  const worker = await startRole(t, 'worker', stack.env);
+  const content = Array.from({ length: 500 }, (_, i) => `word${i}`).join(' ');
+  const response = await stack.post('/v1/chat/completions', account.apiKey, {
+    model: 'drip-chat',
+    stream: true,
+    messages: [{ role: 'user', content }],
+  });
+  let text = '';
+  for await (const chunk of response.body!) {
+    text += Buffer.from(chunk).toString();
+    if (text.includes('"content"') && worker.child.exitCode === null && worker.child.signalCode === null)
+      await worker.kill();
+  }
+  const last = text.trim().split('\n\n').at(-1)!;
+  t.regex(
+    last,
+    /^data: \{"error":\{"message":".+","type":"api_error","param":null,"code":"upstream_error"\}/,
+  );
+  t.false(text.includes('[DONE]'));
+  const lost = await waitFor('the settlement', async () => {
+    const { balanceNano, reservedNano } = await stack.readAccount(account.id);
+    return reservedNano === 0n && 100_000_000_000n - balanceNano;
+  });
+  t.true(lost > 0n);
+  t.is(await countReservations(stack, account.id), 0);
+});
+
+test('with no worker left every caller gets a clear 503, nothing is charged and nothing hangs', async (t) => {
+  const { stack } = await setScene(t);
+  const account = await stack.createAccount();
+  const responses = await Promise.all([
+    stack.post('/v1/chat/completions', account.apiKey, { model: 'chat', messages }),
+    stack.post('/v1/images/generations', account.apiKey, { model: 'slow-image', prompt: 'a red fox' }),
+    stack.post('/v1/embeddings', account.apiKey, { model: 'slow-embedding', input: 'one' }),
+  ]);
+  for (const response of responses) {
+    t.is(response.status, 503);
+    t.truthy(response.headers.get('retry-after'));
+    const { error } = (await response.json()) as { error: { code: string } };
+    t.is(error.code, 'service_unavailable');
+  }
+  await waitFor('the releases', async () => (await countReservations(stack, account.id)) === 0);
+  t.is((await stack.readAccount(account.id)).balanceNano, 100_000_000_000n);
+});
+
+test('a worker asked to stop finishes its work in hand and exits 0', async (t) => {
+  const { stack, vendor } = await setScene(t);
+  const account = await stack.createAccount();
+  const worker = await startRole(t, 'worker', stack.env);
+  const answer = stack.post('/v1/chat/completions', account.apiKey, { model: 'slow-chat', messages });
+  await vendor.requests.waitFor(() => true);
+  const exitCode = worker.terminate();
+  t.is((await answer).status, 200);
+  t.is(await exitCode, 0);
+});
+
+test('when an api process is killed its chats are cancelled at the vendor, and charged for what was generated', async (t) => {
+  const { stack, vendor } = await setScene(t);
+  const account = await stack.createAccount();
+  await startRole(t, 'worker', stack.env);
+  const api = await startRole(t, 'api', stack.env);
+  const url = String(api.readyLine['url']);
+  const controller = new AbortController();
+  t.teardown(() => controller.abort());
+  const answer = fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
+    body: JSON.stringify({
+      model: 'drip-chat',
+      stream: true,
+      messages: [{ role: 'user', content: 'x '.repeat(500) }],
+    }),
+    signal: controller.signal,
+  });
+  const response = await answer;
+  const reader = response.body!.getReader();
+  await reader.read();
+  await api.kill();
+  await t.throwsAsync(async () => {
+    while (!(await reader.read()).done);
+  });
+  await waitFor('the settlement', async () => (await countReservations(stack, account.id)) === 0);
+  t.true((await stack.readAccount(account.id)).balanceNano < 100_000_000_000n);
+  t.is(vendor.requests.counters.total, 1);
+});

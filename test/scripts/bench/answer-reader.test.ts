@@ -1,0 +1,58 @@
+import test from 'ava';
+import { AnswerReader, type Answer } from '../../../scripts/bench/answer-reader.ts';
+
+const json = '{"choices":[{"message":{"content":"hi"}}]}';
+const whole = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
+
+const delta = (text: string): string => `data: {"choices":[{"delta":{"content":"${text}"}}]}\n\n`;
+const events = [delta(''), delta('one'), delta(' two'), 'data: {"usage":{}}\n\n', 'data: [DONE]\n\n'];
+const chunks = events.map((event) => `${event.length.toString(16)}\r\n${event}\r\n`).join('');
+const streamed = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`;
+
+const failed = 'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbusy';
+
+function read(countsTokens: boolean, pieces: readonly string[]): Answer[] {
+  const answers: Answer[] = [];
+  const reader = new AnswerReader(countsTokens, (answer) => answers.push(answer));
+  for (const piece of pieces) reader.push(Buffer.from(piece, 'latin1'));
+  return answers;
+}
+
+test('answers are the same wherever the bytes are cut', (t) => {
+  const wire = streamed + failed + streamed;
+  const atOnce = read(true, [wire]);
+  t.deepEqual(
+    atOnce.map(({ status, tokens, isDone, body }) => ({ status, tokens, isDone, body })),
+    [
+      { status: 200, tokens: 2, isDone: true, body: null },
+      { status: 503, tokens: 0, isDone: false, body: 'busy' },
+      { status: 200, tokens: 2, isDone: true, body: null },
+    ],
+  );
+  t.deepEqual(read(true, wire.split('')), atOnce);
+  for (let cut = 1; cut < wire.length; cut++) {
+    t.deepEqual(read(true, [wire.slice(0, cut), wire.slice(cut)]), atOnce);
+  }
+});
+
+test('a stream without its end mark is not done', (t) => {
+  const [answer] = read(true, [streamed.replace('[DONE]', '[LOST]')]);
+  t.false(answer?.isDone);
+});
+
+test('a body is kept only where it is asked for', (t) => {
+  const answers: Answer[] = [];
+  const reader = new AnswerReader(false, (answer) => answers.push(answer));
+  reader.keepsBody = true;
+  reader.push(Buffer.from(whole));
+  reader.keepsBody = false;
+  reader.push(Buffer.from(whole + whole));
+  t.deepEqual(
+    answers.map(({ body, bodyBytes }) => ({ body, bodyBytes })),
+    [json, null, null].map((body) => ({ body, bodyBytes: json.length })),
+  );
+});
+
+test('what is no HTTP answer is refused', (t) => {
+  t.throws(() => read(false, ['HTTP/1.1 200 OK\r\n\r\nto the end']), { message: /without a length/ });
+});

@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+
+interface Run {
+  readonly way: 'direct' | 'gateway';
+  readonly answers: number;
+  readonly allAnswers: number;
+  readonly errors: Record<string, number>;
+  readonly cpuMsPerRequest: Record<string, number>;
+  readonly money: { charges: number } | null;
+}
+
+interface Report {
+  readonly scenarios: readonly { name: string; ratio: number; runs: readonly Run[] }[];
+}
+
+/** The bench in its own process, whose temporary folder is the test's own. */
+async function startBench(t: ExecutionContext, args: readonly string[]) {
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  t.teardown(() => rm(dir, { recursive: true, force: true }));
+  const child = spawn(process.execPath, ['dist/scripts/bench/main.js', ...args], {
+    env: { ...process.env, TMPDIR: dir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  }
+  const exited = once(child, 'close') as Promise<[number | null]>;
+  return { child, dir, output: () => output, exited };
+}
+
+/** Processes whose command line or environment names the folder. */
+async function findProcessesOf(dir: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      // A process may end while it is looked at, and others' environments are not ours to read.
+      const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
+      return environment.includes(dir) ? [pid] : [];
+    }),
+  );
+  return found.flat();
+}
+
+test('every scenario runs both ways without an error, and each answer is one charge', async (t) => {
+  const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
+  t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
+  const timing = ['--callers', '4', '--seconds', '0.2', '--warm-up', '0.2', '--json', file];
+  const bench = await startBench(t, timing);
+  t.deepEqual(await bench.exited, [0, null] as never, bench.output());
+
+  const { scenarios } = JSON.parse(await readFile(file, 'utf8')) as Report;
+  t.deepEqual(
+    scenarios.map(({ name }) => name),
+    [
+      'chat',
+      'stream',
+      'embeddings-busy-base64',
+      'embeddings-busy-float',
+      'embeddings-instant-base64',
+      'embeddings-instant-float',
+    ],
+  );
+  for (const { name, ratio, runs } of scenarios) {
+    t.true(ratio > 0, name);
+    t.deepEqual(runs.map((run) => run.way).sort(), ['direct', 'gateway']);
+    for (const run of runs) {
+      t.deepEqual(run.errors, {}, name);
+      t.true(run.answers > 0 && run.allAnswers >= run.answers, name);
+      t.is(run.money?.charges ?? run.allAnswers, run.allAnswers, name);
+    }
+    t.is(runs.find((run) => run.way === 'gateway')?.money?.charges !== undefined, true);
+  }
+  t.deepEqual(await readdir(bench.dir), []);
+  t.deepEqual(await findProcessesOf(bench.dir), []);
+});
+
+test('Ctrl-C leaves no process and no folder', async (t) => {
+  const bench = await startBench(t, ['chat', '--seconds', '60']);
+  while (!bench.output().includes('chat, direct')) await once(bench.child.stderr, 'data');
+  t.not((await readdir(bench.dir)).length, 0);
+  t.true((await findProcessesOf(bench.dir)).length > 5);
+  bench.child.kill('SIGINT');
+  t.is((await bench.exited)[0], 130);
+  t.deepEqual(await readdir(bench.dir), []);
+  while ((await findProcessesOf(bench.dir)).length > 0) await new Promise(setImmediate);
+  t.pass();
+});
+
+test('a wrong argument is one message and the usage', async (t) => {
+  const bench = await startBench(t, ['picture']);
+  t.is((await bench.exited)[0], 1);
+  t.regex(
+    bench.output(),
+    /There is no "picture" to measure; there are chat, stream, embeddings\.\n\nnpm run bench/,
+  );
+  t.deepEqual(await readdir(bench.dir), []);
+});

@@ -1,0 +1,276 @@
+import { spawn } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+
+// This file is compiled to dist/test/scripts/; the bootstrap is plain JavaScript and stays in scripts/.
+const scripts = fileURLToPath(new URL('../../../scripts', import.meta.url));
+
+type Run = (
+  args: string[],
+  env?: Record<string, string>,
+) => Promise<{ code: number; stdout: string; stderr: string }>;
+
+interface Project {
+  root: string;
+  run: Run;
+  /** What npm, tsc, oxlint, prettier, ava and apt-get were called with, in order. */
+  calls: () => string[];
+  write: (path: string, text: string, mode?: number) => void;
+}
+
+/** A program that notes its call, and then does what a test wants of it. */
+const noting = (name: string, code = ''): string => `#!${process.execPath}
+const fs = require('node:fs');
+fs.appendFileSync(process.env.CALLS, ['${name}', ...process.argv.slice(2)].join(' ') + '\\n');
+${code}`;
+
+const lockText = JSON.stringify({
+  packages: { '': {}, 'node_modules/x': { version: '1.0.0', integrity: 'sha512-x' } },
+});
+const commandCode = `console.log(JSON.stringify({ argv: process.argv.slice(1) }));`;
+
+/** A project with the real bootstrap, and small programs in place of npm and of what npm installs. */
+function makeProject(t: ExecutionContext): Project {
+  const root = mkdtempSync(join(tmpdir(), 'mg-bootstrap-'));
+  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  const write = (path: string, text: string, mode = 0o644): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text, { mode });
+  };
+  cpSync(join(scripts, 'bootstrap.mjs'), join(root, 'scripts/bootstrap.mjs'));
+  cpSync(join(scripts, 'bootstrap'), join(root, 'scripts/bootstrap'), { recursive: true });
+  write('package.json', '{"type":"module"}');
+  write('bin/package.json', '{}');
+  write('package-lock.json', lockText);
+  write('tsconfig.json', '{"include":["api","test"]}');
+  write('api/main.ts', '1');
+  write('bin/redis-server', noting('redis-server'), 0o755);
+  const bins = {
+    typescript: noting(
+      'tsc',
+      `fs.mkdirSync('dist/scripts/admin', { recursive: true });
+      fs.writeFileSync('dist/package.json', '{"type":"module"}');
+      fs.writeFileSync('dist/scripts/admin/main.js', ${JSON.stringify(commandCode)});`,
+    ),
+    oxlint: noting(
+      'oxlint',
+      `if (fs.existsSync('bad-lint')) { console.log('a.ts: wrong'); process.exit(1); }`,
+    ),
+    prettier: noting('prettier'),
+    ava: noting(
+      'ava',
+      `console.log(fs.existsSync('ava-says') ? fs.readFileSync('ava-says', 'utf8') : '  3 tests passed');
+      process.exitCode = fs.existsSync('ava-says') ? 1 : 0;`,
+    ),
+  };
+  // What npm ci does here: it puts those packages in place, from texts, as there is no network.
+  write('packages.json', JSON.stringify(bins));
+  write(
+    'bin/npm',
+    noting(
+      'npm',
+      `if (fs.existsSync('bad-npm')) { console.log('npm noise'); console.error('npm error E404'); process.exit(1); }
+      console.log('npm noise');
+      fs.rmSync('node_modules', { recursive: true, force: true });
+      for (const [name, text] of Object.entries(JSON.parse(fs.readFileSync('packages.json', 'utf8')))) {
+        fs.mkdirSync('node_modules/' + name, { recursive: true });
+        fs.writeFileSync('node_modules/' + name + '/package.json', JSON.stringify({ bin: 'bin.js' }));
+        fs.writeFileSync('node_modules/' + name + '/bin.js', text);
+      }
+      const lock = JSON.parse(fs.readFileSync('package-lock.json', 'utf8'));
+      delete lock.packages[''];
+      fs.writeFileSync('node_modules/.package-lock.json', JSON.stringify(lock));`,
+    ),
+    0o755,
+  );
+  const callsPath = join(root, 'calls');
+  const run: Run = (args, env = {}) =>
+    new Promise((resolve) => {
+      const child = spawn(process.execPath, [join(root, 'scripts/bootstrap.mjs'), ...args], {
+        cwd: tmpdir(),
+        env: { PATH: join(root, 'bin'), CALLS: callsPath, ...env },
+      });
+      let [stdout, stderr] = ['', ''];
+      child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+      child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+      child.on('close', (code) => resolve({ code: code ?? -1, stdout, stderr }));
+    });
+  const calls = (): string[] =>
+    existsSync(callsPath) ? readFileSync(callsPath, 'utf8').trim().split('\n') : [];
+  return { root, run, calls, write };
+}
+
+const install = 'npm ci --include=dev --no-audit --no-fund --loglevel=error';
+
+test('a fresh clone is installed and built, and the command runs with its own arguments', async (t) => {
+  const { root, run, calls } = makeProject(t);
+  const { code, stdout, stderr } = await run(['admin', 'account', 'list', '--json']);
+  t.is(code, 0);
+  t.deepEqual(calls(), [install, 'tsc']);
+  // Nothing but the command's own line is on stdout; npm's noise is nowhere.
+  t.deepEqual(JSON.parse(stdout), {
+    argv: [join(root, 'dist/scripts/admin/main.js'), 'account', 'list', '--json'],
+  });
+  t.regex(stderr, /^Installing packages …\nInstalling packages: [\d.]+ s\nBuilding …\nBuilding: [\d.]+ s\n$/);
+});
+
+test('what is installed and built is not done again, and nothing is said of it', async (t) => {
+  const { run, calls } = makeProject(t);
+  await run(['admin']);
+  const { stderr } = await run(['admin']);
+  t.is(stderr, '');
+  t.is(calls().length, 2);
+});
+
+test('a source that is changed, added or removed is built, whatever its time', async (t) => {
+  const { root, run, calls, write } = makeProject(t);
+  await run(['admin']);
+  write('test/new.ts', '1');
+  utimesSync(join(root, 'test/new.ts'), new Date(0), new Date(0));
+  await run(['admin']);
+  // What tsc left of a source that is gone goes too.
+  write('dist/test/new.js', '1');
+  write('dist/test/new.js.map', '{}');
+  rmSync(join(root, 'test/new.ts'));
+  await run(['admin']);
+  t.deepEqual(calls(), [install, 'tsc', 'tsc', 'tsc']);
+  t.false(existsSync(join(root, 'dist/test/new.js')));
+});
+
+test('a changed lock file is installed; packages that somebody installed by hand are taken as they are', async (t) => {
+  const { root, run, calls, write } = makeProject(t);
+  await run(['admin']);
+  write('package-lock.json', lockText.replace('1.0.0', '1.0.1'));
+  await run(['admin']);
+  t.deepEqual(calls(), [install, 'tsc', install, 'tsc']);
+  rmSync(join(root, 'node_modules/.bootstrap-stamp'));
+  await run(['admin']);
+  t.is(calls().length, 4);
+  // Optional packages of other platforms are missing everywhere.
+  const optional = { version: '2.0.0', optional: true };
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, object>;
+  };
+  write(
+    'package-lock.json',
+    JSON.stringify({ packages: { ...lock.packages, 'node_modules/darwin': optional } }),
+  );
+  await run(['admin']);
+  t.false(calls().slice(4).includes(install));
+});
+
+test('what npm said is shown when it fails, and no stack', async (t) => {
+  const { run, write } = makeProject(t);
+  write('bad-npm', '');
+  const { code, stdout, stderr } = await run(['admin']);
+  t.is(code, 1);
+  t.is(stdout, '');
+  t.regex(stderr, /npm error E404\n\n"npm ci" failed/);
+  t.notRegex(stderr, /\n\s+at /);
+});
+
+test('two commands on a fresh clone install and build once', async (t) => {
+  const { run, calls } = makeProject(t);
+  const results = await Promise.all([run(['admin']), run(['admin'])]);
+  t.deepEqual(
+    results.map(({ code }) => code),
+    [0, 0],
+  );
+  t.deepEqual(calls(), [install, 'tsc']);
+});
+
+test('a lock whose holder is dead keeps nobody', async (t) => {
+  const { root, run, write } = makeProject(t);
+  const dead = spawn(process.execPath, ['-e', '']);
+  await new Promise((resolve) => dead.on('close', resolve));
+  write('dist/.bootstrap.lock', String(dead.pid));
+  t.is((await run(['admin'])).code, 0);
+  t.false(existsSync(join(root, 'dist/.bootstrap.lock')));
+});
+
+test('where Redis is needed and cannot be installed, one sentence says how to get it', async (t) => {
+  const { root, run, calls } = makeProject(t);
+  rmSync(join(root, 'bin/redis-server'));
+  const { code, stderr } = await run(['bench']);
+  t.is(code, 1);
+  t.regex(stderr, /There is no Redis here: install Redis 7 or later .* or set REDIS_URL\.\n$/);
+  // Neither a Redis elsewhere nor a command without Redis needs one.
+  await run(['bench'], { REDIS_URL: 'redis://10.0.0.1' });
+  await run(['admin']);
+  t.deepEqual(calls(), [install, 'tsc']);
+});
+
+const onDebianAsRoot = existsSync('/etc/debian_version') && process.getuid?.() === 0 ? test : test.skip;
+onDebianAsRoot('root on Debian gets Redis by apt-get, and not the service that comes with it', async (t) => {
+  const { root, run, calls, write } = makeProject(t);
+  rmSync(join(root, 'bin/redis-server'));
+  const server = JSON.stringify(join(root, 'bin/valkey-server'));
+  const install = `if (process.argv[2] === 'install') fs.writeFileSync(${server}, '', { mode: 0o755 });`;
+  write('bin/apt-get', noting('apt-get', install), 0o755);
+  // In place of the machine's own, whose services a test must not touch.
+  for (const name of ['service', 'systemctl']) write(`bin/${name}`, noting(name), 0o755);
+  await run(['test']);
+  t.deepEqual(calls().slice(1, 3), [
+    'apt-get update -q',
+    'apt-get install -y --no-install-recommends redis-server',
+  ]);
+  t.regex(calls()[3] ?? '', /^(service redis-server stop|systemctl disable --now redis-server)$/);
+});
+
+test('npm test lints, checks the format and runs every test; its last line counts them', async (t) => {
+  const { run, calls } = makeProject(t);
+  const { code, stdout } = await run(['test']);
+  t.is(code, 0);
+  t.deepEqual(calls().slice(2, 4).toSorted(), [
+    'oxlint --type-aware --deny-warnings',
+    'prettier --check --log-level=warn .',
+  ]);
+  t.is(calls()[4], 'ava --timeout=120s dist/test/**/*.test.js');
+  t.is(stdout, '  3 tests passed\n3 passed, 0 failed\n');
+});
+
+test('a named test is run from what was compiled of it, and alone', async (t) => {
+  const { run, calls } = makeProject(t);
+  await run(['test', 'test/api/chat.test.ts', '--match=a*']);
+  t.deepEqual(calls().slice(2), ['ava --timeout=120s --match=a* dist/test/api/chat.test.js']);
+});
+
+test('failed tests and failed checks both count as failed', async (t) => {
+  const { run, write } = makeProject(t);
+  write(
+    'ava-says',
+    '  ✔ a › one\n  ✔ a › two\n  ✘ [fail]: a › three\n\n  1 test failed\n  1 uncaught exception\n',
+  );
+  write('bad-lint', '');
+  const { code, stdout, stderr } = await run(['test']);
+  t.is(code, 1);
+  t.is(stdout.trim().split('\n').at(-1), '2 passed, 3 failed');
+  t.regex(stderr, /a\.ts: wrong\n\nThe lint failed\./);
+});
+
+test('what cannot be built counts as one failure', async (t) => {
+  const { run, write } = makeProject(t);
+  write('bad-npm', '');
+  const { code, stdout } = await run(['test']);
+  t.is(code, 1);
+  t.is(stdout, '0 passed, 1 failed\n');
+});
+
+test('an unknown command is told the known ones', async (t) => {
+  const { run } = makeProject(t);
+  const { code, stderr } = await run(['strat']);
+  t.is(code, 1);
+  t.regex(stderr, /^Usage: .*start\|test\|api/);
+});

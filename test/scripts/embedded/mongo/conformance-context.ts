@@ -1,0 +1,35 @@
+import type { TestFn } from 'ava';
+import anyTest from 'ava';
+import type { Connection, mongo } from 'mongoose';
+import type { TestDocument } from './mongo-fixture.ts';
+import { connectToAny, makeCollection } from './mongo-fixture.ts';
+
+/**
+ * For the conformance tests: what the product may rely on in any MongoDB. They run against MONGODB_URL where one is
+ * given, else against the embedded server; each file of them starts its own.
+ */
+export const test = anyTest as TestFn<{ connection: Connection }>;
+
+const teardowns: (() => unknown)[] = [];
+
+test.before(async (t) => {
+  t.context.connection = await connectToAny({ teardown: (act) => teardowns.push(act) });
+});
+
+test.after.always(async () => {
+  for (const act of teardowns.toReversed()) await act();
+});
+
+export const collectionOf = (t: { context: { connection: Connection } }) =>
+  makeCollection(t.context.connection);
+
+export const codeOf = (error: unknown) => (error as mongo.MongoServerError).code;
+
+export const idsOf = (documents: mongo.Document[]) => documents.map((document) => document['_id'] as unknown);
+
+export async function idsWhere(
+  collection: mongo.Collection<TestDocument>,
+  filter: mongo.Document,
+): Promise<unknown[]> {
+  return idsOf(await collection.find(filter).sort({ _id: 1 }).toArray());
+}

@@ -1,0 +1,133 @@
+import type { mongo } from 'mongoose';
+import mongoose from 'mongoose';
+import { codeOf, collectionOf, test } from './conformance-context.ts';
+
+const { Long } = mongoose.mongo.BSON;
+
+/** The stages of the winning plan, outermost first. */
+async function explainStages(cursor: mongo.FindCursor): Promise<string[]> {
+  const { queryPlanner } = (await cursor.explain('queryPlanner')) as { queryPlanner: { winningPlan: Stage } };
+  const stages: string[] = [];
+  for (let stage: Stage | undefined = queryPlanner.winningPlan; stage; stage = stage.inputStage)
+    stages.push(stage.stage);
+  return stages;
+}
+
+type Stage = { stage: string; inputStage?: Stage };
+
+test('a unique index refuses a second key with 11000, and says which', async (t) => {
+  const accounts = collectionOf(t);
+  await accounts.createIndex({ email: 1 }, { unique: true });
+  await accounts.insertOne({ email: 'a' });
+  const error = await t.throwsAsync(accounts.insertOne({ email: 'a' }));
+  const { code, keyPattern, keyValue } = error as mongo.MongoServerError & Record<string, unknown>;
+  t.deepEqual([code, keyPattern, keyValue], [11000, { email: 1 }, { email: 'a' }]);
+  await accounts.insertOne({ email: 'b' });
+  t.is(codeOf(await t.throwsAsync(accounts.updateOne({ email: 'b' }, { $set: { email: 'a' } }))), 11000);
+  t.is(codeOf(await t.throwsAsync(accounts.insertOne({ _id: (await accounts.findOne())!['_id'] }))), 11000);
+  await accounts.insertOne({ other: 1 });
+  t.is(codeOf(await t.throwsAsync(accounts.insertOne({ other: 2 }))), 11000, 'missing counts as null');
+});
+
+test('unique indexes may be compound, partial, sparse and over arrays', async (t) => {
+  const compound = collectionOf(t);
+  await compound.createIndex({ a: 1, b: -1 }, { unique: true });
+  await compound.insertMany([
+    { a: 1, b: 1 },
+    { a: 1, b: 2 },
+  ]);
+  t.is(codeOf(await t.throwsAsync(compound.insertOne({ a: 1, b: 1 }))), 11000);
+
+  const partial = collectionOf(t);
+  const partialFilterExpression = { key: { $exists: true }, state: 'live' };
+  await partial.createIndex({ key: 1 }, { unique: true, partialFilterExpression });
+  await partial.insertMany([
+    { key: 1, state: 'dead' },
+    { key: 1, state: 'dead' },
+    { _id: 9, key: 1, state: 'live' },
+    { state: 'live' },
+    { state: 'live' },
+  ]);
+  const revive = () => partial.updateOne({ state: 'dead' }, { $set: { state: 'live' } });
+  t.is(codeOf(await t.throwsAsync(revive())), 11000);
+  await partial.deleteOne({ _id: 9 });
+  t.is((await revive()).modifiedCount, 1);
+
+  const sparse = collectionOf(t);
+  await sparse.createIndex({ key: 1 }, { unique: true, sparse: true });
+  await sparse.insertMany([{ other: 1 }, { other: 2 }, { key: 1 }]);
+  t.is(codeOf(await t.throwsAsync(sparse.insertOne({ key: 1 }))), 11000);
+
+  const multikey = collectionOf(t);
+  await multikey.createIndex({ tags: 1 }, { unique: true });
+  await multikey.insertOne({ tags: ['a', 'b', 'a'] });
+  t.is(codeOf(await t.throwsAsync(multikey.insertOne({ tags: ['c', 'b'] }))), 11000);
+});
+
+test('int64 keys beyond 2^53 are different keys', async (t) => {
+  const numbers = collectionOf(t);
+  await numbers.createIndex({ n: 1 }, { unique: true });
+  await numbers.insertMany(['9007199254740992', '9007199254740993'].map((n) => ({ n: Long.fromString(n) })));
+  t.is(codeOf(await t.throwsAsync(numbers.insertOne({ n: 9007199254740992 }))), 11000);
+});
+
+test('indexes are listed with their options, are made once, conflict and can be dropped', async (t) => {
+  const events = collectionOf(t);
+  const makeTtl = (expireAfterSeconds: number) =>
+    events.createIndex({ at: 1 }, { expireAfterSeconds, name: 'ttl' });
+  await makeTtl(3600);
+  await makeTtl(3600);
+  t.true([85, 86].includes(codeOf(await t.throwsAsync(makeTtl(5))) as number));
+  const names = (await events.indexes()).map(({ name, expireAfterSeconds }) => [name, expireAfterSeconds]);
+  t.deepEqual(names, [
+    ['_id_', undefined],
+    ['ttl', 3600],
+  ]);
+  await events.dropIndex('ttl');
+  t.is((await events.indexes()).length, 1);
+  await events.insertMany([{ a: 1 }, { a: 1 }]);
+  t.is(codeOf(await t.throwsAsync(events.createIndex({ a: 1 }, { unique: true }))), 11000);
+  t.is((await events.indexes()).length, 1);
+});
+
+test('mongoose keeps the indexes of a schema in step', async (t) => {
+  const schema = new mongoose.Schema({ a: Number, b: Number }, { autoIndex: false });
+  schema.index({ a: 1 });
+  schema.index({ b: 1, a: -1 }, { unique: true });
+  const Model = t.context.connection.model('InStep', schema);
+  await Model.createCollection();
+  await Model.collection.createIndex({ old: 1 });
+  t.deepEqual(await Model.syncIndexes(), ['old_1']);
+  t.deepEqual(await Model.diffIndexes(), { toDrop: [], toCreate: [] });
+});
+
+test('equality, a range and a sort on a compound index read what they return and nothing else', async (t) => {
+  const logs = collectionOf(t);
+  await logs.createIndex({ account: 1, ordinal: 1 });
+  const documents = Array.from({ length: 2000 }, (_, i) => ({
+    account: `a${i % 4}`,
+    ordinal: Math.floor(i / 4),
+  }));
+  await logs.insertMany(documents);
+  const filter = { account: 'a1', ordinal: { $gte: 50, $lt: 450 } };
+  for (const direction of [1, -1] as const) {
+    const cursor = logs.find(filter).sort({ ordinal: direction }).limit(300);
+    const ordinals = (await cursor.toArray()).map(({ ordinal }) => ordinal);
+    t.deepEqual(
+      ordinals,
+      Array.from({ length: 300 }, (_, i) => (direction === 1 ? 50 + i : 449 - i)),
+    );
+    const stages = await explainStages(logs.find(filter).sort({ ordinal: direction }).limit(300));
+    t.true(stages.includes('IXSCAN') && stages.includes('FETCH') && !stages.includes('SORT'), stages.join());
+    const { executionStats } = (await logs
+      .find(filter)
+      .sort({ ordinal: direction })
+      .limit(300)
+      .explain('executionStats')) as { executionStats: Record<string, number> };
+    t.is(executionStats.nReturned, 300);
+    t.true(executionStats.totalDocsExamined! <= 301 && executionStats.totalKeysExamined! <= 301);
+  }
+  t.true((await explainStages(logs.find({ ordinal: 3 }))).includes('COLLSCAN'));
+  t.true((await explainStages(logs.find({ account: 'a1' }).sort({ other: 1 }))).includes('SORT'));
+  t.is(await logs.countDocuments({ account: 'a1' }), 500);
+});

@@ -1,0 +1,186 @@
+import type { ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import type { ExecutionContext } from 'ava';
+import test from 'ava';
+import mongoose from 'mongoose';
+import { connect, makeCollection, makeTempDir, startMongo } from './mongo-fixture.ts';
+
+const main = new URL('../../../../scripts/embedded/mongo/main.js', import.meta.url).pathname;
+
+function startProcess(t: ExecutionContext, dir: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
+  const child = fork(main, ['--dir', dir], { silent: true, execArgv: [], env: { ...process.env, ...env } });
+  t.teardown(() => child.kill('SIGKILL'));
+  return child;
+}
+
+async function readUrl(child: ChildProcess): Promise<string> {
+  const [line] = (await once(createInterface(child.stdout!), 'line')) as [string];
+  return (JSON.parse(line) as { url: string }).url;
+}
+
+test('kill -9 during writes loses none that was acknowledged and leaves indexes in step', async (t) => {
+  const dir = await makeTempDir(t);
+  let acknowledged = 0;
+  let sent = 0;
+  for (let round = 0; round < 5; round += 1) {
+    const child = startProcess(t, dir);
+    const url = await readUrl(child);
+    const client = await mongoose.mongo.MongoClient.connect(url, {
+      serverSelectionTimeoutMS: 500,
+      retryWrites: false,
+    });
+    const rows = client.db('test').collection<{ _id: string; writer: number; n: number }>('rows');
+    await rows.createIndex({ writer: 1, n: 1 }, { unique: true });
+    const before = await rows.countDocuments();
+    t.true(before >= acknowledged && before <= sent, `${acknowledged} <= ${before} <= ${sent}`);
+    t.is(await rows.countDocuments({ n: { $gte: 0 } }, { hint: 'writer_1_n_1' }), before);
+    acknowledged = before;
+    sent = before;
+
+    const exited = once(child, 'exit');
+    const write = async (writer: number) => {
+      for (let n = round * 1_000_000; !child.killed; n += 1) {
+        sent += 1;
+        await rows.insertOne({ _id: `${writer}-${n}`, writer, n });
+        acknowledged += 1;
+        if (acknowledged - before === 200 + round * 37) child.kill('SIGKILL');
+      }
+    };
+    const writers = Array.from({ length: 8 }, (_, writer) => write(writer));
+    await exited;
+    const ends = await Promise.allSettled(writers);
+    t.true(ends.some(({ status }) => status === 'rejected'));
+    await client.close(true);
+  }
+  const mongo = await startMongo(t, { dir });
+  const client = await mongoose.mongo.MongoClient.connect(mongo.url);
+  t.teardown(() => client.close());
+  const rows = client.db('test').collection('rows');
+  const count = await rows.countDocuments();
+  t.true(count >= acknowledged && count <= sent);
+  t.is((await rows.find().hint('writer_1_n_1').toArray()).length, count);
+  t.is((await rows.find().hint('_id_').toArray()).length, count);
+});
+
+test('a restart finds collections, indexes and documents as they were', async (t) => {
+  const dir = await makeTempDir(t);
+  const first = await startMongo(t, { dir, sync: true });
+  const client = await mongoose.mongo.MongoClient.connect(first.url);
+  const things = client.db('test').collection('things');
+  await things.createIndex({ k: 1 }, { unique: true, partialFilterExpression: { k: { $exists: true } } });
+  await things.insertMany([{ k: 1 }, { k: [2, 3] }, {}]);
+  await client.close();
+  await first.close();
+
+  const second = await startMongo(t, { dir });
+  const again = await mongoose.mongo.MongoClient.connect(second.url);
+  t.teardown(() => again.close());
+  const found = again.db('test').collection('things');
+  t.is(await found.countDocuments(), 3);
+  await t.throwsAsync(found.insertOne({ k: 3 }), { code: 11000 });
+  t.deepEqual(
+    (await found.indexes()).map(({ name }) => name),
+    ['_id_', 'k_1'],
+  );
+  await found.insertOne({ k: 4 });
+  t.is(await found.countDocuments({ k: { $gte: 2 } }), 2);
+});
+
+test('that an index has met an array is known after a restart, whatever write failed before', async (t) => {
+  const dir = await makeTempDir(t);
+  const first = await startMongo(t, { dir });
+  const client = await mongoose.mongo.MongoClient.connect(first.url);
+  const things = client.db('test').collection('things');
+  await things.createIndex({ k: 1 }, { unique: true });
+  await things.insertOne({ k: 1 });
+  await t.throwsAsync(things.insertOne({ k: [1, 2] }), { code: 11000 });
+  await things.insertOne({ k: [5, 50] });
+  await client.close();
+  await first.close();
+
+  const second = await startMongo(t, { dir });
+  const again = await mongoose.mongo.MongoClient.connect(second.url);
+  t.teardown(() => again.close());
+  const found = again
+    .db('test')
+    .collection('things')
+    .find({ k: { $gt: 20, $lt: 30 } });
+  t.is((await found.toArray()).length, 1, 'one element is above, another below');
+});
+
+test('a second process on the same directory is refused and told who holds it', async (t) => {
+  const dir = await makeTempDir(t);
+  const holder = startProcess(t, dir);
+  await readUrl(holder);
+  const second = startProcess(t, dir);
+  const [stderr, [code]] = await Promise.all([text(second.stderr!), once(second, 'exit')]);
+  t.is(code, 1);
+  t.is(stderr.trim(), `The embedded MongoDB in ${dir} is already in use by process ${holder.pid}.`);
+  await t.throwsAsync(startMongo(t, { dir }), { message: new RegExp(`process ${holder.pid}\\.$`) });
+
+  const exited = once(holder, 'exit');
+  holder.kill('SIGTERM');
+  t.deepEqual(await exited, [0, null]);
+  await t.notThrowsAsync(startMongo(t, { dir }));
+});
+
+test('the lock of a process that is gone does not hold', async (t) => {
+  const dir = await makeTempDir(t);
+  await writeFile(join(dir, 'lock'), JSON.stringify({ pid: process.pid, startedAt: 'long ago' }));
+  await t.notThrowsAsync(startMongo(t, { dir }));
+});
+
+test('with NODE_ENV=production it refuses to start, in one sentence', async (t) => {
+  const child = startProcess(t, await makeTempDir(t), { NODE_ENV: 'production' });
+  const [stderr, [code]] = await Promise.all([text(child.stderr!), once(child, 'exit')]);
+  t.is(code, 1);
+  t.is(stderr.trim(), 'The embedded MongoDB does not run with NODE_ENV=production; set MONGODB_URL.');
+});
+
+test('SIGTERM answers the writes under way and exits 0', async (t) => {
+  const dir = await makeTempDir(t);
+  const child = startProcess(t, dir);
+  const url = await readUrl(child);
+  const client = await mongoose.mongo.MongoClient.connect(url, {
+    serverSelectionTimeoutMS: 500,
+    retryWrites: false,
+  });
+  t.teardown(() => client.close(true));
+  const rows = client.db('test').collection<{ _id: number }>('rows');
+  const exited = once(child, 'exit');
+  let acknowledged = 0;
+  const insert = async (_id: number) => {
+    await rows.insertOne({ _id });
+    acknowledged += 1;
+    if (acknowledged === 50) child.kill('SIGTERM');
+  };
+  await Promise.allSettled(Array.from({ length: 500 }, (_, i) => insert(i)));
+  t.deepEqual(await exited, [0, null]);
+  const mongo = await startMongo(t, { dir });
+  const again = await mongoose.mongo.MongoClient.connect(mongo.url);
+  t.teardown(() => again.close());
+  t.true((await again.db('test').collection('rows').countDocuments()) >= acknowledged);
+});
+
+test('TTL indexes expire documents, by themselves and on demand', async (t) => {
+  const mongo = await startMongo(t, { ttlIntervalMs: 50 });
+  const connection = await connect(t, mongo.url);
+  const things = makeCollection(connection);
+  await things.createIndex({ at: 1 }, { expireAfterSeconds: 10 });
+  const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+  await things.insertMany([{ at: ago(20) }, { at: [ago(0), ago(30)] }, { at: ago(5) }, { at: 'never' }, {}]);
+  await mongo.expireDocuments();
+  t.is(await things.countDocuments(), 3);
+
+  const soon = makeCollection(connection);
+  await soon.createIndex({ at: 1 }, { expireAfterSeconds: 0 });
+  await soon.insertMany([{ at: new Date(Date.now() + 200) }, { at: new Date(Date.now() + 3_600_000) }]);
+  const deadline = Date.now() + 10_000;
+  while ((await soon.countDocuments()) > 1 && Date.now() < deadline);
+  t.is(await soon.countDocuments(), 1);
+});

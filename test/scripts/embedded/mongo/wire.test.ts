@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { connect as connectSocket } from 'node:net';
+import { BSON, Binary, Long } from 'bson';
+import type { ExecutionContext } from 'ava';
+import test from 'ava';
+import { MessageSplitter } from '../../../../scripts/embedded/mongo/wire.ts';
+import { makeTempDir, startMongo } from './mongo-fixture.ts';
+
+/** Speaks OP_MSG by hand, to send what a driver would not. */
+class RawClient {
+  readonly #socket: Socket;
+  readonly #splitter = new MessageSplitter();
+  readonly #waiting: ((message: Buffer) => void)[] = [];
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('data', (chunk) => {
+      for (const message of this.#splitter.push(chunk)) this.#waiting.shift()?.(message);
+    });
+  }
+
+  async command(
+    body: BSON.Document,
+    sequence?: [string, BSON.Document[]],
+    chunkBytes = Infinity,
+  ): Promise<BSON.Document> {
+    const message = encodeMessage({ ...body, $db: 'test' }, sequence);
+    const reply = new Promise<Buffer>((resolve) => this.#waiting.push(resolve));
+    for (let at = 0; at < message.length; at += chunkBytes)
+      this.#socket.write(message.subarray(at, at + chunkBytes));
+    return BSON.deserialize((await reply).subarray(21));
+  }
+
+  async legacyHello(): Promise<BSON.Document> {
+    const rest = Buffer.concat([
+      Buffer.alloc(4),
+      Buffer.from('admin.$cmd\0'),
+      Buffer.from([0, 0, 0, 0, 255, 255, 255, 255]),
+    ]);
+    const reply = new Promise<Buffer>((resolve) => this.#waiting.push(resolve));
+    this.#socket.write(
+      withHeader(2004, Buffer.concat([rest, BSON.serialize({ isMaster: 1, helloOk: true })])),
+    );
+    return BSON.deserialize((await reply).subarray(36));
+  }
+}
+
+function withHeader(opcode: number, payload: Buffer): Buffer {
+  const header = Buffer.alloc(16);
+  header.writeInt32LE(16 + payload.length, 0);
+  header.writeInt32LE(7, 4);
+  header.writeInt32LE(opcode, 12);
+  return Buffer.concat([header, payload]);
+}
+
+function encodeMessage(body: BSON.Document, sequence?: [string, BSON.Document[]]): Buffer {
+  const sections = [Buffer.alloc(4), Buffer.from([0]), BSON.serialize(body)];
+  if (sequence !== undefined) {
+    const [name, documents] = sequence;
+    const content = Buffer.concat([
+      Buffer.from(`${name}\0`),
+      ...documents.map((document) => BSON.serialize(document)),
+    ]);
+    const size = Buffer.alloc(4);
+    size.writeInt32LE(4 + content.length);
+    sections.push(Buffer.from([1]), size, content);
+  }
+  return withHeader(2013, Buffer.concat(sections));
+}
+
+async function connectRaw(t: ExecutionContext, url: string): Promise<RawClient> {
+  const socket = connectSocket(Number(new URL(url).port), '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  await once(socket, 'connect');
+  return new RawClient(socket);
+}
+
+test('the first hello of a driver is answered in the form it came', async (t) => {
+  const client = await connectRaw(t, (await startMongo(t)).url);
+  const hello = await client.legacyHello();
+  t.true(hello.helloOk);
+  t.true(hello.maxWireVersion >= 21);
+});
+
+test('a message may come in pieces, and its documents beside its body', async (t) => {
+  const client = await connectRaw(t, (await startMongo(t)).url);
+  const reply = await client.command({ insert: 'c' }, ['documents', [{ _id: 1 }, { a: 1, _id: 2 }]], 7);
+  t.like(reply, { n: 2, ok: 1 });
+  const { cursor } = await client.command({ find: 'c', sort: { _id: 1 } });
+  t.deepEqual(cursor.firstBatch, [{ _id: 1 }, { _id: 2, a: 1 }]);
+  t.deepEqual(Object.keys(cursor.firstBatch[1]), ['_id', 'a'], '_id comes first');
+});
+
+test('what is no message ends its own connection and no other', async (t) => {
+  const { url } = await startMongo(t);
+  const client = await connectRaw(t, url);
+  const noise = connectSocket(Number(new URL(url).port), '127.0.0.1');
+  noise.write('GET / HTTP/1.1\r\n\r\n');
+  await once(noise, 'close');
+  t.is((await client.command({ ping: 1 })).ok, 1);
+});
+
+test('a write told again is answered again and not done again, also after a restart', async (t) => {
+  const dir = await makeTempDir(t);
+  const lsid = { id: new Binary(randomBytes(16), 4) };
+  const increment = (txnNumber: number, stmtId = 0) => ({
+    findAndModify: 'c',
+    query: { _id: 1 },
+    update: { $inc: { n: 1 } },
+    upsert: true,
+    new: true,
+    lsid,
+    txnNumber: Long.fromNumber(txnNumber),
+    stmtId,
+  });
+  const first = await startMongo(t, { dir });
+  const client = await connectRaw(t, first.url);
+  const answer = await client.command(increment(1));
+  t.deepEqual(answer.value, { _id: 1, n: 1 });
+  t.deepEqual(await client.command(increment(1)), answer);
+  t.is((await client.command(increment(2))).value.n, 2);
+  t.is((await client.command(increment(2, 1))).value.n, 3, 'another statement is another write');
+  t.is((await client.command(increment(1))).code, 225);
+  await first.close();
+
+  const second = await startMongo(t, { dir });
+  const again = await connectRaw(t, second.url);
+  t.is((await again.command(increment(2))).value.n, 2);
+  const { cursor } = await again.command({ find: 'c' });
+  t.deepEqual(cursor.firstBatch, [{ _id: 1, n: 3 }]);
+});
+
+test('a field named like a part of JavaScript objects changes only the document', async (t) => {
+  const client = await connectRaw(t, (await startMongo(t)).url);
+  await client.command({ insert: 'c', documents: [{ _id: 1 }] });
+  const update = { q: { _id: 1 }, u: { $set: { '__proto__.polluted': 1 } } };
+  t.is((await client.command({ update: 'c', updates: [update] })).writeErrors.length, 1);
+  t.is(({} as Record<string, unknown>).polluted, undefined);
+  t.is((await client.command({ count: 'c', query: { constructor: { $exists: true } } })).n, 0);
+});
+
+test('serverStatus counts commands and connections', async (t) => {
+  const client = await connectRaw(t, (await startMongo(t)).url);
+  await client.command({ insert: 'c', documents: [{}, {}] });
+  const { opcounters, connections, uptime } = await client.command({ serverStatus: 1 });
+  t.is(opcounters.insert, 2);
+  t.is(connections.current, 1);
+  t.true(uptime > 0);
+});

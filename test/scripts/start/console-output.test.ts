@@ -1,0 +1,86 @@
+import test from 'ava';
+import { ConsoleOutput } from '../../../scripts/start/console-output.ts';
+import { createPaint, formatLogLine } from '../../../scripts/start/format-log-line.ts';
+import { formatWelcome } from '../../../scripts/start/welcome.ts';
+
+const plain = createPaint(false);
+const time = new Date(2026, 0, 2, 3, 4, 5).toISOString();
+const line = (fields: object): string =>
+  JSON.stringify({ level: 'info', time, role: 'api', pid: 1, ...fields });
+
+test('an answer is one short line', (t) => {
+  const fields = {
+    method: 'POST',
+    path: '/v1/embeddings',
+    status: 200,
+    durationMs: 12.7,
+    requestId: 'x',
+    msg: 'request',
+  };
+  t.is(formatLogLine('api', line(fields), plain), '03:04:05 api      200 POST /v1/embeddings 13 ms');
+});
+
+test('a failure shows its message and fields, but no stack', (t) => {
+  const fields = {
+    level: 'error',
+    shard: 3,
+    err: { message: 'away', stack: 'Error: away\n at x' },
+    msg: 'it failed',
+  };
+  t.is(formatLogLine('api', line(fields), plain), '03:04:05 api      error: it failed (away) shard=3');
+});
+
+test('details are for the log alone; what is no JSON of ours is shown as it is', (t) => {
+  t.is(formatLogLine('api', line({ level: 'debug', msg: 'x' }), plain), null);
+  t.is(formatLogLine('api', '', plain), null);
+  t.regex(formatLogLine('api', '{"half": ', plain) ?? '', / api {6}\{"half":$/);
+});
+
+test('colours are for terminals', (t) => {
+  t.true(formatLogLine('api', line({ msg: 'x' }), createPaint(true))?.includes('\u001B[36m'));
+  t.false(formatLogLine('api', line({ msg: 'x' }), plain)?.includes('\u001B'));
+});
+
+function collect(): { output: ConsoleOutput; shown: () => string[] } {
+  let text = '';
+  const output = new ConsoleOutput({ write: (chunk) => (text += chunk) });
+  return { output, shown: () => text.split('\n').slice(0, -1) };
+}
+
+test('under load only some answers are shown, and every warning', (t) => {
+  const { output, shown } = collect();
+  const answer = line({ method: 'GET', path: '/v1/models', status: 200, msg: 'request' });
+  output.printLog('api', Buffer.from(`${answer}\n`.repeat(5_000)));
+  t.true(shown().length < 100);
+  output.printLog('api', Buffer.from(`${line({ level: 'warn', msg: 'Redis is away' })}\n`));
+  t.true(shown().at(-1)?.endsWith('warn: Redis is away'));
+});
+
+test('what a part says sixteen times at once is shown once', (t) => {
+  const { output, shown } = collect();
+  for (let shard = 0; shard < 16; shard += 1)
+    output.printLog('api', Buffer.from(`${line({ shard, msg: 'waits' })}\n`));
+  t.is(shown().length, 1);
+});
+
+test('a line that comes in pieces is shown whole', (t) => {
+  const { output, shown } = collect();
+  const text = Buffer.from(`${line({ msg: 'whole' })}\n`);
+  output.printLog('api', text.subarray(0, 20));
+  t.is(shown().length, 0);
+  output.printLog('api', text.subarray(20));
+  t.is(shown()[0], '03:04:05 api      whole');
+});
+
+test('the commands to paste are for models that answer', (t) => {
+  const models = [
+    { id: 'gpt', type: 'chat' as const, active: false },
+    { id: 'demo-echo', type: 'chat' as const, active: true },
+  ];
+  const base = { baseUrl: 'http://127.0.0.1:8080/v1', models, dataDir: '.data', tookMs: 2_140 };
+  const text = formatWelcome({ ...base, apiKey: 'mg-1' });
+  t.true(text.startsWith('Ready in 2.1 s.'));
+  t.true(text.includes('"model":"demo-echo"') && text.includes(`-H 'Authorization: Bearer mg-1'`));
+  t.notRegex(text, /gpt|embeddings|images/);
+  t.regex(formatWelcome({ ...base, apiKey: null }), /npm run -s admin -- account create/);
+});

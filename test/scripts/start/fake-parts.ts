@@ -1,0 +1,74 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
+import { readFirstLine } from '../../../scripts/start/read-first-line.ts';
+import type { Death, PartEvents, PartSpec } from '../../../scripts/start/supervise.ts';
+
+export function makeFolder(t: ExecutionContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mg-start-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A part that runs this JavaScript; it is ready when it prints its first line. */
+export function fakePart(folder: string, name: string, code: string, spec: Partial<PartSpec> = {}): PartSpec {
+  const script = join(folder, `${name}.mjs`);
+  writeFileSync(script, `import { appendFileSync } from 'node:fs';\n${code}`);
+  return {
+    name,
+    launch: () => ({ file: process.execPath, args: [script] }),
+    waitUntilReady: async (child, signal) => {
+      await readFirstLine(child.stdout!, signal);
+    },
+    stopTimeoutMs: 5_000,
+    firstStart: 'fail',
+    ...spec,
+  };
+}
+
+/** Runs until it is told to stop, and then says so in a file. */
+export function politeCode(name: string, diary: string): string {
+  return `process.on('SIGTERM', () => {
+    setTimeout(() => { appendFileSync(${JSON.stringify(diary)}, '${name}\\n'); process.exit(0); }, 50);
+  });
+  setInterval(() => undefined, 1_000);
+  console.log('ready');`;
+}
+
+/** Keeps all that happens to a part. */
+export class EventLog implements PartEvents {
+  readonly pids: number[] = [];
+  readonly deaths: Death[] = [];
+  readonly restarts: number[] = [];
+  output = '';
+
+  onOutput(chunk: Buffer): void {
+    this.output += chunk.toString();
+  }
+  onSpawned(pid: number): void {
+    this.pids.push(pid);
+  }
+  onRestarted(tookMs: number): void {
+    this.restarts.push(tookMs);
+  }
+  onDied(death: Death): void {
+    this.deaths.push(death);
+  }
+  onGone(): void {
+    // Its pid stays known, so that a test can look for the process.
+  }
+}
+
+export async function waitUntil(what: string, isTrue: () => boolean, timeoutMs = 15_000): Promise<void> {
+  const deadlineMs = Date.now() + timeoutMs;
+  while (!isTrue()) {
+    if (Date.now() > deadlineMs) throw new Error(`Not within ${timeoutMs} ms: ${what}`);
+    await delay(10);
+  }
+}
+
+export function readLines(path: string): string[] {
+  return readFileSync(path, 'utf8').trim().split('\n');
+}

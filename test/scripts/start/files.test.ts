@@ -1,0 +1,66 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { checkEnvironment } from '../../../scripts/start/check-environment.ts';
+import { removeEndpoints, writeEndpoints } from '../../../scripts/start/endpoints-file.ts';
+import { LogFile } from '../../../scripts/start/log-file.ts';
+import { loadSecrets, saveSecrets } from '../../../scripts/start/secrets-file.ts';
+import {
+  ConfigError,
+  endpointsPath,
+  readEndpoints,
+  readEnvironment,
+} from '../../../shared/runtime/config.ts';
+import { makeFolder } from './fake-parts.ts';
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+test('endpoints are readable by their owner alone, and gone after the stop', (t) => {
+  const folder = makeFolder(t);
+  writeEndpoints(folder, { REDIS_URL: 'redis://:secret@127.0.0.1:1' });
+  t.is(modeOf(endpointsPath(folder)), 0o600);
+  t.deepEqual(readEndpoints(folder), { REDIS_URL: 'redis://:secret@127.0.0.1:1', pid: process.pid });
+  t.deepEqual(readdirSync(folder), ['endpoints.json']);
+  removeEndpoints(folder);
+  t.false(existsSync(endpointsPath(folder)));
+});
+
+test('the endpoints of another supervisor are not removed', (t) => {
+  const folder = makeFolder(t);
+  writeFileSync(endpointsPath(folder), JSON.stringify({ pid: process.pid + 1 }));
+  removeEndpoints(folder);
+  t.true(existsSync(endpointsPath(folder)));
+});
+
+test('secrets are made once, kept, and readable by their owner alone', (t) => {
+  const folder = makeFolder(t);
+  const first = loadSecrets(folder);
+  t.is(modeOf(join(folder, 'secrets.json')), 0o600);
+  t.true(first.masterKey.length >= 32);
+  saveSecrets(folder, { ...first, demoApiKey: 'mg-x' });
+  t.deepEqual(loadSecrets(folder), { ...first, demoApiKey: 'mg-x' });
+  t.not(loadSecrets(makeFolder(t)).masterKey, first.masterKey);
+});
+
+test('a log is bounded: what is full is kept once', (t) => {
+  const path = join(makeFolder(t), 'api.log');
+  const log = new LogFile(path, 100);
+  t.teardown(() => log.close());
+  for (let line = 0; line < 7; line += 1) log.write(Buffer.from(`${String(line).repeat(39)}\n`));
+  t.is(readFileSync(path, 'utf8')[0], '6');
+  t.deepEqual([readFileSync(`${path}.1`, 'utf8')[0], readFileSync(`${path}.1`, 'utf8')[40]], ['4', '5']);
+  t.deepEqual(readdirSync(join(path, '..')).toSorted(), ['api.log', 'api.log.1']);
+});
+
+test('production takes no embedded part: everything that is not set is named at once', (t) => {
+  const env = { NODE_ENV: 'production', REDIS_URL: 'redis://10.0.0.1' };
+  const error = t.throws(() => checkEnvironment(env, readEnvironment(env)), { instanceOf: ConfigError });
+  const missing = 'MONGODB_URL, S3_ENDPOINT, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, SMTP_URL, MASTER_KEY';
+  t.true(error?.message.endsWith(`: ${missing}`));
+});
+
+test('an S3 server of the operator needs its keys', (t) => {
+  const env = { S3_ENDPOINT: 'http://10.0.0.1:9000', AWS_ACCESS_KEY_ID: 'a' };
+  t.throws(() => checkEnvironment(env, readEnvironment(env)), { message: /too: AWS_SECRET_ACCESS_KEY$/ });
+  t.notThrows(() => checkEnvironment({}, readEnvironment({})));
+});

@@ -1,0 +1,102 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { holdDataDir } from '../../../scripts/start/data-dir-lock.ts';
+import { endProcesses, identifyProcess } from '../../../scripts/start/process-identity.ts';
+import { readFirstLine } from '../../../scripts/start/read-first-line.ts';
+import { ConfigError, readEndpoints } from '../../../shared/runtime/config.ts';
+import { makeFolder, readLines, waitUntil } from './fake-parts.ts';
+
+interface Supervisor {
+  child: ChildProcess;
+  pids: Record<string, number>;
+  guardian: number;
+  leftovers: string[];
+}
+
+async function startSupervisor(t: ExecutionContext, folder: string): Promise<Supervisor> {
+  const script = fileURLToPath(new URL('fake-supervisor.js', import.meta.url));
+  const child = spawn(process.execPath, [script, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  const line = await readFirstLine(child.stdout, new AbortController().signal);
+  return { child, ...(JSON.parse(line) as Omit<Supervisor, 'child'>) };
+}
+
+/** A process of which nothing runs any more, whether or not somebody has reaped it. */
+const isGone = (pid: number): boolean => identifyProcess(pid).startedAt === null;
+
+test('who uses others stops before them, and Redis last', async (t) => {
+  const folder = makeFolder(t);
+  const { child, pids, guardian } = await startSupervisor(t, folder);
+  child.kill('SIGTERM');
+  const [code] = (await once(child, 'exit')) as [number];
+  t.is(code, 0);
+  const diary = readLines(join(folder, 'diary'));
+  t.deepEqual(diary.slice(0, 2).toSorted(), ['api', 'worker']);
+  t.deepEqual(diary.slice(2), ['s3', 'redis']);
+  await waitUntil('nothing is left', () => [...Object.values(pids), guardian].every(isGone));
+});
+
+test('a supervisor that is killed leaves nothing running, and its parts still end in order', async (t) => {
+  const folder = makeFolder(t);
+  const { child, pids, guardian } = await startSupervisor(t, folder);
+  child.kill('SIGKILL');
+  await waitUntil('nothing is left', () => [...Object.values(pids), guardian].every(isGone));
+  t.deepEqual(readLines(join(folder, 'diary')).slice(2), ['s3', 'redis']);
+  // What it left in its files deceives nobody.
+  t.deepEqual(readEndpoints(join(folder, 'data')), {});
+  holdDataDir(join(folder, 'data')).release();
+});
+
+test('a guardian that is killed is replaced by one that knows all parts', async (t) => {
+  const folder = makeFolder(t);
+  const { child, pids, guardian } = await startSupervisor(t, folder);
+  process.kill(guardian, 'SIGKILL');
+  const childrenOf = (pid: number): string => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  const known = [guardian, ...Object.values(pids)].map(String);
+  if (process.platform === 'linux') {
+    await waitUntil('a new guardian', () =>
+      childrenOf(child.pid!)
+        .split(' ')
+        .some((pid) => pid && !known.includes(pid)),
+    );
+  }
+  child.kill('SIGKILL');
+  await waitUntil('nothing is left', () => Object.values(pids).every(isGone));
+  t.pass();
+});
+
+test('what a supervisor left running, killed together with its guardian, is known to the next one', async (t) => {
+  const folder = makeFolder(t);
+  const { child, pids, guardian } = await startSupervisor(t, folder);
+  process.kill(guardian, 'SIGKILL');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  const lock = holdDataDir(join(folder, 'data'));
+  t.teardown(() => lock.release());
+  const { leftovers } = lock;
+  t.deepEqual(Object.keys(leftovers).toSorted(), ['api', 'redis', 's3', 'worker']);
+  await endProcesses(Object.values(leftovers), 5_000);
+  t.true(Object.values(pids).every(isGone));
+});
+
+test('a second start on the same data folder is refused, and told who holds it', async (t) => {
+  const folder = makeFolder(t);
+  const { child } = await startSupervisor(t, folder);
+  const error = t.throws(() => holdDataDir(join(folder, 'data')), { instanceOf: ConfigError });
+  t.true(error?.message.includes(`pid ${child.pid}`));
+  t.regex(error?.message ?? '', /since \d{4}-\d\d-\d\dT/);
+});
+
+test('a lock whose pid is another process by now is taken over', (t) => {
+  const folder = makeFolder(t);
+  const lock = holdDataDir(folder);
+  const path = join(folder, 'supervisor.json');
+  t.is((JSON.parse(readFileSync(path, 'utf8')) as { pid: number }).pid, process.pid);
+  t.throws(() => holdDataDir(folder), { instanceOf: ConfigError });
+  lock.release();
+  t.deepEqual(holdDataDir(folder).leftovers, {});
+});

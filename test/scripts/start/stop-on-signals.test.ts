@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { readFirstLine } from '../../../scripts/start/read-first-line.ts';
+import { makeFolder, waitUntil } from './fake-parts.ts';
+
+const script = fileURLToPath(new URL('fake-npm.js', import.meta.url));
+
+async function startBelowNpm(t: ExecutionContext) {
+  const file = join(makeFolder(t), 'reason');
+  const npm = spawn(process.execPath, [script, file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => npm.kill('SIGKILL'));
+  const pid = Number(await readFirstLine(npm.stdout, new AbortController().signal));
+  const readReason = async (): Promise<string> => {
+    await waitUntil('it stops', () => existsSync(file) && readFileSync(file, 'utf8') !== '');
+    return readFileSync(file, 'utf8');
+  };
+  return { npm, pid, readReason };
+}
+
+test('a command stops when its npm is gone, even where a shell stands between them', async (t) => {
+  const { npm, readReason } = await startBelowNpm(t);
+  npm.kill('SIGKILL');
+  t.is(await readReason(), 'npm is gone');
+});
+
+test('a signal is a wish to stop', async (t) => {
+  const { pid, readReason } = await startBelowNpm(t);
+  process.kill(pid, 'SIGHUP');
+  t.is(await readReason(), 'SIGHUP');
+});

@@ -1,0 +1,106 @@
+import { join } from 'node:path';
+import test from 'ava';
+import { explainDeath } from '../../../scripts/start/explain-death.ts';
+import { PartFailed, SupervisedPart } from '../../../scripts/start/supervise.ts';
+import { isAlive } from '../../../shared/runtime/config.ts';
+import { EventLog, fakePart, makeFolder, politeCode, readLines, waitUntil } from './fake-parts.ts';
+
+const endless = `setInterval(() => undefined, 1_000); console.log('ready');`;
+
+test('a part that is killed is named with its signal and runs again within two seconds', async (t) => {
+  const events = new EventLog();
+  const part = new SupervisedPart(fakePart(makeFolder(t), 'one', endless), events);
+  t.teardown(() => part.stop());
+  await part.start();
+  const killedAtMs = Date.now();
+  process.kill(part.pid!, 'SIGKILL');
+  await waitUntil('it runs again', () => events.restarts.length === 1);
+  t.true(Date.now() - killedAtMs < 2_000);
+  t.is(events.deaths[0]?.signal, 'SIGKILL');
+  t.is(events.pids.length, 2);
+  t.is(part.pid, events.pids[1]);
+});
+
+test('a part that dies again and again is tried again, ever later but never after more than five seconds', async (t) => {
+  const events = new EventLog();
+  const code = `console.error('TypeError: nothing works'); process.exit(3);`;
+  const part = new SupervisedPart(fakePart(makeFolder(t), 'one', code, { firstStart: 'retry' }), events);
+  t.teardown(() => part.stop());
+  part.start().catch(() => undefined);
+  await waitUntil('three deaths', () => events.deaths.length === 3);
+  const waits = events.deaths.map((death) => death.restartInMs);
+  t.deepEqual(
+    waits,
+    waits.toSorted((a, b) => a - b),
+  );
+  t.true(Math.max(...waits) <= 5_000);
+  t.is(events.deaths[0]?.code, 3);
+  t.is(events.deaths[0]?.reason, 'TypeError: nothing works');
+});
+
+test('a part without which nothing runs is not tried again when it does not come up, and says why', async (t) => {
+  const events = new EventLog();
+  const part = new SupervisedPart(
+    fakePart(makeFolder(t), 'one', `console.error('no room'); process.exit(1);`),
+    events,
+  );
+  await t.throwsAsync(part.start(), {
+    instanceOf: PartFailed,
+    message: 'one did not start (exit code 1: no room)',
+  });
+  t.is(events.pids.length, 1);
+});
+
+test('a program that does not exist is a part that did not come up', async (t) => {
+  const spec = {
+    ...fakePart(makeFolder(t), 'one', ''),
+    launch: () => ({ file: '/nowhere/redis', args: [] }),
+  };
+  const part = new SupervisedPart(spec, new EventLog());
+  await t.throwsAsync(part.start(), { instanceOf: PartFailed, message: /ENOENT/ });
+});
+
+test('a part that is stopped finishes what is in hand and stays stopped', async (t) => {
+  const folder = makeFolder(t);
+  const diary = join(folder, 'diary');
+  const events = new EventLog();
+  const part = new SupervisedPart(fakePart(folder, 'one', politeCode('one', diary)), events);
+  await part.start();
+  await part.stop();
+  t.deepEqual(readLines(diary), ['one']);
+  t.is(events.deaths.length, 0);
+  t.false(isAlive(events.pids[0]!));
+});
+
+test('a part that does not stop in time is killed', async (t) => {
+  const code = `process.on('SIGTERM', () => undefined); ${endless}`;
+  const events = new EventLog();
+  const part = new SupervisedPart(fakePart(makeFolder(t), 'one', code, { stopTimeoutMs: 200 }), events);
+  await part.start();
+  await part.stop();
+  t.false(isAlive(events.pids[0]!));
+});
+
+test('a part that is stopped while it waits to be started again does not start', async (t) => {
+  const events = new EventLog();
+  const part = new SupervisedPart(fakePart(makeFolder(t), 'one', endless), events);
+  await part.start();
+  process.kill(part.pid!, 'SIGKILL');
+  await waitUntil('its death is known', () => events.deaths.length === 1);
+  await part.stop();
+  t.is(events.pids.length, 1);
+  t.is(part.pid, undefined);
+});
+
+test('of a stack trace only the message is told, of plain words all', (t) => {
+  const trace = `file:///x.js:3\n  throw new Error('a');\n  ^\n\nError: broken: yes\n    at x.js:3:1\n\nNode.js v20.20.2\n`;
+  t.is(explainDeath(trace), 'Error: broken: yes');
+  t.is(
+    explainDeath('These are wrong:\n  PORT must be a number\n'),
+    'These are wrong:\n    PORT must be a number',
+  );
+  t.is(
+    explainDeath('(node:1) [DEP0040] DeprecationWarning: old\n(Use `node --trace-deprecation ...`)\n'),
+    '',
+  );
+});

@@ -1,0 +1,83 @@
+import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+import { parseRub } from '../../shared/pricing/money.ts';
+import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import type { TestStack } from './stack.ts';
+import { waitFor } from './wait-for.ts';
+
+/** What can be seen of a stack from beside it: its money in Redis, its queues, its rows in MongoDB. */
+
+/** Nano-roubles of an amount as the API shows it. */
+export function toNano(amount: number): bigint {
+  const nano = parseRub(amount);
+  if (nano === null) throw new Error(`${amount} is no amount of roubles`);
+  return nano;
+}
+
+/** Ids of the requests that hold a reservation, of one account or of all. */
+export async function findReservations(stack: TestStack, accountId?: string): Promise<string[]> {
+  const shards = await Promise.all(
+    Array.from({ length: shardCount }, (_, shard) => stack.redis.hgetall(redisKeys.reservations(shard))),
+  );
+  return shards
+    .flatMap((held) => Object.entries(held))
+    .filter(([, value]) => accountId === undefined || value.startsWith(`${accountId} `))
+    .map(([requestId]) => requestId);
+}
+
+/** Everything that work leaves behind: two equal readings say that nothing happened in between. */
+export interface Traces {
+  readonly balanceNano: bigint;
+  readonly reservedNano: bigint;
+  readonly freeRequests: number;
+  readonly freeHeld: number;
+  readonly reservations: readonly string[];
+  /** Chats ever pushed to the ready queue. */
+  readonly chatsPushed: number;
+  /** Events ever written by BullMQ's queues: one for each step of each job. */
+  readonly jobEvents: number;
+  /** Entries ever added to the ledger's streams, those at rest included. */
+  readonly ledgerEntries: number;
+}
+
+export async function readTraces(stack: TestStack, accountId: string): Promise<Traces> {
+  const account = await stack.readAccount(accountId);
+  const ledgers = Array.from({ length: shardCount }, (_, shard) => redisKeys.ledgerStream(shard));
+  const queues = await stack.redis.keys('{bull}:*:events');
+  return {
+    balanceNano: account.balanceNano,
+    reservedNano: account.reservedNano,
+    freeRequests: account.freeRequests,
+    freeHeld: Number(await stack.redis.hget(redisKeys.account(accountId), 'fres')),
+    reservations: await findReservations(stack, accountId),
+    chatsPushed: Number((await stack.redis.get(redisKeys.readyPushed)) ?? 0),
+    jobEvents: await countEverAdded(stack, queues),
+    ledgerEntries: await countEverAdded(stack, ledgers),
+  };
+}
+
+async function countEverAdded({ redis }: TestStack, streams: readonly string[]): Promise<number> {
+  let count = 0;
+  for (const stream of streams) {
+    if ((await redis.exists(stream)) === 0) continue;
+    const fields = (await redis.xinfo('STREAM', stream)) as unknown[];
+    count += Number(fields[fields.indexOf('entries-added') + 1]);
+  }
+  return count;
+}
+
+/** The row of a request, once the ledger has brought it to MongoDB. */
+export async function findRow(stack: TestStack, requestId: string): Promise<RequestLogDocument> {
+  const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
+  return await waitFor(`the row of ${requestId}`, () => rows.findOne({ _id: requestId }));
+}
+
+/** How much an account has lost since it had this much. */
+export async function readLoss(stack: TestStack, accountId: string, hadRub: string): Promise<bigint> {
+  return parseRub(hadRub)! - (await stack.readAccount(accountId)).balanceNano;
+}
+
+export async function waitForNoReservation(stack: TestStack, accountId?: string): Promise<void> {
+  await waitFor('the last reservation to end', async () => {
+    return (await findReservations(stack, accountId)).length === 0;
+  });
+}
