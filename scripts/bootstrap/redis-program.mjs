@@ -27,11 +27,11 @@ export async function installRedis() {
 
 /** Debian starts a service with the package; only the program was wanted, which runs on a port of its own. */
 async function stopService() {
-  const initScript = '/etc/init.d/redis-server';
   const hasSystemd = existsSync('/run/systemd/system');
-  if (!hasSystemd && !existsSync(initScript)) return;
-  const { code } = hasSystemd
-    ? await run('systemctl', ['disable', '--now', 'redis-server'])
-    : await run(initScript, ['stop']);
+  const [program, ...args] = hasSystemd
+    ? ['systemctl', 'disable', '--now', 'redis-server']
+    : ['service', 'redis-server', 'stop'];
+  if (findOnPath([program]) === null) return;
+  const { code } = await run(program, args);
   if (code !== 0) say('The package may have started a Redis service; "service redis-server stop" ends it.');
 }

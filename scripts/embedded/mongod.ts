@@ -16,7 +16,17 @@ export function findMongod(mongodBin: string | undefined, searchPath: string): s
 
 export function mongodLaunch(path: string, port: number, dir: string) {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const args = ['--replSet', replicaSet, '--bind_ip', '127.0.0.1', '--port', String(port), '--dbpath', dir, '--quiet'];
+  const args = [
+    '--replSet',
+    replicaSet,
+    '--bind_ip',
+    '127.0.0.1',
+    '--port',
+    String(port),
+    '--dbpath',
+    dir,
+    '--quiet',
+  ];
   return { file: path, args };
 }
 

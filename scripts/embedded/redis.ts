@@ -33,11 +33,13 @@ export function findProgram(names: readonly string[], searchPath: string): strin
 /** @throws ConfigError that says how to get one, where PATH has none that is new enough */
 export function findRedis(searchPath: string): RedisProgram {
   const path = findProgram(programs, searchPath);
-  const advice = 'install Redis 7 or later (or Valkey) so that redis-server is on the PATH, or set REDIS_URL.';
+  const advice =
+    'install Redis 7 or later (or Valkey) so that redis-server is on the PATH, or set REDIS_URL.';
   if (path === null) throw new ConfigError(`There is no Redis here: ${advice}`);
   const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' });
   const version = /\bv=(\d[\w.]*)/.exec(stdout ?? '')?.[1] ?? 'unknown';
-  if (Number.parseInt(version, 10) < minMajorVersion) throw new ConfigError(`${path} is version ${version}: ${advice}`);
+  if (Number.parseInt(version, 10) < minMajorVersion)
+    throw new ConfigError(`${path} is version ${version}: ${advice}`);
   return { path, name: programs.find((name) => path.endsWith(name))!, version };
 }
 
@@ -67,7 +69,11 @@ export function redisLaunch({ program, port, dir, password }: RedisOptions) {
 }
 
 /** Resolves when the server has loaded its data and answers. @throws Error when `signal` says that it ended */
-export async function waitUntilRedisAnswers(port: number, password: string, signal: AbortSignal): Promise<void> {
+export async function waitUntilRedisAnswers(
+  port: number,
+  password: string,
+  signal: AbortSignal,
+): Promise<void> {
   while (!(await ping(port, password))) {
     if (signal.aborted) throw new Error('it ended before it was ready');
     await delay(15);

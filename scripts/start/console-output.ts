@@ -1,4 +1,11 @@
-import { createPaint, formatLogLine, formatPartName, formatTime, type Paint } from './format-log-line.ts';
+import {
+  accessMessage,
+  createPaint,
+  formatLogLine,
+  formatPartName,
+  formatTime,
+  type Paint,
+} from './format-log-line.ts';
 
 /** Where lines go: the process's stdout, or a test's list. */
 export interface LineSink {
@@ -14,9 +21,11 @@ export class ConsoleOutput {
   readonly paint: Paint;
   readonly #sink: LineSink;
   readonly #unfinished = new Map<string, string>();
+  #isMuted = false;
+  readonly #saidThisSecond = new Set<string>();
   #shownThisSecond = 0;
   #skipped = 0;
-  #secondTimer: NodeJS.Timeout | undefined;
+  #isTimed = false;
 
   constructor(sink: LineSink) {
     this.#sink = sink;
@@ -27,9 +36,20 @@ export class ConsoleOutput {
     this.#sink.write(`${text}\n`);
   }
 
-  /** One part of the stack that has come up. */
-  printPart(name: string, what: string, tookMs: number): void {
-    this.print(`  ${this.paint('green', '✓')} ${formatPartName(name)} ${what} ${this.paint('dim', formatMs(tookMs))}`);
+  /** One part of the stack that has come up; of one that runs elsewhere there is no time to tell. */
+  printPart(name: string, what: string, tookMs: number | null): void {
+    const took = tookMs === null ? '' : ` ${this.paint('dim', formatMs(tookMs))}`;
+    this.print(`  ${this.paint('green', '✓')} ${formatPartName(name)} ${what}${took}`);
+  }
+
+  /** While the stack comes up, its own lines tell enough; a part's warnings are shown all the same. */
+  muteRoutine(): void {
+    this.#isMuted = true;
+  }
+
+  unmuteRoutine(): void {
+    this.#isMuted = false;
+    this.#skipped = 0;
   }
 
   /** Something that happened to a part while all runs. */
@@ -38,29 +58,50 @@ export class ConsoleOutput {
     this.print(`${start} ${this.paint(style, text)}`);
   }
 
-  /** What a part writes to stdout: whole lines are shown, and under load only as many as anybody can read. */
+  /**
+   * What a part writes to stdout. Nobody reads thousands of lines a second, or sixteen that say the same: the rest are
+   * counted, and stand in the log.
+   */
   printLog(part: string, chunk: Buffer): void {
     const lines = `${this.#unfinished.get(part) ?? ''}${chunk.toString()}`.split('\n');
     this.#unfinished.set(part, lines.pop()!);
-    for (const line of lines) {
-      // Thousands of requests a second must not cost a parse each; a warning is always shown.
-      if (this.#shownThisSecond >= maxLinesASecond && line.includes(routineMark)) {
-        this.#skipped += 1;
-        continue;
-      }
-      const text = formatLogLine(part, line, this.paint);
-      if (text === null) continue;
-      this.print(text);
-      this.#shownThisSecond += 1;
-      this.#secondTimer ??= setTimeout(() => this.#endSecond(), 1_000).unref();
+    for (const line of lines)
+      if (!this.#isMuted || !line.includes(routineMark)) this.#printLogLine(part, line);
+  }
+
+  #printLogLine(part: string, line: string): void {
+    // Before it is parsed, which costs more than all else here.
+    const isTooMuch = this.#shownThisSecond >= maxLinesASecond && line.includes(routineMark);
+    if (isTooMuch || this.#isRepeated(part, line)) {
+      this.#skipped += 1;
+      return;
     }
+    const text = formatLogLine(part, line, this.paint);
+    if (text === null) return;
+    this.print(text);
+    this.#shownThisSecond += 1;
+    if (!this.#isTimed) setTimeout(() => this.#endSecond(), 1_000).unref();
+    this.#isTimed = true;
+  }
+
+  #isRepeated(part: string, line: string): boolean {
+    const message = /"msg":"(.*?)"[,}]/.exec(line)?.[1];
+    if (message === undefined || message === accessMessage) return false;
+    // While the stack comes up, what every process says of the catalog is said once.
+    const key = this.#isMuted ? message : `${part} ${message}`;
+    const isKnown = this.#saidThisSecond.has(key);
+    this.#saidThisSecond.add(key);
+    return isKnown;
   }
 
   #endSecond(): void {
-    if (this.#skipped > 0) this.print(this.paint('dim', `         … and ${this.#skipped} more lines, which are in the logs`));
+    this.#isTimed = false;
+    if (this.#isMuted) return;
+    if (this.#skipped > 0)
+      this.print(this.paint('dim', `         … and ${this.#skipped} more lines, which are in the logs`));
     this.#shownThisSecond = 0;
     this.#skipped = 0;
-    this.#secondTimer = undefined;
+    this.#saidThisSecond.clear();
   }
 }
 

@@ -13,8 +13,12 @@ export interface DemoAccount {
  */
 export async function ensureDemoAccount(dataDir: string, env: NodeJS.ProcessEnv): Promise<DemoAccount> {
   const secrets = loadSecrets(dataDir);
-  if (secrets.demoApiKey !== null && (await isKnown(secrets.demoApiKey, env))) return { apiKey: secrets.demoApiKey };
-  const output = await runAdmin(['account', 'create', '--balance', '100', '--free-requests', '10', '--json'], env);
+  if (secrets.demoApiKey !== null && (await isKnown(secrets.demoApiKey, env)))
+    return { apiKey: secrets.demoApiKey };
+  const output = await runAdmin(
+    ['account', 'create', '--balance', '100', '--free-requests', '10', '--json'],
+    env,
+  );
   const { api_key: apiKey } = JSON.parse(output) as { api_key: string };
   saveSecrets(dataDir, { ...secrets, demoApiKey: apiKey });
   return { apiKey };
@@ -35,7 +39,11 @@ function runAdmin(args: readonly string[], env: NodeJS.ProcessEnv): Promise<stri
   return new Promise((resolve, reject) => {
     execFile(process.execPath, [entry, ...args], { env, timeout: 30_000 }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
-      else reject(Object.assign(new Error(stderr.trim() || error.message), { code: error.code }));
+      // Not the error's own message, which holds the command and so the key.
+      else
+        reject(
+          Object.assign(new Error(stderr.trim() || 'the admin command was ended'), { code: error.code }),
+        );
     });
   });
 }

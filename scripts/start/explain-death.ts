@@ -8,7 +8,11 @@ export function explainDeath(stderr: string): string {
   const lines = stderr
     .split('\n')
     .map((line) => line.trimEnd())
-    .filter((line) => line !== '' && !/^\s+at |^Node\.js v\d|\bDeprecationWarning\b|--trace-deprecation/.test(line));
-  const error = lines.findLast((line) => /^(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?: /.test(line));
+    .filter(
+      (line) => line !== '' && !/^\s+at |^Node\.js v\d|\bDeprecationWarning\b|--trace-deprecation/.test(line),
+    );
+  const error = lines.findLast((line) =>
+    /^(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?: /.test(line),
+  );
   return error ?? lines.slice(-maxLines).join('\n  ');
 }

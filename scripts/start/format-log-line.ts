@@ -7,6 +7,9 @@ export function createPaint(isTerminal: boolean): Paint {
   return (style, text) => (isTerminal ? `\u001B[${codes[style]}m${text}\u001B[0m` : text);
 }
 
+/** The `msg` of the api's line for each answer. */
+export const accessMessage = 'request';
+
 const shownLevels = ['info', 'warn', 'error', 'fatal'];
 /** Told by the line's own beginning, or of no use to a reader. */
 const hiddenFields = new Set(['level', 'time', 'role', 'pid', 'hostname', 'msg', 'err', 'requestId']);
@@ -26,7 +29,8 @@ export function formatTime(date: Date): string {
  */
 export function formatLogLine(part: string, line: string, paint: Paint): string | null {
   const entry = parseEntry(line);
-  if (entry === null) return line.trim() === '' ? null : `${prefix(part, new Date(), paint)} ${line.trimEnd()}`;
+  if (entry === null)
+    return line.trim() === '' ? null : `${prefix(part, new Date(), paint)} ${line.trimEnd()}`;
   const level = String(entry['level']);
   if (!shownLevels.includes(level)) return null;
   const time = new Date(typeof entry['time'] === 'string' ? entry['time'] : Date.now());
@@ -52,7 +56,9 @@ function prefix(part: string, time: Date, paint: Paint): string {
 }
 
 function isAccess(entry: Entry): boolean {
-  return entry['msg'] === 'request' && typeof entry['path'] === 'string' && typeof entry['status'] === 'number';
+  return (
+    entry['msg'] === accessMessage && typeof entry['path'] === 'string' && typeof entry['status'] === 'number'
+  );
 }
 
 function formatAccess({ method, path, status, durationMs }: Entry, paint: Paint): string {
@@ -64,10 +70,10 @@ function formatAccess({ method, path, status, durationMs }: Entry, paint: Paint)
 function formatEntry(entry: Entry, level: string, paint: Paint): string {
   const style = level === 'warn' ? 'yellow' : level === 'info' ? null : 'red';
   const message = style === null ? String(entry['msg']) : paint(style, `${level}: ${String(entry['msg'])}`);
-  const error = (entry['err'] as { message?: unknown } | undefined)?.message;
+  const error = (entry['err'] as { message?: string } | undefined)?.message;
   const fields = Object.entries(entry)
     .filter(([name]) => !hiddenFields.has(name))
     .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  const rest = [...(error === undefined ? [] : [`(${String(error)})`]), ...fields].join(' ');
+  const rest = [...(error === undefined ? [] : [`(${error})`]), ...fields].join(' ');
   return rest === '' ? message : `${message} ${paint('dim', rest)}`;
 }

@@ -7,6 +7,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
  */
 const script = `
 trap '' INT HUP TERM
+stages=$STAGES
 while read -r line; do stages=$line; done
 is_any_alive() {
   for pid in $pids; do
@@ -27,6 +28,8 @@ for pids in $stages; do
 done
 `;
 
+const restartDelayMs = 200;
+
 /** Lower stages end first. */
 export const stopStages = [0, 1, 2] as const;
 export type StopStage = (typeof stopStages)[number];
@@ -39,18 +42,20 @@ export class Guardian {
 
   start(): void {
     // A session of its own: what is sent to the supervisor's process group must not reach it.
-    const child = spawn('/bin/sh', ['-c', script, 'model-gateway-guardian'], {
+    const child = spawn('/bin/sh', ['-c', 'eval "$SCRIPT"', 'model-gateway-guardian'], {
       detached: true,
+      // In its environment, so that a list of processes shows a name and not a program's text; and what runs already
+      // too, so that it knows it from its first moment.
+      env: { PATH: '/usr/bin:/bin', SCRIPT: script, STAGES: this.#describe() },
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     this.#child = child;
     // Of a guardian that was killed, the pipe says EPIPE; its exit is what matters, and that starts the next one.
-    child.stdin!.on('error', () => undefined);
+    child.stdin.on('error', () => undefined);
     child.on('exit', () => {
-      if (!this.#stopping) this.start();
+      if (!this.#stopping) setTimeout(() => this.#restart(), restartDelayMs).unref();
     });
     child.unref();
-    this.#tell();
   }
 
   /** Names the process that a part runs as; null when it does not run. */
@@ -71,10 +76,18 @@ export class Guardian {
     return this.#child?.pid;
   }
 
+  #restart(): void {
+    if (!this.#stopping) this.start();
+  }
+
   #tell(): void {
+    this.#child?.stdin?.write(`${this.#describe()}\n`);
+  }
+
+  #describe(): string {
     const ofStage = (wanted: StopStage): string =>
       [...this.#running.values()].flatMap(({ stage, pid }) => (stage === wanted ? [pid] : [])).join(' ');
     // A blank stands for a stage without parts.
-    this.#child?.stdin?.write(`${stopStages.map((stage) => ofStage(stage) || ' ').join('/')}\n`);
+    return stopStages.map((stage) => ofStage(stage) || ' ').join('/');
   }
 }

@@ -1,18 +1,18 @@
-import { join, resolve } from 'node:path';
-import type { Model } from '../../shared/contract/models.ts';
-import { ConfigError, readEnvironment, type Endpoints } from '../../shared/runtime/config.ts';
-import { checkEnvironment } from './check-environment.ts';
+import { ConfigError } from '../../shared/runtime/config.ts';
 import { ConsoleOutput } from './console-output.ts';
-import { holdDataDir, type DataDirLock } from './data-dir-lock.ts';
-import { ensureDemoAccount } from './demo-account.ts';
-import { removeEndpoints, writeEndpoints } from './endpoints-file.ts';
-import { Guardian } from './guardian.ts';
-import { checkPortIsFree, findFreePort, getJson, localUrl } from './loopback.ts';
-import { chooseMongo, chooseRedis, chooseS3, rolePart, type Part, type PartContext } from './parts.ts';
-import { endProcesses } from './process-identity.ts';
-import { loadSecrets } from './secrets-file.ts';
-import { Stack } from './stack.ts';
-import { stopOnSignals } from './stop-on-signals.ts';
+import { startGateway } from './start-gateway.ts';
 import { PartFailed } from './supervise.ts';
-import { waitForHealth } from './wait-for-health.ts';
-import { formatWelcome } from './welcome.ts';
+
+// A reader that has left, such as a closed terminal, is no reason to fall over.
+process.stdout.on('error', () => undefined);
+process.stderr.on('error', () => undefined);
+
+try {
+  await startGateway(process.env, new ConsoleOutput(process.stdout));
+} catch (error) {
+  const isExpected = error instanceof ConfigError || error instanceof PartFailed;
+  process.stderr.write(
+    `${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`,
+  );
+  process.exit(1);
+}

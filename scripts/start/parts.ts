@@ -89,7 +89,12 @@ async function realMongod(path: string, dataDir: string): Promise<Part> {
 function embeddedMongo({ env, dataDir }: PartContext): Part {
   // A folder of its own: mongod's files are of another kind, and a machine may be given a mongod later.
   const args = ['--dir', join(dataDir, 'mongo')];
-  const server = announcedServer('url', (port) => [dist('scripts/embedded/mongo/main.js'), '--port', port, ...args]);
+  const server = announcedServer('url', (port) => [
+    dist('scripts/embedded/mongo/main.js'),
+    '--port',
+    port,
+    ...args,
+  ]);
   return {
     stage: 1,
     spec: { name: 'mongodb', stopTimeoutMs: 10_000, firstStart: 'fail', ...server.runWith(env) },
@@ -108,12 +113,25 @@ export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
     };
     return elsewhere({ ...place, ...own }, `${values.S3_ENDPOINT}, bucket ${values.S3_BUCKET}`, 1);
   }
-  const credentials = { AWS_ACCESS_KEY_ID: secrets.s3AccessKeyId, AWS_SECRET_ACCESS_KEY: secrets.s3SecretAccessKey };
+  const credentials = {
+    AWS_ACCESS_KEY_ID: secrets.s3AccessKeyId,
+    AWS_SECRET_ACCESS_KEY: secrets.s3SecretAccessKey,
+  };
   const args = ['--dir', join(dataDir, 's3')];
-  const server = announcedServer('endpoint', (port) => [dist('scripts/embedded/s3/main.js'), '--port', port, ...args]);
+  const server = announcedServer('endpoint', (port) => [
+    dist('scripts/embedded/s3/main.js'),
+    '--port',
+    port,
+    ...args,
+  ]);
   return {
     stage: 1,
-    spec: { name: 's3', stopTimeoutMs: 10_000, firstStart: 'fail', ...server.runWith({ ...env, ...credentials }) },
+    spec: {
+      name: 's3',
+      stopTimeoutMs: 10_000,
+      firstStart: 'fail',
+      ...server.runWith({ ...env, ...credentials }),
+    },
     endpoints: () => ({ ...place, ...credentials, S3_ENDPOINT: server.url() }),
     describe: () => `embedded server, port ${portOf(server.url())}`,
   };
@@ -144,7 +162,10 @@ function elsewhere(endpoints: Endpoints, description: string, stage: StopStage):
 
 /** The api or the worker: what it needs may come up later than it does, so it is tried for ever. */
 export function rolePart(name: 'api' | 'worker', env: NodeJS.ProcessEnv): PartSpec {
-  const args = { api: ['api/main.js'], worker: ['workers/main.js', '--queues', 'chat,image,embedding', '--concurrency', '8192'] };
+  const args = {
+    api: ['api/main.js'],
+    worker: ['workers/main.js', '--queues', 'chat,image,embedding', '--concurrency', '8192'],
+  };
   const [entry, ...rest] = args[name];
   return {
     name,

@@ -19,19 +19,41 @@ export function isRunning(identity: ProcessIdentity): boolean {
 }
 
 function readStartTime(pid: number): string | null {
-  if (process.platform !== 'linux') {
-    return spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim() || null;
-  }
+  if (process.platform !== 'linux') return askPs('lstart=', pid);
+  const fields = readStat(pid);
+  // A zombie does nothing any more; it only waits for its parent to ask for its exit code.
+  return fields === null || fields[0] === 'Z' ? null : (fields[19] ?? null);
+}
+
+/** Null where the process is gone. */
+export function readParentPid(pid: number): number | null {
+  const parent = process.platform === 'linux' ? readStat(pid)?.[1] : askPs('ppid=', pid);
+  return parent === undefined || parent === null ? null : Number(parent);
+}
+
+/** The program and its arguments, separated by blanks; null where the process is gone. */
+export function readCommandLine(pid: number): string | null {
+  if (process.platform !== 'linux') return askPs('command=', pid);
+  return readProc(pid, 'cmdline')?.replaceAll('\0', ' ').trim() ?? null;
+}
+
+/** The fields of /proc/<pid>/stat that follow the program's name, which stands in parentheses and may hold blanks. */
+function readStat(pid: number): string[] | null {
+  const stat = readProc(pid, 'stat');
+  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+function readProc(pid: number, file: string): string | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The program's name stands in parentheses and may hold blanks, so the fields are counted after it.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // A zombie does nothing any more; it only waits for its parent to ask for its exit code.
-    return fields[0] === 'Z' ? null : (fields[19] ?? null);
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch (error) {
     if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
     throw error;
   }
+}
+
+function askPs(column: string, pid: number): string | null {
+  return spawnSync('ps', ['-o', column, '-p', String(pid)], { encoding: 'utf8' }).stdout.trim() || null;
 }
 
 /** Ends processes that are not our children: SIGTERM, then SIGKILL to those that are still there after `timeoutMs`. */

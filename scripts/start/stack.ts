@@ -43,7 +43,11 @@ export class Stack {
       onRestarted: (tookMs) => output.printEvent(spec.name, `runs again after ${formatMs(tookMs)}`, 'green'),
       onDied: (death) => {
         const wait = formatMs(death.restartInMs);
-        output.printEvent(spec.name, `stopped (${describeDeath(death)}); starting it again in ${wait}`, 'yellow');
+        output.printEvent(
+          spec.name,
+          `stopped (${describeDeath(death)}); starting it again in ${wait}`,
+          'yellow',
+        );
       },
     });
     this.#parts.push({ part, stage, log });
@@ -70,4 +74,3 @@ export class Stack {
     for (const { log } of this.#parts) log.close();
   }
 }
-

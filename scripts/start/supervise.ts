@@ -36,7 +36,7 @@ export interface Death {
 export interface PartEvents {
   onOutput(chunk: Buffer, stream: 'stdout' | 'stderr'): void;
   onSpawned(pid: number): void;
-  /** Only of a part that is ready once more after it died. */
+  /** Only of a part that tells when it is ready, when it is so once more after it died. */
   onRestarted(tookMs: number): void;
   onDied(death: Death): void;
   onGone(): void;
@@ -123,21 +123,29 @@ export class SupervisedPart {
         this.#child = null;
         this.#events.onGone();
         resolveGone();
-        this.#onEnded(first, { code, signal, reason: explainDeath(errorText) }, performance.now() - startedMs);
+        this.#onEnded(
+          first,
+          { code, signal, reason: explainDeath(errorText) },
+          performance.now() - startedMs,
+        );
       });
     });
 
     const onReady = (): void => {
       if (ended.signal.aborted) return;
-      if (first === null) this.#events.onRestarted(performance.now() - startedMs);
-      else first.resolve();
+      if (first === null && this.#spec.waitUntilReady !== undefined)
+        this.#events.onRestarted(performance.now() - startedMs);
+      first?.resolve();
       first = null;
     };
-    (this.#spec.waitUntilReady?.(child, ended.signal) ?? Promise.resolve()).then(onReady, (error: unknown) => {
-      if (ended.signal.aborted) return;
-      errorText += error instanceof Error ? error.message : String(error);
-      child.kill('SIGKILL');
-    });
+    (this.#spec.waitUntilReady?.(child, ended.signal) ?? Promise.resolve()).then(
+      onReady,
+      (error: unknown) => {
+        if (ended.signal.aborted) return;
+        errorText += error instanceof Error ? error.message : String(error);
+        child.kill('SIGKILL');
+      },
+    );
   }
 
   #onEnded(

@@ -13,7 +13,11 @@ export interface HealthProgress {
 }
 
 /** Resolves when the api answers, and so do all that it needs. @throws AbortError */
-export async function waitForHealth(url: string, progress: HealthProgress, signal: AbortSignal): Promise<void> {
+export async function waitForHealth(
+  url: string,
+  progress: HealthProgress,
+  signal: AbortSignal,
+): Promise<void> {
   let listening = false;
   let workers = false;
   let noticeAtMs = Date.now() + noticeAfterMs;

@@ -37,7 +37,8 @@ function formatCommands(baseUrl: string, key: string, models: Welcome['models'])
   const authorization = `-H 'Authorization: Bearer ${key}'`;
   const post = (flags: string, path: string, body: object): string =>
     `curl ${flags} ${baseUrl}${path} ${authorization} \\\n  -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`;
-  const pick = (kind: ModelKind): string | undefined => models.find(({ type, active }) => type === kind && active)?.id;
+  const pick = (kind: ModelKind): string | undefined =>
+    models.find(({ type, active }) => type === kind && active)?.id;
   const [embedding, chat, image] = [pick('embedding'), pick('chat'), pick('image')];
   const saveImage = `node -pe 'JSON.parse(fs.readFileSync(0)).data[0].url' | xargs curl -s -o picture.png`;
   return [
@@ -46,7 +47,13 @@ function formatCommands(baseUrl: string, key: string, models: Welcome['models'])
       : [post('-s', '/embeddings', { model: embedding, input: ['a cat', 'a kitten', 'tax law'] })]),
     ...(chat === undefined
       ? []
-      : [post('-sN', '/chat/completions', { model: chat, stream: true, messages: [{ role: 'user', content: 'Hello!' }] })]),
+      : [
+          post('-sN', '/chat/completions', {
+            model: chat,
+            stream: true,
+            messages: [{ role: 'user', content: 'Hello!' }],
+          }),
+        ]),
     ...(image === undefined
       ? []
       : [

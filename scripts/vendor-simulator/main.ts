@@ -15,6 +15,7 @@ const USAGE = `npm run simulate-vendor -- [options]
   --overflow wait        or reject: answer them 429
   --vectors by-text      or fast: one vector for all texts
   --reply-words N        length of every chat answer; without it, the answer repeats what was said
+  --json                 prints its address as one line of JSON instead of a welcome
   --help
 `;
 
@@ -29,6 +30,7 @@ async function main(): Promise<void> {
       overflow: { type: 'string', default: 'wait' },
       vectors: { type: 'string', default: 'by-text' },
       'reply-words': { type: 'string' },
+      json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -51,15 +53,11 @@ async function main(): Promise<void> {
     replyWords: values['reply-words'] === undefined ? null : readNumber('reply-words', values['reply-words']),
     logCapacity: 0,
   });
-  console.log(`The vendor simulator listens on ${simulator.url}. Base URL for OpenAI clients: ${simulator.url}/v1
-
-Try it:  curl ${simulator.url}/v1/chat/completions -H 'content-type: application/json' \\
-           -d '{"model":"gpt-sim","messages":[{"role":"user","content":"hello"}]}'
-
-What goes wrong is told by the model's name, the API key or the header x-simulate, in words joined with +,
-e.g. model "gpt-sim+slow-300+cut-5", key "sk-any+exhausted":
-${FAULT_HELP}
-Ctrl-C stops it.`);
+  if (values.json) {
+    console.log(JSON.stringify({ url: simulator.url }));
+  } else {
+    printWelcome(simulator.url);
+  }
 
   const stop = async (): Promise<void> => {
     await simulator.close();
@@ -73,6 +71,18 @@ Ctrl-C stops it.`);
       stop().catch(fail);
     });
   }
+}
+
+function printWelcome(url: string): void {
+  console.log(`The vendor simulator listens on ${url}. Base URL for OpenAI clients: ${url}/v1
+
+Try it:  curl ${url}/v1/chat/completions -H 'content-type: application/json' \\
+           -d '{"model":"gpt-sim","messages":[{"role":"user","content":"hello"}]}'
+
+What goes wrong is told by the model's name, the API key or the header x-simulate, in words joined with +,
+e.g. model "gpt-sim+slow-300+cut-5", key "sk-any+exhausted":
+${FAULT_HELP}
+Ctrl-C stops it.`);
 }
 
 function readNumber(name: string, text: string): number {

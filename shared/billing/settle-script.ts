@@ -19,7 +19,7 @@ if isFree == '1' then
   redis.call('HINCRBY', account, 'fres', -1)
   if keepsFree == '0' then redis.call('HINCRBY', account, 'free', -1) end
 else
-  redis.call('HINCRBY', account, 'res', '-' .. reserved)
+  if reserved ~= '0' then redis.call('HINCRBY', account, 'res', '-' .. reserved) end
   cost = wanted
   if cost > tonumber(reserved) then
     local a = redis.call('HMGET', account, 'bal', 'res')

@@ -13,6 +13,7 @@ function quietLibraries(env: NodeJS.ProcessEnv): void {
 
 /** How long a process may take to finish its work in hand before it leaves anyway. */
 const stopTimeoutMs = 28_000;
+const repeatedSignalMs = 1_000;
 
 /**
  * Runs a process's main part until SIGTERM or SIGINT, then stops it and exits 0. A wrong configuration is one clear
@@ -21,11 +22,17 @@ const stopTimeoutMs = 28_000;
 export async function runProcess(start: () => Promise<{ running: Running; log: Logger }>): Promise<void> {
   quietLibraries(process.env);
   let stopping = false;
+  let stoppingSinceMs = 0;
   let current: { running: Running; log: Logger } | null = null;
 
   const stop = async (signal: string): Promise<void> => {
-    if (stopping) process.exit(130);
+    if (stopping) {
+      // One Ctrl-C comes twice: from the terminal, and again from npm, which passes it on.
+      if (performance.now() - stoppingSinceMs > repeatedSignalMs) process.exit(130);
+      return;
+    }
     stopping = true;
+    stoppingSinceMs = performance.now();
     const timer = setTimeout(() => {
       // What is left is handed back: a job's lock runs out, an api process dispatches its chats again.
       current?.log.warn({ stopTimeoutMs }, 'work in hand did not end in time; it is handed back');

@@ -629,30 +629,37 @@ test.serial('a body just under its limit is no 413', async (t) => {
 });
 
 test.serial('a wrong key with a large body gets its 401 to read', async (t) => {
+  const body = Buffer.concat([start, ...megabytes(30)]);
   const headers = { 'content-type': json, authorization: 'Bearer mg-wrong' };
+  const response = await fetch(`${stack.url}${chat}`, { method: 'POST', headers, body });
+  t.is(response.status, 401);
+});
+
+// HTTP/1.0 clients and proxies (nginx unless told otherwise) close after each answer.
+test.serial('so does one on a connection that is closed after its answer', async (t) => {
+  const headers = { 'content-type': json, authorization: 'Bearer mg-wrong', connection: 'close' };
   const { status } = await send({ path: chat, pieces: [start, ...megabytes(30)], headers });
   t.is(status, 401);
 });
 
-// Bodies that are legal, and yet no service may choke on them.
+// Bodies that are legal JSON, and yet no service may choke on them: who validates serves nobody else meanwhile.
 
-test.serial('a body with twenty thousand faults is refused at once', async (t) => {
-  const messages = Array.from({ length: 20_000 }, () => ({ role: 'user', content: 5 }));
+test.serial('a body with ten thousand faults is refused at once', async (t) => {
+  const messages = Array.from({ length: 10_000 }, () => ({ role: 'user', content: 5 }));
   const startedAtMs = performance.now();
   const response = await stack.post(chat, account.apiKey, { model: 'chat', messages });
   t.is(response.status, 422);
   const tookMs = performance.now() - startedAtMs;
-  t.true(tookMs < 2_000, `took ${Math.round(tookMs)} ms, in which nobody else was served`);
+  t.true(tookMs < 700, `took ${Math.round(tookMs)} ms, and four times as long for twice as many`);
 });
 
-test.serial('a million inputs of the wrong type are refused without a fault kept for each', async (t) => {
-  const body = `{"model":"vectors","input":[${'1,'.repeat(999_999)}1]}`;
-  const before = process.memoryUsage().heapUsed;
+test.serial('three million inputs of the wrong type are refused at once', async (t) => {
+  const body = `{"model":"vectors","input":[${'1,'.repeat(2_999_999)}1]}`;
+  const startedAtMs = performance.now();
   const response = await stack.post(embeddings, account.apiKey, body);
-  const grewBytes = process.memoryUsage().heapUsed - before;
   t.is(response.status, 422);
-  // 80 MB of them are 40 times as many: what is kept for each is multiplied by that.
-  t.true(grewBytes < 100_000_000, `the heap grew by ${Math.round(grewBytes / 1e6)} MB for a body of 2 MB`);
+  const tookMs = performance.now() - startedAtMs;
+  t.true(tookMs < 1_000, `took ${Math.round(tookMs)} ms for 6 MB of the 80 MB that are read`);
 });
 
 test.serial('a body nested 20 000 levels deep is answered or refused, but not a 500', async (t) => {

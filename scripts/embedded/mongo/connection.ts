@@ -24,7 +24,7 @@ export class Connection {
       try {
         for (const message of splitter.push(chunk)) this.#receive(parseMessage(message));
       } catch (error) {
-        console.error('The embedded MongoDB ends a connection that it does not understand:', error);
+        console.error(`The embedded MongoDB ends a connection that it does not understand: ${String(error)}`);
         socket.destroy();
       }
     });

@@ -26,6 +26,8 @@ export async function execute(environment: Environment, request: Request): Promi
   }
 }
 
+const statementsOf: Record<string, string> = { insert: 'documents', update: 'updates', delete: 'deletes' };
+
 async function run(environment: Environment, { body, sequences }: Request): Promise<Doc | Buffer> {
   const name = Object.keys(body)[0] ?? '';
   if (
@@ -38,7 +40,8 @@ async function run(environment: Environment, { body, sequences }: Request): Prom
   const command = commandTable.get(name);
   if (command === undefined) throw refuse(`no such command: '${name}', which`, 'CommandNotFound');
   checkFields(name, command, body, sequences);
-  environment.status.count(name);
+  const statements = sequences.get(statementsOf[name] ?? '') ?? body[statementsOf[name] ?? ''];
+  environment.status.count(name, Array.isArray(statements) ? statements.length : 1);
   const maxTimeMs = toNumber(body.maxTimeMS ?? 0);
   const context: CommandContext = {
     ...environment,

@@ -6,7 +6,6 @@ const counterOf: Record<string, Counter> = {
   insert: 'insert',
   find: 'query',
   update: 'update',
-  findAndModify: 'command',
   delete: 'delete',
   getMore: 'getmore',
 };
@@ -30,8 +29,9 @@ export class ServerStatus {
     this.connections -= 1;
   }
 
-  count(command: string): void {
-    this.#counters[counterOf[command] ?? 'command'] += 1;
+  /** `statements`: how many documents, updates or deletes the command carries, for MongoDB counts those. */
+  count(command: string, statements: number): void {
+    this.#counters[counterOf[command] ?? 'command'] += statements;
   }
 
   describe(): Doc {

@@ -31,7 +31,7 @@ export type EmbeddedMongo = {
   close(): Promise<void>;
 };
 
-/** Starts a server that speaks MongoDB's protocol; see docs for the subset that it knows. */
+/** Starts a server that speaks MongoDB's protocol, as much of it as the product needs, and refuses the rest. */
 export async function startEmbeddedMongo({
   dir,
   port = 0,

@@ -22,7 +22,11 @@ async function startSupervisor(t: ExecutionContext, folder: string): Promise<Sup
   const child = spawn(process.execPath, [script, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
   const line = await readFirstLine(child.stdout, new AbortController().signal);
-  return { child, ...(JSON.parse(line) as Omit<Supervisor, 'child'>) };
+  const told = JSON.parse(line) as Omit<Supervisor, 'child'>;
+  // A test that fails must leave nothing running either.
+  const identities = [...Object.values(told.pids), told.guardian].map(identifyProcess);
+  t.teardown(() => endProcesses(identities, 100));
+  return { child, ...told };
 }
 
 /** A process of which nothing runs any more, whether or not somebody has reaped it. */

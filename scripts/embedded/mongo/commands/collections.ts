@@ -1,4 +1,3 @@
-import { Int32 } from 'bson';
 import type { Doc } from '../bson/document.ts';
 import { MongoError } from '../errors.ts';
 import { compileFilter } from '../query/match.ts';
@@ -65,8 +64,8 @@ export const collectionCommands: Record<string, Command> = {
     run({ store, body }) {
       const matches = compileFilter(optionalObject(body.filter, 'filter') ?? {});
       const names = new Set(Array.from(store.collections.values(), ({ db }) => db));
-      const databases = Array.from(names, (name) => ({ name, sizeOnDisk: new Int32(0), empty: false }));
-      return { databases: databases.filter((entry) => matches(entry)), totalSize: 0, ok: 1 };
+      const databases = Array.from(names, (name) => ({ name, empty: false }));
+      return { databases: databases.filter((entry) => matches(entry)), ok: 1 };
     },
   },
 

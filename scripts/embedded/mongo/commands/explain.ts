@@ -5,8 +5,8 @@ import { MongoError, refuse } from '../errors.ts';
 import type { PreparedQuery, Query } from '../query/find.ts';
 import { prepareQuery } from '../query/find.ts';
 import type { Command, CommandContext } from './command.ts';
-import { findCollection } from './command.ts';
-import { parseCount, parseDistinct, parseFind } from './reads.ts';
+import { checkFields, findCollection } from './command.ts';
+import { parseCount, parseDistinct, parseFind, readCommands } from './reads.ts';
 
 /** Tells by which index a read finds its documents and, having run it, how many keys and documents it examined. */
 export const explain: Command = {
@@ -33,6 +33,8 @@ export const explain: Command = {
 };
 
 function parseExplained(context: CommandContext, name: string, body: Doc): Query {
+  const command = readCommands[name];
+  if (command !== undefined) checkFields(name, command, body, new Map());
   if (name === 'find') return parseFind(context, body);
   if (name === 'count') return parseCount(context, body);
   if (name === 'distinct') return parseDistinct(context, body);

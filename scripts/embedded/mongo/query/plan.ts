@@ -22,7 +22,7 @@ type Bound = { value: unknown; inclusive: boolean };
 /** What a filter demands of one path, as far as an index can use it. */
 type Constraint = { equal?: unknown[]; low?: Bound; high?: Bound };
 
-const maxRanges = 2000;
+const maxRanges = 20_000;
 
 /** The best plan that an index offers, or `undefined` where all documents must be read. */
 export function choosePlan(indexes: Index[], filter: Doc, sort: SortField[]): Plan | undefined {

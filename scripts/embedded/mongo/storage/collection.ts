@@ -3,7 +3,7 @@ import type { Doc } from '../bson/document.ts';
 import { decodeDocument, encodeDocument, maxDocumentBytes } from '../bson/document.ts';
 import { MongoError } from '../errors.ts';
 import type { IndexSpec } from './indexes.ts';
-import { Index, readRecordId } from './indexes.ts';
+import { Index, noKeys, readRecordId } from './indexes.ts';
 import { toNumber } from '../bson/numbers.ts';
 import type { Store } from './store.ts';
 
@@ -131,7 +131,8 @@ export class Collection {
     const index = new Index(this.#indexId(number), spec);
     try {
       for (const { recordId, document } of this.scan()) {
-        const keys = index.keysOf(document);
+        const { keys, hasArray } = index.keysOf(document);
+        index.isMultikey ||= hasArray;
         if (this.#isTaken(index, keys, recordId)) throw index.duplicateError(this.namespace, document);
         for (const key of keys.values())
           void this.#store.entries.put(index.entryKey(key, recordId), Buffer.alloc(0));
@@ -168,12 +169,11 @@ export class Collection {
       const message = `BSONObj size: ${after.raw.length} is invalid. Size must be between 0 and ${maxDocumentBytes}`;
       throw new MongoError('BSONObjectTooLarge', message);
     }
-    const multikeyBefore = this.indexes.filter((index) => index.isMultikey).length;
     const changes = this.indexes.map((index) => {
-      const removed = before === undefined ? new Map<string, Buffer>() : index.keysOf(before);
-      const added = after === undefined ? new Map<string, Buffer>() : index.keysOf(after.document);
+      const { keys: removed } = before === undefined ? noKeys : index.keysOf(before);
+      const { keys: added, hasArray } = after === undefined ? noKeys : index.keysOf(after.document);
       for (const key of added.keys()) if (removed.delete(key)) added.delete(key);
-      return { index, removed, added };
+      return { index, removed, added, turnsMultikey: hasArray && !index.isMultikey };
     });
     for (const { index, added } of changes) {
       if (after !== undefined && this.#isTaken(index, added, recordId)) {
@@ -181,14 +181,14 @@ export class Collection {
       }
     }
     const { documents, entries } = this.#store;
-    for (const { index, removed, added } of changes) {
+    for (const { index, removed, added, turnsMultikey } of changes) {
+      if (turnsMultikey) index.isMultikey = true;
       for (const key of removed.values()) void entries.remove(index.entryKey(key, recordId));
       for (const key of added.values()) void entries.put(index.entryKey(key, recordId), Buffer.alloc(0));
     }
     if (after === undefined) void documents.remove(this.#documentKey(recordId));
     else void documents.put(this.#documentKey(recordId), after.raw);
-    const multikeyNow = this.indexes.filter((index) => index.isMultikey).length;
-    if (multikeyNow > multikeyBefore) this.#store.saveCollection(this);
+    if (changes.some(({ turnsMultikey }) => turnsMultikey)) this.#store.saveCollection(this);
   }
 
   #isTaken(index: Index, keys: Map<string, Buffer>, recordId: number): boolean {

@@ -19,6 +19,10 @@ export type IndexSpec = {
   partialFilterExpression?: Doc;
 };
 
+export type DocumentKeys = { keys: Map<string, Buffer>; hasArray: boolean };
+
+export const noKeys: DocumentKeys = { keys: new Map(), hasArray: false };
+
 const recordIdBytes = 6;
 // LMDB's limit for a key is 1978 bytes; 10 of them are the numbers of the index and of the document.
 const maxKeyBytes = 1968;
@@ -62,25 +66,24 @@ export class Index {
   }
 
   /** The keys of a document, without the numbers of index and document; one for each element where there is an array. */
-  keysOf(document: Doc): Map<string, Buffer> {
+  keysOf(document: Doc): DocumentKeys {
     const keys = new Map<string, Buffer>();
-    if (this.#covers?.(document) === false) return keys;
+    if (this.#covers?.(document) === false) return { keys, hasArray: false };
     const fields = this.fields.map(({ parts }) => collectAt(document, parts));
     if (
       this.spec.sparse === true &&
       fields.every(({ values }) => values.every((value) => value === undefined))
     ) {
-      return keys;
+      return { keys, hasArray: false };
     }
     const arrays = fields.filter(({ isArray }) => isArray);
     if (arrays.length > 1) throw refuse('indexing several array fields at once', 'CannotIndexParallelArrays');
-    if (arrays.length > 0) this.isMultikey = true;
     for (const element of arrays[0]?.values ?? [undefined]) {
       const key = this.encode(fields.map(({ values, isArray }) => (isArray ? element : values[0])));
       if (key.length > maxKeyBytes) throw refuse(`an index key of ${key.length} bytes`, 'KeyTooLong');
       keys.set(key.toString('latin1'), key);
     }
-    return keys;
+    return { keys, hasArray: arrays.length > 0 };
   }
 
   /** The bytes of values for the index's first fields. */

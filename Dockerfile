@@ -1,0 +1,23 @@
+# One image for every role: the command says whether a container is an api, a worker or an administrator's shell.
+FROM node:20-bookworm-slim AS build
+WORKDIR /app
+# Packages change more seldom than sources: a layer of their own.
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY . .
+# test/ and examples/ are not in the build's context, so dist/ holds what runs and nothing else.
+RUN npm run build && rm dist/.tsbuildinfo && npm prune --omit=dev --no-audit --no-fund
+
+FROM node:20-bookworm-slim
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 CATALOG=/app/catalog.yaml
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY --from=build /app/catalog.yaml ./
+# A user of the base image. The process writes nothing to the container's disk.
+USER node
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+# As node itself: under npm, SIGTERM would reach npm first.
+CMD ["node", "--enable-source-maps", "dist/api/main.js"]

@@ -1,0 +1,16 @@
+// Runs the example that its first argument names: node dist/examples/main.js chat "Hello!"
+const examples = {
+  'semantic-search': () => import('./semantic-search.ts'),
+  chat: () => import('./chat.ts'),
+  image: () => import('./image.ts'),
+};
+
+const [, , name = ''] = process.argv;
+if (Object.hasOwn(examples, name)) {
+  // The example finds its own arguments where it would if it had been started itself.
+  process.argv.splice(2, 1);
+  await examples[name as keyof typeof examples]();
+} else {
+  process.stderr.write(`Usage: npm run example -- ${Object.keys(examples).join('|')} [arguments]\n`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,159 @@
+/** One HTTP answer, as much of it as a measurement needs. */
+export interface Answer {
+  readonly status: number;
+  readonly bodyBytes: number;
+  /** Deltas with text, in a stream of server-sent events. */
+  readonly tokens: number;
+  /** The stream came to its `[DONE]`. */
+  readonly isDone: boolean;
+  /** Kept only where it was asked for, and of errors. */
+  readonly body: string | null;
+}
+
+const headEnd = '\r\n\r\n';
+const tokenMark = '"content":"';
+const emptyTokenEnd = 0x22;
+const doneMark = 'data: [DONE]\n\n';
+/** What is carried from one piece of a stream to the next: a mark may be cut in two, and the end is looked for. */
+const carriedChars = Math.max(tokenMark.length, doneMark.length);
+
+/**
+ * Reads the answers of one kept-alive HTTP/1.1 connection, one after the other, split anywhere. Made to cost little:
+ * it shares the machine with what it measures, so it looks at no more bytes than it must.
+ */
+export class AnswerReader {
+  /** Whether the bodies of the answers that follow are kept. */
+  keepsBody = false;
+  readonly #onAnswer: (answer: Answer) => void;
+  readonly #countsTokens: boolean;
+  #state: 'head' | 'fixed' | 'size' | 'chunk' | 'gap' | 'trailer' = 'head';
+  /** The line or head that is being gathered. */
+  #text = '';
+  /** Bytes of the body, or of its chunk, that are still to come. */
+  #left = 0;
+  #status = 0;
+  #bodyBytes = 0;
+  #tokens = 0;
+  #carried = '';
+  #kept: Buffer[] = [];
+
+  constructor(countsTokens: boolean, onAnswer: (answer: Answer) => void) {
+    this.#countsTokens = countsTokens;
+    this.#onAnswer = onAnswer;
+  }
+
+  /** @throws Error for what is no HTTP answer of a known length */
+  push(bytes: Buffer): void {
+    let at = 0;
+    while (at < bytes.length) {
+      switch (this.#state) {
+        case 'head':
+          at = this.#gather(bytes, at, headEnd, (head) => this.#takeHead(head));
+          break;
+        case 'size':
+          at = this.#gather(bytes, at, '\r\n', (line) => this.#takeSize(line));
+          break;
+        case 'trailer':
+          at = this.#gather(bytes, at, '\r\n', (line) => {
+            if (line === '') this.#finish();
+          });
+          break;
+        case 'fixed':
+        case 'chunk':
+          at = this.#takeBody(bytes, at);
+          break;
+        case 'gap': {
+          const skipped = Math.min(this.#left, bytes.length - at);
+          this.#left -= skipped;
+          at += skipped;
+          if (this.#left === 0) this.#state = 'size';
+          break;
+        }
+        default:
+          this.#state satisfies never;
+      }
+    }
+  }
+
+  /** Takes text up to and with its end, which may be cut by the end of the bytes. @returns where to go on */
+  #gather(bytes: Buffer, at: number, end: string, take: (text: string) => void): number {
+    const before = this.#text.length;
+    // A head is short, and a whole answer often comes with it: no more than a head's length is looked at.
+    const text = this.#text + bytes.toString('latin1', at, Math.min(bytes.length, at + 4_096));
+    const found = text.indexOf(end, Math.max(0, before - end.length));
+    if (found === -1) {
+      this.#text = text;
+      return at + text.length - before;
+    }
+    this.#text = '';
+    take(text.slice(0, found));
+    return at + found + end.length - before;
+  }
+
+  #takeHead(head: string): void {
+    this.#status = Number(head.slice(9, 12));
+    this.#bodyBytes = 0;
+    this.#tokens = 0;
+    this.#carried = '';
+    this.#kept = [];
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head);
+    if (length !== null) {
+      this.#left = Number(length[1]);
+      this.#state = 'fixed';
+      if (this.#left === 0) this.#finish();
+    } else if (/\r\ntransfer-encoding: *chunked/i.test(head)) {
+      this.#state = 'size';
+    } else {
+      throw new Error(`an answer without a length: ${head.slice(0, 80)}`);
+    }
+  }
+
+  #takeSize(line: string): void {
+    const size = Number.parseInt(line, 16);
+    if (Number.isNaN(size)) throw new Error(`a chunk without a size: ${line.slice(0, 80)}`);
+    this.#left = size;
+    this.#state = size === 0 ? 'trailer' : 'chunk';
+  }
+
+  #takeBody(bytes: Buffer, at: number): number {
+    const end = Math.min(bytes.length, at + this.#left);
+    this.#bodyBytes += end - at;
+    this.#left -= end - at;
+    if (this.keepsBody || this.#status !== 200) this.#kept.push(Buffer.from(bytes.subarray(at, end)));
+    if (this.#countsTokens) this.#countTokens(bytes.toString('latin1', at, end));
+    if (this.#left === 0) {
+      if (this.#state === 'fixed') this.#finish();
+      else {
+        this.#state = 'gap';
+        this.#left = 2;
+      }
+    }
+    return end;
+  }
+
+  #countTokens(piece: string): void {
+    const text = this.#carried + piece;
+    let counted = 0;
+    for (let at = text.indexOf(tokenMark); at !== -1; at = text.indexOf(tokenMark, counted)) {
+      const end = at + tokenMark.length;
+      // Its first character is still to come: the mark is carried whole.
+      if (end === text.length) break;
+      if (text.charCodeAt(end) !== emptyTokenEnd) this.#tokens += 1;
+      counted = end;
+    }
+    this.#carried = text.slice(Math.max(counted, text.length - carriedChars));
+  }
+
+  #finish(): void {
+    const kept = this.#kept;
+    this.#kept = [];
+    this.#state = 'head';
+    this.#onAnswer({
+      status: this.#status,
+      bodyBytes: this.#bodyBytes,
+      tokens: this.#tokens,
+      isDone: this.#carried.endsWith(doneMark),
+      body: kept.length > 0 ? Buffer.concat(kept).toString('utf8') : null,
+    });
+  }
+}

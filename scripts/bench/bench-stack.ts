@@ -1,0 +1,175 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
+import { findFreePort } from '../start/loopback.ts';
+import { dist } from '../start/paths.ts';
+import { waitForHealth } from '../start/wait-for-health.ts';
+import { replyTokens } from './chat.ts';
+import type { Programs } from './programs.ts';
+import { vendors, type VendorName } from './scenario.ts';
+
+export interface BenchStackOptions {
+  readonly programs: Programs;
+  readonly dir: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly logLevel: string;
+  /** Where api and worker leave a CPU profile when they end, or null. */
+  readonly profileDir: string | null;
+}
+
+/** Where requests go, and with which key. */
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+  readonly apiKey: string;
+}
+
+/** The whole product on loopback, each part in its own process, with simulated vendors beside it. */
+export interface BenchStack {
+  readonly gateway: Target;
+  readonly vendors: Readonly<Record<VendorName, Target>>;
+  readonly accountId: string;
+  /** What a process needs to be part of it. */
+  readonly env: NodeJS.ProcessEnv;
+  /** By the names under which their CPU time is told. */
+  readonly pids: Readonly<Record<'api' | 'worker' | 'redis' | 'mongo', number>>;
+  readonly vendorPids: Readonly<Record<VendorName, number>>;
+}
+
+const host = '127.0.0.1';
+const startTimeoutMs = 60_000;
+
+export async function startBenchStack(options: BenchStackOptions): Promise<BenchStack> {
+  const { programs, dir } = options;
+  const signal = AbortSignal.timeout(startTimeoutMs);
+  const base = {
+    ...options.env,
+    NODE_ENV: 'development',
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+  };
+  const s3Keys = { AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: randomBytes(16).toString('hex') };
+
+  const startNode = (name: string, script: string, args: readonly string[], env: NodeJS.ProcessEnv) =>
+    programs.start({ name, file: process.execPath, args: [dist(script), ...args], env, kind: 'announces' });
+  const instant = startNode(
+    'vendor-instant',
+    'scripts/vendor-simulator/main.js',
+    vendorArguments('instant'),
+    base,
+  );
+  const busy = startNode('vendor-busy', 'scripts/vendor-simulator/main.js', vendorArguments('busy'), base);
+  const mongo = startNode('mongo', 'scripts/embedded/mongo/main.js', ['--dir', join(dir, 'mongo')], base);
+  const s3 = startNode('s3', 'scripts/embedded/s3/main.js', ['--dir', join(dir, 's3')], {
+    ...base,
+    ...s3Keys,
+  });
+  const redis = await startRedis(options, signal);
+  const [instantUrl, busyUrl, mongoUrl, s3Url] = await Promise.all(
+    [instant, busy, mongo, s3].map(async (program) => await programs.readAnnouncement(program)),
+  );
+
+  const catalog = join(dir, 'catalog.yaml');
+  const vendorUrls = { instant: instantUrl!['url']!, busy: busyUrl!['url']! };
+  writeFileSync(catalog, writeCatalog(vendorUrls));
+  const port = await findFreePort();
+  const env = {
+    ...base,
+    ...s3Keys,
+    REDIS_URL: redis.url,
+    MONGODB_URL: mongoUrl!['url']!,
+    S3_ENDPOINT: s3Url!['endpoint']!,
+    S3_BUCKET: 'model-gateway',
+    MASTER_KEY: randomBytes(32).toString('hex'),
+    DATA_DIR: dir,
+    CATALOG: catalog,
+    HOST: host,
+    PORT: String(port),
+    PUBLIC_URL: '',
+    LOG_LEVEL: options.logLevel,
+  };
+  const startRole = (name: 'api' | 'worker', script: string) => {
+    const profile =
+      options.profileDir === null
+        ? []
+        : ['--cpu-prof', `--cpu-prof-dir=${options.profileDir}`, `--cpu-prof-name=${name}.cpuprofile`];
+    return programs.start({ name, file: process.execPath, args: [...profile, dist(script)], env });
+  };
+  const api = startRole('api', 'api/main.js');
+  const worker = startRole('worker', 'workers/main.js');
+  const ignore = (): void => undefined;
+  await waitForHealth(
+    `http://${host}:${port}`,
+    { onListening: ignore, onWorkers: ignore, onWaiting: ignore },
+    signal,
+  );
+  const account = await createAccount(env);
+
+  return {
+    gateway: { host, port, apiKey: account.api_key },
+    vendors: { instant: toTarget(vendorUrls.instant), busy: toTarget(vendorUrls.busy) },
+    accountId: account.id,
+    env,
+    pids: { api: api.pid, worker: worker.pid, redis: redis.pid, mongo: mongo.pid },
+    vendorPids: { instant: instant.pid, busy: busy.pid },
+  };
+}
+
+function vendorArguments(name: VendorName): string[] {
+  const cheap = ['--port', '0', '--json', '--vectors', 'fast', '--reply-words', String(replyTokens)];
+  return [...cheap, ...vendors[name].arguments];
+}
+
+async function startRedis({ programs, dir, env }: BenchStackOptions, signal: AbortSignal) {
+  const password = randomBytes(16).toString('hex');
+  const port = await findFreePort();
+  const redisDir = join(dir, 'redis');
+  mkdirSync(redisDir);
+  const launch = redisLaunch({ program: findRedis(env['PATH'] ?? ''), port, dir: redisDir, password });
+  const { pid } = programs.start({ name: 'redis', env, ...launch });
+  await waitUntilRedisAnswers(port, password, signal);
+  return { pid, url: `redis://:${password}@${host}:${port}` };
+}
+
+function toTarget(url: string): Target {
+  return { host, port: Number(new URL(url).port), apiKey: 'sk-bench' };
+}
+
+/** JSON is YAML. */
+function writeCatalog(urls: Readonly<Record<VendorName, string>>): string {
+  const names = Object.keys(vendors) as VendorName[];
+  const embedding = (upstream: VendorName) => ({
+    id: `bench-embedding-${upstream}`,
+    type: 'embedding',
+    context: 8192,
+    dimensions: { default: 1536, adjustable: true },
+    pricing: { type: 'tokens', in_cost_per_million: 2 },
+    routes: [{ upstream, model: 'text-embedding-sim' }],
+  });
+  const chat = {
+    id: 'bench-chat',
+    type: 'chat',
+    context: 128_000,
+    max_output_tokens: 16_384,
+    pricing: { type: 'tokens', prompt: 15, completion: 60 },
+    routes: [{ upstream: 'instant', model: 'gpt-sim' }],
+  };
+  const upstreams = names.map((name) => [
+    name,
+    { kind: 'openai', baseUrl: `${urls[name]}/v1`, maxConcurrency: vendors[name].maxConcurrency },
+  ]);
+  return JSON.stringify({
+    upstreams: Object.fromEntries(upstreams),
+    models: [chat, ...names.map(embedding)],
+  });
+}
+
+/** With the highest limits that there are: what is measured is the way of a request, not a refusal. */
+async function createAccount(env: NodeJS.ProcessEnv): Promise<{ id: string; api_key: string }> {
+  const args = ['account', 'create', '--balance', '1000000', '--rpm', '1000000', '--json'];
+  const script = dist('scripts/admin/main.js');
+  const { stdout } = await promisify(execFile)(process.execPath, [script, ...args], { env });
+  return JSON.parse(stdout) as { id: string; api_key: string };
+}

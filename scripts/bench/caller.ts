@@ -1,0 +1,92 @@
+import { connect, type Socket } from 'node:net';
+import { AnswerReader, type Answer } from './answer-reader.ts';
+
+export interface CallerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly countsTokens: boolean;
+  /** The bytes of one request, each time another. */
+  readonly nextRequest: () => string;
+  readonly onAnswer: (answer: Answer, latencyMs: number) => void;
+  readonly onError: (reason: string) => void;
+}
+
+/** One buffer for all sockets: each read is looked at before the next one happens. */
+const readBuffer = Buffer.allocUnsafe(256 * 1024);
+const reconnectMs = 100;
+
+/** One caller: a kept-alive connection with one request under way, and the next as soon as that is answered. */
+export class Caller {
+  readonly #options: CallerOptions;
+  #socket: Socket | null = null;
+  #reader: AnswerReader | null = null;
+  #sentAtMs = 0;
+  #isWaiting = false;
+  #isStopping = false;
+  #onIdle: (() => void) | null = null;
+
+  constructor(options: CallerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { host, port, countsTokens } = this.#options;
+    const reader = new AnswerReader(countsTokens, (answer) => this.#take(answer));
+    // The first answer of a connection is looked at closely.
+    reader.keepsBody = true;
+    const socket: Socket = connect({
+      host,
+      port,
+      noDelay: true,
+      onread: {
+        buffer: readBuffer,
+        callback: (length) => {
+          try {
+            reader.push(readBuffer.subarray(0, length));
+          } catch (error) {
+            socket.destroy(error as Error);
+          }
+          return true;
+        },
+      },
+    });
+    this.#reader = reader;
+    this.#socket = socket;
+    let reason = 'the connection was closed before an answer';
+    socket.once('error', (error) => (reason = error.message));
+    socket.once('close', () => this.#lose(reason));
+    this.#send();
+  }
+
+  /** Resolves when its last request has been answered. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    if (this.#isWaiting) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    this.#socket?.destroy();
+  }
+
+  #send(): void {
+    this.#isWaiting = true;
+    this.#sentAtMs = performance.now();
+    this.#socket!.write(this.#options.nextRequest(), 'latin1');
+  }
+
+  #take(answer: Answer): void {
+    this.#isWaiting = false;
+    this.#reader!.keepsBody = false;
+    this.#options.onAnswer(answer, performance.now() - this.#sentAtMs);
+    if (this.#isStopping) this.#onIdle?.();
+    else this.#send();
+  }
+
+  #lose(reason: string): void {
+    if (this.#isWaiting) this.#options.onError(reason);
+    this.#isWaiting = false;
+    if (this.#isStopping) this.#onIdle?.();
+    else setTimeout(() => this.start(), reconnectMs);
+  }
+}

@@ -1,0 +1,38 @@
+import type { Scenario } from './scenario.ts';
+
+/** Words of a simulated answer, each a token. */
+export const replyTokens = 50;
+
+const body = {
+  messages: [
+    { role: 'system', content: 'You are a helpful assistant who answers in a few plain sentences.' },
+    { role: 'user', content: 'How do I keep the bread that I bake at home fresh for more than two days?' },
+  ],
+  max_tokens: 200,
+};
+
+const common = {
+  callers: 64,
+  vendor: 'instant',
+  path: '/chat/completions',
+  models: { direct: 'gpt-sim', gateway: 'bench-chat' },
+} as const;
+
+export const chatScenarios: readonly Scenario[] = [
+  {
+    ...common,
+    name: 'chat',
+    group: 'chat',
+    title: 'Chat, answered whole',
+    body,
+    expects: { kind: 'chat', tokens: replyTokens },
+  },
+  {
+    ...common,
+    name: 'stream',
+    group: 'stream',
+    title: `Chat, streamed (${replyTokens} tokens)`,
+    body: { ...body, stream: true, stream_options: { include_usage: true } },
+    expects: { kind: 'stream', tokens: replyTokens },
+  },
+];

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+
+/** The kernel counts a process's time in hundredths of a second (USER_HZ, the same on all of Linux's platforms). */
+const msPerTick = 10;
+const userTicksField = 11;
+const systemTicksField = 12;
+
+/** CPU time that a process has used with all its threads. */
+export function readProcessCpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // The second field, the program's name in parentheses, may hold anything; the third stands after its last one.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[userTicksField]) + Number(fields[systemTicksField])) * msPerTick;
+}
+
+/** CPU time that everything on this machine has used. */
+export function readMachineCpuMs(): number {
+  const [line = ''] = readFileSync('/proc/stat', 'latin1').split('\n', 1);
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = line
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
+  return (user + nice + system + irq + softIrq + steal) * msPerTick;
+}
+
+export interface CpuSample {
+  readonly processes: Readonly<Record<string, number>>;
+  readonly machineMs: number;
+}
+
+export function sampleCpu(pids: Readonly<Record<string, number>>): CpuSample {
+  const entries = Object.entries(pids).map(([name, pid]) => [name, readProcessCpuMs(pid)] as const);
+  return { processes: Object.fromEntries(entries), machineMs: readMachineCpuMs() };
+}
+
+export interface CpuUse {
+  /** Milliseconds by process. */
+  readonly processes: Readonly<Record<string, number>>;
+  /** What no process of the measurement used: with much of it, the numbers are disturbed. */
+  readonly othersMs: number;
+}
+
+export function compareCpu(before: CpuSample, after: CpuSample): CpuUse {
+  const entries = Object.entries(after.processes).map(
+    ([name, ms]) => [name, ms - (before.processes[name] ?? 0)] as const,
+  );
+  const own = entries.reduce((sum, [, ms]) => sum + ms, 0);
+  return {
+    processes: Object.fromEntries(entries),
+    othersMs: Math.max(0, after.machineMs - before.machineMs - own),
+  };
+}

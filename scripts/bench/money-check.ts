@@ -1,0 +1,61 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { createRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { loadConfig } from '../../shared/runtime/config.ts';
+import { createLogger } from '../../shared/runtime/logger.ts';
+import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
+
+export interface MoneyResult {
+  /** Charges that the run left in the ledger. */
+  readonly charges: number;
+  /** How far the ledger was behind when the last answer had come. */
+  readonly behindMs: number;
+  /** What is not as it must be. */
+  readonly faults: readonly string[];
+}
+
+const patienceMs = 60_000;
+const pollMs = 25;
+
+/** Sees to it that every answer of a run is one charge in the ledger. */
+export class MoneyCheck {
+  readonly #redis: RedisClient;
+  readonly #mongo: MongoConnection;
+  readonly #ledger: LedgerStore;
+  readonly #accountId: string;
+
+  constructor(env: NodeJS.ProcessEnv, accountId: string) {
+    const config = loadConfig(env);
+    const log = createLogger('bench', 'silent');
+    this.#redis = createRedis(config.redisUrl, 'commands', log);
+    this.#mongo = openMongo(config.mongodbUrl, log);
+    this.#ledger = new LedgerStore(this.#mongo.db);
+    this.#accountId = accountId;
+  }
+
+  /** @param startedAt before the first request of the run, after the last of the one before */
+  async check(startedAt: Date, answers: number): Promise<MoneyResult> {
+    const endedAtMs = performance.now();
+    const faults: string[] = [];
+    const shard = shardOf(this.#accountId);
+    let left = await this.#redis.xlen(redisKeys.ledgerStream(shard));
+    while (left > 0 && performance.now() - endedAtMs < patienceMs) {
+      await delay(pollMs);
+      left = await this.#redis.xlen(redisKeys.ledgerStream(shard));
+    }
+    const behindMs = performance.now() - endedAtMs;
+    if (left > 0) faults.push(`${left} entries of the ledger had not reached MongoDB after ${patienceMs} ms`);
+    const held = await this.#redis.hlen(redisKeys.reservations(shard));
+    if (held > 0) faults.push(`${held} reservations were never ended`);
+    const mine = { accountId: this.#accountId, at: { $gte: startedAt }, kind: 'charge' as const };
+    const charges = await this.#ledger.entries.countDocuments(mine);
+    if (charges !== answers) faults.push(`${charges} charges in the ledger for ${answers} right answers`);
+    return { charges, behindMs, faults };
+  }
+
+  async close(): Promise<void> {
+    this.#redis.disconnect();
+    await this.#mongo.close();
+  }
+}

@@ -1,0 +1,112 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readFirstLine } from '../start/read-first-line.ts';
+
+export interface ProgramOptions {
+  readonly name: string;
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** Written to its stdin. */
+  readonly input?: string;
+  /** `announces`: its first line on stdout is wanted; `talks`: by messages; its end is then no failure. */
+  readonly kind?: 'announces' | 'talks';
+}
+
+export interface Program {
+  readonly name: string;
+  readonly pid: number;
+  readonly child: ChildProcess;
+  readonly ended: Promise<void>;
+}
+
+const stopTimeoutMs = 10_000;
+const shownLogLines = 8;
+
+/** The processes of one bench. Should one end that must not, `failed` rejects and says why. */
+export class Programs {
+  readonly failed: Promise<never>;
+  readonly #dir: string;
+  readonly #programs: Program[] = [];
+  #fail!: (error: Error) => void;
+  #isStopping = false;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+    this.failed = new Promise((_, reject) => {
+      this.#fail = reject;
+    });
+    // Who waits for it later must not be preceded by an unhandled rejection.
+    this.failed.catch(() => undefined);
+  }
+
+  start(options: ProgramOptions): Program {
+    const { name, file, args, env, cwd, input, kind } = options;
+    const log = openSync(this.#logPath(name), 'a');
+    const child = spawn(file, [...args], {
+      env,
+      ...(cwd === undefined ? {} : { cwd }),
+      stdio: [
+        input === undefined ? 'ignore' : 'pipe',
+        kind === 'announces' ? 'pipe' : log,
+        log,
+        ...(kind === 'talks' ? (['ipc'] as const) : []),
+      ],
+    });
+    closeSync(log);
+    child.stdin?.end(input);
+    const ended = once(child, 'close').then(
+      ([code, signal]) => {
+        const isFailure = kind !== 'talks' || code !== 0;
+        if (isFailure && !this.#isStopping) this.#fail(this.#explainEnd(name, code ?? signal));
+      },
+      (error: Error) => this.#fail(new Error(`${name} could not be started: ${error.message}`)),
+    );
+    const program = { name, pid: child.pid ?? 0, child, ended };
+    this.#programs.push(program);
+    return program;
+  }
+
+  /** The first line that a program prints, which is JSON. */
+  async readAnnouncement(program: Program): Promise<Record<string, string>> {
+    const abort = new AbortController();
+    void program.ended.then(() => abort.abort());
+    const line = await readFirstLine(program.child.stdout!, abort.signal);
+    program.child.stdout!.resume();
+    return JSON.parse(line) as Record<string, string>;
+  }
+
+  /** Ends `gently` what is named, so that it may finish, and then the rest, whose data is thrown away. */
+  async stop(gently: readonly string[]): Promise<void> {
+    this.#isStopping = true;
+    const gentle = this.#programs.filter(({ name }) => gently.includes(name));
+    for (const { child } of gentle) child.kill('SIGTERM');
+    const ended = Promise.all(gentle.map((program) => program.ended));
+    await Promise.race([ended, delay(stopTimeoutMs, undefined, { ref: false })]);
+    this.kill();
+    await Promise.all(this.#programs.map((program) => program.ended));
+  }
+
+  /** At once, and without waiting. */
+  kill(): void {
+    this.#isStopping = true;
+    for (const { child } of this.#programs) {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+    }
+  }
+
+  #explainEnd(name: string, how: unknown): Error {
+    const lines = readFileSync(this.#logPath(name), 'utf8').trimEnd().split('\n').slice(-shownLogLines);
+    return new Error(
+      `${name} ended (${String(how)}) in the middle of the run. Its last lines:\n${lines.join('\n')}`,
+    );
+  }
+
+  #logPath(name: string): string {
+    return join(this.#dir, `${name}.log`);
+  }
+}

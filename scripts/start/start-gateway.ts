@@ -1,0 +1,170 @@
+import { relative, resolve } from 'node:path';
+import type { Model } from '../../shared/contract/models.ts';
+import { readEnvironment, type Endpoints } from '../../shared/runtime/config.ts';
+import { checkEnvironment } from './check-environment.ts';
+import { formatMs, type ConsoleOutput } from './console-output.ts';
+import { holdDataDir, type DataDirLock } from './data-dir-lock.ts';
+import { ensureDemoAccount } from './demo-account.ts';
+import { removeEndpoints, writeEndpoints } from './endpoints-file.ts';
+import { Guardian } from './guardian.ts';
+import { checkPortIsFree, findFreePort, getJson, localUrl } from './loopback.ts';
+import { chooseMongo, chooseRedis, chooseS3, rolePart, type Part } from './parts.ts';
+import { endProcesses } from './process-identity.ts';
+import { loadSecrets } from './secrets-file.ts';
+import { Stack } from './stack.ts';
+import { stopOnSignals } from './stop-on-signals.ts';
+import { waitForHealth } from './wait-for-health.ts';
+import { formatWelcome } from './welcome.ts';
+
+/**
+ * Runs the whole gateway on this machine until it is told to stop; then the process exits. Resolves when all is up.
+ * @throws ConfigError, PartFailed: nothing runs any more then
+ */
+export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput): Promise<void> {
+  const values = readEnvironment(env);
+  checkEnvironment(env, values);
+  const dataDir = resolve(values.DATA_DIR);
+  const lock = holdDataDir(dataDir);
+  const guardian = new Guardian();
+  const stack = new Stack({ output, guardian, lock, dataDir });
+  const stopping = new AbortController();
+  process.once('exit', () => {
+    removeEndpoints(dataDir);
+    lock.release();
+  });
+  stopOnSignals(env, {
+    onStop(reason) {
+      stopping.abort();
+      leave(stack, guardian, output, reason).catch((error: unknown) => {
+        output.print(`Stopping failed: ${String(error)}`);
+        process.exit(1);
+      });
+    },
+    onKill() {
+      // Whatever of it is still there is the guardian's, who sees us go.
+      stack.kill();
+      process.exit(130);
+    },
+  });
+
+  try {
+    await endLeftovers(lock, output);
+    if (values.PORT !== 0) await checkPortIsFree(values.HOST, values.PORT);
+    const port = values.PORT === 0 ? await findFreePort(values.HOST) : values.PORT;
+    guardian.start();
+    output.print(`model-gateway, with its data in ${relative(process.cwd(), dataDir) || '.'}\n`);
+
+    const context = { env, values, dataDir, secrets: loadSecrets(dataDir) };
+    const parts = {
+      redis: await chooseRedis(context),
+      mongodb: await chooseMongo(context),
+      s3: chooseS3(context),
+    };
+    await Promise.all(Object.entries(parts).map(([name, part]) => bringUp(stack, output, name, part)));
+
+    const endpoints: Endpoints = {
+      ...parts.redis.endpoints(),
+      ...parts.mongodb.endpoints(),
+      ...parts.s3.endpoints(),
+      MASTER_KEY: values.MASTER_KEY ?? context.secrets.masterKey,
+    };
+    const isProduction = values.NODE_ENV === 'production';
+    // An operator's own secrets are not for a file: in production each process is given them by its environment.
+    if (!isProduction) writeEndpoints(dataDir, endpoints);
+    const { pid: _, ...variables } = endpoints;
+    const childEnv = { ...env, ...variables, DATA_DIR: dataDir, HOST: values.HOST, PORT: String(port) };
+
+    output.muteRoutine();
+    const url = localUrl(values.HOST, port);
+    const isDemo =
+      !isProduction && (values.DEMO_ACCOUNT ?? (parts.mongodb.spec === null ? 'off' : 'on')) === 'on';
+    const [demo] = await Promise.all([
+      isDemo ? findDemoKey(dataDir, childEnv, output, stopping.signal) : null,
+      startRoles(stack, output, childEnv, url, stopping.signal),
+    ]);
+    const models = ((await getJson(`${url}/v1/models`)) as { data?: Model[] } | null)?.data ?? [];
+    const publicUrl = values.PUBLIC_URL?.replace(/\/+$/, '').replace(/\/v1$/, '') ?? url;
+    const tookMs = performance.now();
+    output.print('');
+    output.print(
+      formatWelcome({ baseUrl: `${publicUrl}/v1`, apiKey: demo, models, dataDir: values.DATA_DIR, tookMs }),
+    );
+    output.unmuteRoutine();
+  } catch (error) {
+    // Told to stop while it was still starting: stopping ends the process.
+    if (stopping.signal.aborted) return;
+    await stack.stop();
+    guardian.stop();
+    throw error;
+  }
+}
+
+async function bringUp(stack: Stack, output: ConsoleOutput, name: string, part: Part): Promise<void> {
+  const startedMs = performance.now();
+  if (part.spec !== null) await stack.run(part.spec, part.stage);
+  const took = part.spec === null ? null : performance.now() - startedMs;
+  output.printPart(name, part.spec === null ? `as set: ${part.describe()}` : part.describe(), took);
+}
+
+async function startRoles(
+  stack: Stack,
+  output: ConsoleOutput,
+  env: NodeJS.ProcessEnv,
+  url: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const startedMs = performance.now();
+  await Promise.all((['api', 'worker'] as const).map((role) => stack.run(rolePart(role, env), 0)));
+  const progress = {
+    onListening: () => output.printPart('api', `listens on ${url}`, performance.now() - startedMs),
+    onWorkers: () => output.printPart('worker', 'takes work', performance.now() - startedMs),
+    onWaiting: (missing: string) => output.print(`  … still starting: ${missing}`),
+  };
+  await waitForHealth(url, progress, signal);
+}
+
+/** Without its demo account the gateway works all the same. */
+async function findDemoKey(
+  dataDir: string,
+  env: NodeJS.ProcessEnv,
+  output: ConsoleOutput,
+  signal: AbortSignal,
+): Promise<string | null> {
+  try {
+    return (await ensureDemoAccount(dataDir, env)).apiKey;
+  } catch (error) {
+    // Told to stop, the admin command did not fail.
+    if (signal.aborted) return null;
+    output.print(
+      `  The demo account could not be made: ${error instanceof Error ? error.message : String(error)}`,
+    );
+    return null;
+  }
+}
+
+/** A supervisor that was killed together with its guardian leaves its parts running. */
+async function endLeftovers({ leftovers }: DataDirLock, output: ConsoleOutput): Promise<void> {
+  const names = Object.keys(leftovers);
+  if (names.length === 0) return;
+  output.print(`Ending what an earlier start left running: ${names.join(', ')}`);
+  const isRole = (name: string): boolean => name === 'api' || name === 'worker';
+  const pick = (wanted: (name: string) => boolean) => names.filter(wanted).map((name) => leftovers[name]!);
+  await endProcesses(pick(isRole), 5_000);
+  await endProcesses(
+    pick((name) => !isRole(name) && name !== 'redis'),
+    10_000,
+  );
+  await endProcesses(
+    pick((name) => name === 'redis'),
+    10_000,
+  );
+}
+
+async function leave(stack: Stack, guardian: Guardian, output: ConsoleOutput, reason: string): Promise<void> {
+  const startedMs = performance.now();
+  output.print(`\nStopping (${reason}); once more Ctrl-C stops at once.`);
+  await stack.stop();
+  guardian.stop();
+  output.print(`Stopped in ${formatMs(performance.now() - startedMs)}.`);
+  process.exit(0);
+}

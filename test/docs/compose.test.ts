@@ -1,0 +1,128 @@
+import { existsSync, readFileSync } from 'node:fs';
+import test from 'ava';
+import { parse } from 'yaml';
+import { ConfigError, loadConfig } from '../../shared/runtime/config.ts';
+
+interface Service {
+  readonly image: string;
+  readonly build?: string;
+  readonly command: readonly string[];
+  readonly environment?: Readonly<Record<string, string | number>>;
+  readonly env_file?: string;
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly healthcheck?: { readonly test: readonly string[] };
+  readonly stop_grace_period?: string;
+  readonly container_name?: string;
+}
+
+const text = readFileSync('docker-compose.yml', 'utf8');
+const compose = parse(text, { merge: true }) as {
+  services: Record<'api' | 'worker' | 'redis' | 'mongo' | 'minio', Service>;
+  volumes: Record<string, unknown>;
+};
+const { services } = compose;
+const roles = { api: services.api, worker: services.worker };
+const dockerfile = readFileSync('Dockerfile', 'utf8');
+
+/** `${NAME:?message}` and `${NAME:-default}`, as compose fills them in. */
+const placeholder = /\$\{([A-Z0-9_]+):([?-])([^}]*)\}/g;
+const demanded = [
+  ...new Set([...text.matchAll(placeholder)].filter(([, , kind]) => kind === '?').map(([, name]) => name!)),
+];
+
+function fillIn(environment: Service['environment'], given: Record<string, string>): Record<string, string> {
+  const fill = (value: string): string =>
+    value.replaceAll(placeholder, (_, name: string, kind: string, word: string) => {
+      return given[name] ?? (kind === '-' ? word : '');
+    });
+  return Object.fromEntries(
+    Object.entries(environment ?? {}).map(([name, value]) => [name, fill(String(value))]),
+  );
+}
+
+const given = Object.fromEntries(demanded.map((name) => [name, 'x'.repeat(40)]));
+
+test('api and worker are given all that production demands, on addresses that other containers reach', (t) => {
+  for (const service of Object.values(roles)) {
+    const config = loadConfig(fillIn(service.environment, given));
+    t.true(config.production);
+    t.is(config.host, '0.0.0.0');
+    t.is(new URL(config.redisUrl).hostname, 'redis');
+    t.is(new URL(config.mongodbUrl).hostname, 'mongo');
+    t.is(new URL(config.s3.endpoint).hostname, 'minio');
+  }
+});
+
+test('what the operator must set is demanded by name, and .env.example lists it empty', (t) => {
+  t.deepEqual(demanded.toSorted(), ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'MASTER_KEY']);
+  const example = readFileSync('.env.example', 'utf8');
+  for (const name of demanded) {
+    t.regex(example, new RegExp(`^${name}=$`, 'm'));
+    const { [name]: _without, ...rest } = given;
+    t.throws(() => loadConfig(fillIn(roles.api.environment, rest)), { instanceOf: ConfigError });
+  }
+  t.regex(readFileSync('.gitignore', 'utf8'), /^\.env$/m);
+});
+
+test('both roles run from one image, by files that the build makes', (t) => {
+  t.is(roles.api.image, roles.worker.image);
+  for (const { command } of Object.values(roles)) {
+    t.is(command[0], 'node');
+    t.true(existsSync(command.at(-1)!), command.join(' '));
+  }
+  const byDefault = /^CMD (.*)$/m.exec(dockerfile);
+  t.deepEqual(JSON.parse(byDefault?.[1] ?? 'null'), [...roles.api.command]);
+  const admin = /exec api node (\S+)/.exec(text);
+  t.true(existsSync(admin?.[1] ?? ''));
+});
+
+test('workers can be scaled: they bind no port and no service has a fixed container name', (t) => {
+  t.is(services.worker.ports, undefined);
+  for (const service of Object.values(services)) t.is(service.container_name, undefined);
+});
+
+test('only the api is published, and on loopback', (t) => {
+  t.deepEqual(services.api.ports, ['127.0.0.1:8080:8080']);
+  for (const name of ['redis', 'mongo', 'minio'] as const) t.is(services[name].ports, undefined);
+});
+
+test('a role starts when its backing services are healthy and has time to finish its work', (t) => {
+  for (const { depends_on: needs, stop_grace_period: grace } of Object.values(roles)) {
+    t.deepEqual(Object.keys(needs ?? {}), ['redis', 'mongo', 'minio']);
+    for (const [name, { condition }] of Object.entries(needs ?? {})) {
+      t.is(condition, 'service_healthy');
+      t.truthy(services[name as 'redis'].healthcheck?.test.length);
+    }
+    t.is(grace, '35s');
+  }
+});
+
+test('every part of every command and health check is a string', (t) => {
+  // An unquoted colon makes a mapping of it, which compose refuses.
+  for (const { command, healthcheck } of Object.values(services)) {
+    for (const part of [...command, ...(healthcheck?.test ?? [])]) t.is(typeof part, 'string');
+  }
+});
+
+test('Redis keeps what it is told and evicts nothing; MongoDB is a replica set; both keep their data', (t) => {
+  const { redis, mongo, minio } = services;
+  t.regex(redis.command.join(' '), /--appendonly yes .*--maxmemory-policy noeviction/);
+  t.regex(mongo.command.join(' '), /--replSet rs0/);
+  t.regex(mongo.healthcheck?.test.join(' ') ?? '', /rs\.initiate\(.*isWritablePrimary/s);
+  for (const { volumes } of [redis, mongo, minio]) {
+    t.true(Object.hasOwn(compose.volumes, volumes?.[0]?.split(':')[0] ?? ''));
+  }
+});
+
+test('the image runs as an ordinary user, is stopped by SIGTERM and holds neither tests nor secrets', (t) => {
+  const [build, final] = dockerfile.split(/^FROM /m).slice(1);
+  t.regex(final!, /^USER node$/m);
+  t.regex(final!, /^STOPSIGNAL SIGTERM$/m);
+  t.notRegex(final!, /^COPY \. /m);
+  t.regex(build!, /prune --omit=dev/);
+  const ignored = readFileSync('.dockerignore', 'utf8').split('\n');
+  for (const name of ['.env', '.data', '.git', 'node_modules', 'test', 'examples'])
+    t.true(ignored.includes(name), name);
+});

@@ -1,0 +1,32 @@
+import test from 'ava';
+import {
+  createApiKey,
+  createRefillCode,
+  decryptSecret,
+  encryptSecret,
+  hashRefillCode,
+  isApiKey,
+  maskApiKey,
+} from '../../../shared/accounts/credentials.ts';
+
+test('a key has the documented form and says nothing of another', (t) => {
+  const keys = new Set(Array.from({ length: 1_000 }, createApiKey));
+  t.is(keys.size, 1_000);
+  for (const key of keys) t.true(isApiKey(key));
+  t.false(isApiKey('mg-short'));
+  t.regex(maskApiKey(createApiKey()), /^mg-.{3}….{4}$/);
+});
+
+test('a secret is read back only under its master key, and only whole', (t) => {
+  const encrypted = encryptSecret('mg-secret', 'master one');
+  t.is(decryptSecret(encrypted, 'master one'), 'mg-secret');
+  t.not(encryptSecret('mg-secret', 'master one'), encrypted);
+  t.throws(() => decryptSecret(encrypted, 'master two'));
+  t.throws(() => decryptSecret(`${encrypted.slice(0, -2)}AA`, 'master one'));
+});
+
+test('a code is found however it is typed', (t) => {
+  const code = createRefillCode();
+  t.regex(code, /^[2-9A-HJKMNP-Z]{4}(-[2-9A-HJKMNP-Z]{4}){4}$/);
+  t.is(hashRefillCode(` ${code.toLowerCase().replaceAll('-', ' ')} `), hashRefillCode(code));
+});

@@ -1,0 +1,310 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import fc from 'fast-check';
+import { runAdmission, type AdmissionRequest } from '../../../shared/billing/admit-script.ts';
+import { runRefill } from '../../../shared/billing/refill-script.ts';
+import { releaseReservation, runSettlement } from '../../../shared/billing/settle-script.ts';
+import { parseLedgerEntry, type UsageEvent } from '../../../shared/ledger/usage-event.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+
+let server: TestRedis;
+let redis: RedisClient;
+
+test.before(async () => {
+  server = await startTestRedis();
+  redis = createRedis(server.url, 'commands', createLogger('test', 'silent'));
+  await waitUntilReady(redis);
+});
+test.after.always(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+async function createAccount(balanceNano: bigint, { free = 0, rpm = 1_000_000 } = {}): Promise<string> {
+  const id = randomUUID();
+  const fields = {
+    key: 'hash',
+    type: 'default',
+    created: '0',
+    bal: balanceNano.toString(),
+    res: '0',
+    added: '0',
+    free: String(free),
+    fres: '0',
+    rpm: String(rpm),
+    ban: '0',
+    win: '0',
+  };
+  await redis.hset(redisKeys.account(id), fields);
+  return id;
+}
+
+function admission(accountId: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
+  return {
+    requestId: randomUUID(),
+    accountId,
+    keyHash: 'hash',
+    slots: 1,
+    fixedNano: 0n,
+    nanoPerUnit: 0n,
+    wantedUnits: 0,
+    leastUnits: 0,
+    sharePermille: 1_000,
+    freeAllowed: false,
+    ...more,
+  };
+}
+
+const usageEvent = (accountId: string, requestId: string): UsageEvent => ({
+  v: 1,
+  requestId,
+  accountId,
+  model: 'm',
+  at: 0,
+  durationMs: 1,
+  success: true,
+  responseCode: 200,
+  errorCode: null,
+  details: null,
+  userIp: '127.0.0.1',
+  promptTokens: 1,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  completionTokens: 0,
+  counted: false,
+  images: 0,
+  imageQuality: null,
+  imageSize: null,
+  characters: 0,
+  billedMs: 0,
+  priceVersion: 'p',
+  user: null,
+});
+
+async function readBalance(id: string) {
+  const [bal, res, free, fres] = await redis.hmget(redisKeys.account(id), 'bal', 'res', 'free', 'fres');
+  return { balance: BigInt(bal!), reserved: BigInt(res!), free: Number(free), freeHeld: Number(fres) };
+}
+
+async function readEntries(id: string) {
+  const raw = await redis.xrange(redisKeys.ledgerStream(shardOf(id)), '-', '+');
+  return raw
+    .map(([streamId, fields]) => parseLedgerEntry(streamId, fields))
+    .filter((entry) => entry.event.accountId === id);
+}
+
+test('of 200 simultaneous requests a balance for ten admits ten, and ends at zero with nothing reserved', async (t) => {
+  const id = await createAccount(1_000n);
+  const requests = Array.from({ length: 200 }, () => admission(id, { fixedNano: 100n }));
+  const answers = await Promise.all(requests.map((request) => runAdmission(redis, request)));
+  const admitted = requests.filter((_, i) => answers[i]!.outcome === 'ok');
+  t.is(admitted.length, 10);
+  t.is(answers.filter((answer) => answer.outcome === 'insufficient').length, 190);
+  await Promise.all(
+    admitted.map(({ requestId }) => runSettlement(redis, usageEvent(id, requestId), 100n, false)),
+  );
+  t.deepEqual(await readBalance(id), { balance: 0n, reserved: 0n, free: 0, freeHeld: 0 });
+  const held = await redis.hvals(redisKeys.reservations(shardOf(id)));
+  t.deepEqual(
+    held.filter((value) => value.startsWith(id)),
+    [],
+  );
+});
+
+test('a settlement that is repeated charges once and writes one entry', async (t) => {
+  const id = await createAccount(1_000n);
+  const request = admission(id, { fixedNano: 100n });
+  await runAdmission(redis, request);
+  const settlements = await Promise.all(
+    Array.from({ length: 20 }, () => runSettlement(redis, usageEvent(id, request.requestId), 70n, false)),
+  );
+  t.is(settlements.filter((one) => one.settled).length, 1);
+  t.is((await readBalance(id)).balance, 930n);
+  const entries = await readEntries(id);
+  t.is(entries.length, 1);
+  t.like(entries[0], { kind: 'charge', costNano: 70n, shortfallNano: 0n, free: false });
+});
+
+test('more than was reserved is debited from what nobody else holds, and the rest is a shortfall', async (t) => {
+  const id = await createAccount(1_000n);
+  const first = admission(id, { fixedNano: 500n });
+  const second = admission(id, { fixedNano: 400n });
+  await runAdmission(redis, first);
+  await runAdmission(redis, second);
+  const settlement = await runSettlement(redis, usageEvent(id, first.requestId), 5_000n, false);
+  t.is(settlement.costNano, 600n);
+  t.like((await readEntries(id))[0], { costNano: 600n, shortfallNano: 4_400n });
+  t.is((await runSettlement(redis, usageEvent(id, second.requestId), 400n, false)).costNano, 400n);
+  t.is((await readBalance(id)).balance, 0n);
+});
+
+test('a free request is used first, and goes back where the request failed', async (t) => {
+  const id = await createAccount(1_000n, { free: 1 });
+  const request = admission(id, { fixedNano: 100n, freeAllowed: true });
+  t.like(await runAdmission(redis, request), { outcome: 'ok', free: true, reservedNano: 0n });
+  t.like(await runAdmission(redis, admission(id, { fixedNano: 100n, freeAllowed: true })), {
+    outcome: 'ok',
+    free: false,
+    reservedNano: 100n,
+  });
+  await runSettlement(redis, usageEvent(id, request.requestId), 0n, true);
+  t.like(await readBalance(id), { balance: 1_000n, free: 1, freeHeld: 0 });
+  const again = admission(id, { fixedNano: 100n, freeAllowed: true });
+  await runAdmission(redis, again);
+  const used = await runSettlement(redis, usageEvent(id, again.requestId), 70n, false);
+  t.deepEqual({ ...used }, { settled: true, costNano: 0n, free: true });
+  t.like(await readBalance(id), { balance: 1_000n, free: 0, freeHeld: 0 });
+});
+
+test('a released reservation leaves no entry', async (t) => {
+  const id = await createAccount(1_000n);
+  const request = admission(id, { fixedNano: 100n });
+  await runAdmission(redis, request);
+  t.is((await readBalance(id)).reserved, 100n);
+  await releaseReservation(redis, id, request.requestId);
+  t.deepEqual(await readBalance(id), { balance: 1_000n, reserved: 0n, free: 0, freeHeld: 0 });
+  t.deepEqual(await readEntries(id), []);
+});
+
+test('tokens are cut to what the balance affords: to a share of it where none were asked for, to all of it where they were', async (t) => {
+  const id = await createAccount(1_000_000n);
+  const open = admission(id, {
+    fixedNano: 100_000n,
+    nanoPerUnit: 100n,
+    wantedUnits: 50_000,
+    leastUnits: 16,
+    sharePermille: 500,
+  });
+  t.like(await runAdmission(redis, open), { outcome: 'ok', units: 4_000, reservedNano: 500_000n });
+  const asked = admission(id, { nanoPerUnit: 100n, wantedUnits: 50_000, leastUnits: 16 });
+  t.like(await runAdmission(redis, asked), { outcome: 'ok', units: 5_000, reservedNano: 500_000n });
+  const late = admission(id, { nanoPerUnit: 100n, wantedUnits: 50_000, leastUnits: 16 });
+  t.like(await runAdmission(redis, late), { outcome: 'insufficient', neededNano: 1_600n, spendableNano: 0n });
+});
+
+test('the sliding minute admits exactly its slots, and says when the next is free', async (t) => {
+  const id = await createAccount(0n, { rpm: 5 });
+  const answers = await Promise.all(Array.from({ length: 9 }, () => runAdmission(redis, admission(id))));
+  t.is(answers.filter((answer) => answer.outcome === 'ok').length, 5);
+  const refused = answers.find((answer) => answer.outcome === 'rate_limited');
+  if (refused?.outcome !== 'rate_limited') return t.fail('nothing was refused');
+  t.true(refused.retryAfterSeconds > 0 && refused.retryAfterSeconds <= 60);
+  // Buckets of more than a minute ago no longer count.
+  const [second] = await redis.time();
+  await redis.del(redisKeys.rpmWindow(id));
+  await redis.rpush(redisKeys.rpmWindow(id), `${Number(second) - 61}:4`, `${Number(second) - 30}:1`);
+  t.like(await runAdmission(redis, admission(id, { slots: 4 })), {
+    outcome: 'ok',
+    rateLimit: { remaining: 0 },
+  });
+  t.like(await runAdmission(redis, admission(id)), { outcome: 'rate_limited' });
+});
+
+test('a banned account, a replaced key and an unknown account are refused by the script itself', async (t) => {
+  const id = await createAccount(1_000n);
+  t.is((await runAdmission(redis, admission(id, { keyHash: 'old' }))).outcome, 'revoked');
+  await redis.hset(redisKeys.account(id), 'ban', '1');
+  t.is((await runAdmission(redis, admission(id))).outcome, 'banned');
+  t.is((await runAdmission(redis, admission(randomUUID()))).outcome, 'unknown');
+});
+
+test('a refill counts once an id, takes back no more than is free, and never passes the cap', async (t) => {
+  const id = await createAccount(1_000n);
+  const refill = (refillId: string, amountNano: bigint) =>
+    runRefill(redis, {
+      amountNano,
+      freeRequests: 0,
+      event: { v: 1, refillId, accountId: id, at: 0, source: 'test' },
+    });
+  const credited = await Promise.all(Array.from({ length: 20 }, () => refill('once', 50n)));
+  t.is(credited.filter(Boolean).length, 1);
+  await runAdmission(redis, admission(id, { fixedNano: 1_000n }));
+  await refill('back', -5_000n);
+  t.deepEqual(await readBalance(id), { balance: 1_000n, reserved: 1_000n, free: 0, freeHeld: 0 });
+  await t.throwsAsync(refill('much', 9_000_000_000_000_000n), { message: /cannot exceed 9 000 000/ });
+  t.deepEqual(
+    (await readEntries(id)).map((entry) => entry.kind === 'refill' && entry.amountNano),
+    [50n, -50n],
+  );
+});
+
+test('large sums stay exact to the last nano-rouble', async (t) => {
+  const id = await createAccount(8_999_999_999_999_999n);
+  const request = admission(id, { fixedNano: 8_999_999_999_999_998n });
+  t.like(await runAdmission(redis, request), { outcome: 'ok', reservedNano: 8_999_999_999_999_998n });
+  t.is((await runAdmission(redis, admission(id, { fixedNano: 2n }))).outcome, 'insufficient');
+  await runSettlement(redis, usageEvent(id, request.requestId), 8_999_999_999_999_997n, false);
+  t.is((await readBalance(id)).balance, 2n);
+});
+
+type Step =
+  | { readonly kind: 'admit'; readonly cost: number; readonly free: boolean }
+  | { readonly kind: 'settle'; readonly which: number; readonly cost: number; readonly fails: boolean }
+  | { readonly kind: 'refill'; readonly amount: number; readonly repeat: boolean };
+
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constant('admit' as const), cost: fc.nat(500), free: fc.boolean() }),
+    fc.record({
+      kind: fc.constant('settle' as const),
+      which: fc.nat(20),
+      cost: fc.nat(800),
+      fails: fc.boolean(),
+    }),
+    fc.record({
+      kind: fc.constant('refill' as const),
+      amount: fc.integer({ min: -300, max: 300 }),
+      repeat: fc.boolean(),
+    }),
+  ),
+  { maxLength: 40 },
+);
+
+test('whatever happens in whatever order: never below zero, and the balance is what the entries sum to', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(steps, async (sequence: Step[]) => {
+      const id = await createAccount(0n, { free: 3 });
+      const open: string[] = [];
+      let refills = 0;
+      for (const step of sequence) {
+        if (step.kind === 'admit') {
+          const request = admission(id, { fixedNano: BigInt(step.cost), freeAllowed: step.free });
+          if ((await runAdmission(redis, request)).outcome === 'ok') open.push(request.requestId);
+        } else if (step.kind === 'settle') {
+          const requestId = open[step.which % Math.max(1, open.length)];
+          // Settled ones stay in the list: settling them again must change nothing.
+          if (requestId !== undefined)
+            await runSettlement(
+              redis,
+              usageEvent(id, requestId),
+              step.fails ? 0n : BigInt(step.cost),
+              step.fails,
+            );
+        } else {
+          if (!step.repeat) refills += 1;
+          const event = { v: 1 as const, refillId: `r${refills}`, accountId: id, at: 0, source: 'test' };
+          await runRefill(redis, { amountNano: BigInt(step.amount), freeRequests: 0, event });
+        }
+        const now = await readBalance(id);
+        if (now.balance < 0n || now.reserved < 0n || now.reserved > now.balance)
+          throw new Error(`impossible balance ${now.balance}, reserved ${now.reserved}`);
+        if (now.freeHeld < 0 || now.freeHeld > now.free)
+          throw new Error(`impossible free requests ${now.free}, held ${now.freeHeld}`);
+      }
+      for (const requestId of open) await releaseReservation(redis, id, requestId);
+      const entries = await readEntries(id);
+      const sum = entries.reduce(
+        (total, entry) => total + (entry.kind === 'refill' ? entry.amountNano : -entry.costNano),
+        0n,
+      );
+      const freeUsed = entries.filter((entry) => entry.kind === 'charge' && entry.free).length;
+      const end = await readBalance(id);
+      return end.balance === sum && end.reserved === 0n && end.freeHeld === 0 && end.free === 3 - freeUsed;
+    }),
+    { numRuns: 150 },
+  );
+  t.pass();
+});

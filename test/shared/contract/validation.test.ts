@@ -1,0 +1,105 @@
+import test from 'ava';
+import { ChatRequest } from '../../../shared/contract/chat.ts';
+import { EmbeddingRequest } from '../../../shared/contract/embeddings.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { compileValidator, isImageUrl } from '../../../shared/contract/validation.ts';
+
+const chat = compileValidator(ChatRequest, 'body');
+const embedding = compileValidator(EmbeddingRequest, 'body');
+
+function issuesOf(run: () => unknown): string[] {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof AppError) return error.issues.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`);
+    throw error;
+  }
+  return [];
+}
+
+const user = { role: 'user', content: 'hi' };
+
+test('a fault is told with its place and in words, one line a fault', (t) => {
+  t.deepEqual(
+    issuesOf(() => chat(null)),
+    ['body: must be object'],
+  );
+  t.deepEqual(
+    issuesOf(() => chat({ messages: [user] })),
+    ['body.model: is required'],
+  );
+  t.deepEqual(
+    issuesOf(() => chat({ model: 'm', messages: [{ role: 'boss' }] })),
+    ['body.messages.0.role: must be one of: user, assistant, system, developer, tool'],
+  );
+  t.deepEqual(
+    issuesOf(() => chat({ model: 'm', messages: [{ role: 'user', content: 7 }] })),
+    ['body.messages.0.content: must be string or array or null'],
+  );
+  t.deepEqual(
+    issuesOf(() =>
+      chat({
+        model: 'm',
+        messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://x/y.png' } }] }],
+      }),
+    ),
+    [
+      'body.messages.0.content.0.image_url.url: must be an https URL of at most 2083 characters or a base64 data URI of at most 20 MB',
+    ],
+  );
+  t.deepEqual(
+    issuesOf(() => chat({ model: 'm', messages: [user], temperature: 3, stream: 'yes' })),
+    ['body.temperature: must be <= 2', 'body.stream: must be boolean or null'],
+  );
+});
+
+test('embedding inputs are a text or up to 2048 texts, none of them empty', (t) => {
+  t.deepEqual(
+    issuesOf(() => embedding({ model: 'm', input: '' })),
+    ['body.input: must have at least 1 characters'],
+  );
+  t.deepEqual(
+    issuesOf(() => embedding({ model: 'm', input: [] })),
+    ['body.input: must have at least 1 items'],
+  );
+  t.deepEqual(
+    issuesOf(() => embedding({ model: 'm', input: ['a', ''] })),
+    ['body.input.1: must have at least 1 characters'],
+  );
+  t.deepEqual(
+    issuesOf(() => embedding({ model: 'm', input: [1, 2] })),
+    ['body.input.0: must be string', 'body.input.1: must be string'],
+  );
+  t.deepEqual(
+    issuesOf(() => embedding({ model: 'm', input: Array.from({ length: 2_049 }, () => 'a') })),
+    ['body.input: must have at most 2048 items'],
+  );
+  t.deepEqual(
+    issuesOf(() => embedding({ model: 'm', input: Array.from({ length: 2_048 }, () => 'a') })),
+    [],
+  );
+});
+
+test('a body of very many faults makes a short answer', (t) => {
+  const messages = Array.from({ length: 10_000 }, () => ({ role: 'boss' }));
+  t.is(issuesOf(() => chat({ model: 'm', messages })).length, 20);
+});
+
+test('defaults are filled in, and fields that we do not know stay', (t) => {
+  t.like(chat({ model: 'm', messages: [{ role: 'assistant' }], new_field: 1 }), {
+    temperature: 0.7,
+    max_tokens: 0,
+    stream: false,
+    new_field: 1,
+    messages: [{ role: 'assistant', content: '' }],
+  });
+});
+
+test('an image is an https URL within the spec’s length, or a data URI', (t) => {
+  t.true(isImageUrl('https://example.com/a.png'));
+  t.true(isImageUrl('data:image/png;base64,AAAA'));
+  t.false(isImageUrl(`https://example.com/${'a'.repeat(2_083)}`));
+  t.false(isImageUrl('http://example.com/a.png'));
+  t.false(isImageUrl('https://'));
+  t.false(isImageUrl('file:///etc/passwd'));
+});

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import fc from 'fast-check';
+import { decodeFrames, encodeFrame, frameKinds, type Frame } from '../../../shared/reply/frame.ts';
+
+const frame = fc.record({
+  requestId: fc.uuid(),
+  attempt: fc.nat(65_535),
+  sequence: fc.nat(2 ** 32 - 1),
+  kind: fc.constantFrom(...frameKinds),
+  tokens: fc.nat(2 ** 32 - 1),
+  payload: fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+});
+
+test('any frames of one message come out as they went in', (t) => {
+  fc.assert(
+    fc.property(fc.array(frame, { maxLength: 8 }), (frames: Frame[]) => {
+      t.deepEqual(decodeFrames(Buffer.concat(frames.map(encodeFrame))), frames);
+    }),
+  );
+  t.pass();
+});
+
+test('a cut or foreign message is an error, never a frame', (t) => {
+  const bytes = encodeFrame({
+    requestId: randomUUID(),
+    attempt: 1,
+    sequence: 0,
+    kind: 'delta',
+    tokens: 1,
+    payload: Buffer.from('hello'),
+  });
+  for (let length = 1; length < bytes.length; length++)
+    t.throws(() => decodeFrames(bytes.subarray(0, length)), { instanceOf: RangeError });
+  t.throws(() => decodeFrames(Buffer.alloc(64)), { instanceOf: RangeError });
+});

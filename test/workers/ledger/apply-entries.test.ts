@@ -1,0 +1,85 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
+import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import type { LedgerEntry, UsageEvent } from '../../../shared/ledger/usage-event.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { openMongo } from '../../../shared/storage/mongo-client.ts';
+import { applyEntries } from '../../../workers/ledger/apply-entries.ts';
+
+const at = Date.UTC(2026, 10, 21, 12);
+
+const charge = (ms: number, seq: number, costNano: bigint): LedgerEntry => ({
+  kind: 'charge',
+  streamId: { ms, seq },
+  costNano,
+  shortfallNano: 0n,
+  free: false,
+  event: {
+    v: 1,
+    requestId: `r-${ms}-${seq}`,
+    accountId: 'a',
+    at,
+    success: true,
+    promptTokens: 3,
+    completionTokens: 2,
+    cacheReadTokens: null,
+    priceVersion: 'p',
+  } as UsageEvent,
+});
+
+const refill = (ms: number, seq: number, amountNano: bigint): LedgerEntry => ({
+  kind: 'refill',
+  streamId: { ms, seq },
+  amountNano,
+  freeRequests: 1,
+  event: { v: 1, refillId: `f-${ms}-${seq}`, accountId: 'a', at, source: 'test' },
+});
+
+test('entries that are applied again, in other batches and by another reader at once, count once', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'apply-'));
+  const server = await startEmbeddedMongo({ dir, sync: false });
+  const mongo = openMongo(server.url, createLogger('test', 'silent'));
+  t.teardown(async () => {
+    await mongo.close();
+    await server.close();
+    await rm(dir, { recursive: true });
+  });
+  const store = new LedgerStore(mongo.db);
+  await store.createIndexes();
+  const accounts = mongo.db.collection<{ _id: string }>('accounts');
+  await accounts.insertOne({
+    _id: 'a',
+    balanceNano: 0n,
+    totalAddedNano: 0n,
+    freeRequests: 0,
+    appliedMs: 0,
+    appliedSeq: 0,
+  } as never);
+  // 9 before 10: ids sort as numbers, not as text.
+  const entries = [refill(100, 9, 1_000n), charge(100, 10, 7n), charge(101, 0, 11n), charge(101, 1, 13n)];
+  await applyEntries(store, entries.slice(0, 2));
+  await applyEntries(store, entries.slice(0, 3));
+  await Promise.all([
+    applyEntries(store, entries),
+    applyEntries(store, entries),
+    applyEntries(store, entries.slice(1)),
+  ]);
+  t.like(await accounts.findOne({ _id: 'a' }), {
+    balanceNano: 969n,
+    totalAddedNano: 1_000n,
+    freeRequests: 1,
+    appliedMs: 101,
+    appliedSeq: 1,
+  });
+  t.is(await store.entries.countDocuments({}), 4);
+  t.is(await store.logs.countDocuments({}), 3);
+  t.like(await mongo.db.collection<{ _id: string }>('daily_stats').findOne({ _id: 'a:2026-11-21' }), {
+    requests: 3,
+    promptTokens: 9,
+    completionTokens: 6,
+    costNano: 31n,
+  });
+});
