@@ -1,0 +1,68 @@
+import test from 'ava';
+import { useStack, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** The probe tells what works, and stays an answer when nothing does. */
+
+interface Health {
+  readonly status: string;
+  readonly version: string;
+  readonly checks: Readonly<Record<string, string>>;
+}
+
+async function readHealth({ url }: TestStack): Promise<{ status: number; body: Health }> {
+  const response = await fetch(`${url}/v1/health`);
+  return { status: response.status, body: (await response.json()) as Health };
+}
+
+test('a whole service is ok, and says its version', async (t) => {
+  const stack = await useStack(t);
+  const { status, body } = await waitFor('the bucket to be made', async () => {
+    const health = await readHealth(stack);
+    return health.body.status === 'ok' && health;
+  });
+  t.is(status, 200);
+  t.deepEqual(Object.keys(body).sort(), ['checks', 'status', 'version']);
+  t.is(body.version, '0.11.2β');
+  t.deepEqual(body.checks, { redis: 'ok', mongodb: 'ok', s3: 'ok', workers: 'ok' });
+});
+
+test('without workers it is degraded, and not down', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const { status, body } = await readHealth(stack);
+  t.is(status, 200);
+  t.is(body.status, 'degraded');
+  t.is(body.checks['workers'], 'down');
+  t.is(body.checks['redis'], 'ok');
+});
+
+test('without MongoDB it is degraded, within seconds', async (t) => {
+  const stack = await useStack(t);
+  await stack.stopMongo();
+  const { status, body } = await waitFor('the probe to notice', async () => {
+    const health = await readHealth(stack);
+    return health.body.checks['mongodb'] === 'down' && health;
+  });
+  t.is(status, 200);
+  t.is(body.status, 'degraded');
+  t.is(body.checks['redis'], 'ok');
+});
+
+test('without Redis it is down, a 503, and requests are refused at once with retry-after', async (t) => {
+  const stack = await useStack(t);
+  const { apiKey } = await stack.createAccount();
+  await stack.redisServer.stop();
+  const { status, body } = await waitFor('the probe to notice', async () => {
+    const health = await readHealth(stack);
+    return health.status === 503 && health;
+  });
+  t.is(status, 503);
+  t.is(body.status, 'down');
+  t.is(body.checks['redis'], 'down');
+  const startedAtMs = performance.now();
+  const refused = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'cat' });
+  t.is(refused.status, 503);
+  t.true(performance.now() - startedAtMs < 2_500);
+  t.true(Number(refused.headers.get('retry-after')) > 0);
+  t.like((await refused.json()) as object, { error: { code: 'service_unavailable' } });
+});

@@ -1,0 +1,257 @@
+import test from 'ava';
+import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+
+/** Images through HTTP, against a vendor that draws squares of one colour. */
+
+const key = 'sk-vendor-key-0123456789';
+const picture = (id: string, vendorModel: string, pricing: string, more = ''): string =>
+  `  - { id: ${id}, type: image, context: 8192, size: [512x512, 1024x1024], max_image_count: 4, ${more} pricing: ${pricing}, routes: [{ upstream: vendor, model: "${vendorModel}" }] }`;
+const perImage = '{ type: image, cost_per_image: 1.23 }';
+
+const catalogOf = (vendorUrl: string): string => `
+upstreams:
+  builtin: { kind: builtin }
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}] }
+  hasty: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}], timeoutMs: 300 }
+models:
+${picture('plain', 'gpt-image-sim', perImage)}
+  - id: by-quality
+    type: image
+    context: 8192
+    size: [512x512, 1024x1024]
+    image_quality: { default: medium, choices: [low, medium, high] }
+    pricing:
+      type: image
+      cost_per_image: 9.9
+      cost_per_image_quality:
+        low: 0.1
+        medium: { 512x512: 0.37, 1024x1024: 1.01 }
+    routes: [{ upstream: vendor, model: gpt-image-quality }]
+${picture('by-request', 'gpt-image-request', '{ type: request, cost_per_request: 0.77 }')}
+${picture('by-character', 'gpt-image-characters', '{ type: characters, cost_per_million: 1000 }')}
+${picture('by-time', 'gpt-image-time+slow-200', '{ type: time, cost_per_second: 1 }')}
+${picture('free', 'gpt-image-free', '{ type: image, cost_per_image: 1.23, free_requests: true }')}
+${picture('failing', 'gpt-image-x+fail-500', perImage)}
+${picture('refusing', 'gpt-image-y+fail-400+echokey', perImage)}
+${picture('garbling', 'gpt-image-z+garbage', perImage)}
+${picture('slow', 'gpt-image-slow+slow-5000', perImage)}
+  - { id: late, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: hasty, model: gpt-image-late+slow-3000 }] }
+  - id: time-after-failure
+    type: image
+    context: 8192
+    pricing: { type: time, cost_per_second: 1 }
+    routes:
+      - { upstream: vendor, model: gpt-image-first+slow-700+fail-500, weight: 100000 }
+      - { upstream: vendor, model: gpt-image-second, weight: 0.001 }
+  - { id: small-only, type: image, context: 8192, size: [256x256], pricing: ${perImage}, routes: [{ upstream: builtin, model: demo-svg-image }] }
+`;
+
+let stack: TestStack;
+let vendor: VendorSimulator;
+
+test.before(async () => {
+  vendor = await startVendorSimulator();
+  stack = await startStack({ catalog: catalogOf(vendor.url) });
+});
+test.after.always(async () => {
+  await stack.close();
+  await vendor.close();
+});
+
+interface Answer {
+  readonly id: string;
+  readonly created: number;
+  readonly data: readonly {
+    readonly revised_prompt: string | null;
+    readonly b64_json: string | null;
+    readonly url: string | null;
+  }[];
+  readonly usage: {
+    readonly total_time: number;
+    readonly cost_request: number;
+    readonly free_request: boolean;
+  };
+  readonly error: { readonly code: string; readonly message: string };
+}
+
+async function draw(
+  account: TestAccount,
+  model: string,
+  more: object = {},
+): Promise<{ status: number; answer: Answer; requestId: string }> {
+  const body = { model, prompt: 'a red boat', ...more };
+  const response = await stack.post('/v1/images/generations', account.apiKey, body);
+  const answer = (await response.json()) as Answer;
+  return { status: response.status, answer, requestId: response.headers.get('x-request-id')! };
+}
+
+const sentTo = (vendorModel: string): readonly LoggedRequest[] =>
+  vendor.requests.entries.filter((entry) => entry.model === vendorModel);
+
+test('an answer has the fields of the specification, base64 unless asked otherwise', async (t) => {
+  const account = await stack.createAccount();
+  const { status, answer, requestId } = await draw(account, 'plain', { n: 3 });
+  t.is(status, 200, JSON.stringify(answer).slice(0, 300));
+  t.deepEqual(Object.keys(answer).sort(), ['created', 'data', 'id', 'usage']);
+  t.is(answer.id, requestId);
+  t.true(Math.abs(answer.created - Date.now() / 1_000) < 5);
+  t.is(answer.data.length, 3);
+  t.is(new Set(answer.data.map((image) => image.b64_json)).size, 3);
+  for (const image of answer.data) {
+    t.deepEqual(Object.keys(image).sort(), ['b64_json', 'revised_prompt', 'url']);
+    t.is(Buffer.from(image.b64_json!, 'base64').toString('latin1', 1, 4), 'PNG');
+    t.is(image.url, null);
+    t.is(image.revised_prompt, 'A picture of: a red boat');
+  }
+  t.deepEqual(Object.keys(answer.usage).sort(), ['cost_request', 'free_request', 'total_time']);
+  t.is(answer.usage.cost_request, 3.69);
+  t.false(answer.usage.free_request);
+  t.is(await readLoss(stack, account.id, '100'), 3_690_000_000n);
+  t.like(await findRow(stack, requestId), {
+    success: true,
+    responseCode: 200,
+    model: 'plain',
+    images: 3,
+    imageSize: '1024x1024',
+    costNano: 3_690_000_000n,
+  });
+});
+
+test('links serve the vendor’s own bytes', async (t) => {
+  const account = await stack.createAccount();
+  const { answer } = await draw(account, 'plain', { n: 2, response_format: 'url' });
+  const links = answer.data.map((image) => image.url!);
+  t.is(new Set(links).size, 2);
+  for (const [i, link] of links.entries()) {
+    t.is(answer.data[i]?.b64_json, null);
+    t.true(link.startsWith(`${stack.url}/files/`));
+    const response = await fetch(link);
+    t.is(response.headers.get('content-type'), 'image/png');
+    t.is(response.headers.get('x-content-type-options'), 'nosniff');
+    t.is(Buffer.from(await response.arrayBuffer()).toString('latin1', 1, 4), 'PNG');
+  }
+});
+
+test('a name that nobody was given is a 404, and no way out of the folder', async (t) => {
+  for (const name of ['x.png', `${'a'.repeat(43)}.png`, '..%2f..%2fetc%2fpasswd', `${'a'.repeat(43)}.html`]) {
+    t.is((await fetch(`${stack.url}/files/${name}`)).status, 404, name);
+  }
+});
+
+for (const [what, more, cost] of [
+  ['the default quality and size', {}, 1_010_000_000n],
+  ['another size', { size: '512x512' }, 370_000_000n],
+  ['a quality with one price for all sizes', { quality: 'low' }, 100_000_000n],
+  ['a quality without a price of its own', { quality: 'high' }, 9_900_000_000n],
+  ['two of them', { size: '512x512', n: 2 }, 740_000_000n],
+] as const) {
+  test(`the price by quality and size is right for ${what}`, async (t) => {
+    const account = await stack.createAccount();
+    const { answer, requestId } = await draw(account, 'by-quality', more);
+    t.is(toNano(answer.usage.cost_request), cost);
+    t.is(await readLoss(stack, account.id, '100'), cost);
+    const row = await findRow(stack, requestId);
+    t.is(row.imageQuality, 'quality' in more ? more.quality : 'medium');
+    t.is(row.imageSize, 'size' in more ? more.size : '1024x1024');
+  });
+}
+
+test('prices by request and by character are paid as they say', async (t) => {
+  const account = await stack.createAccount();
+  t.is((await draw(account, 'by-request', { n: 2 })).answer.usage.cost_request, 0.77);
+  t.is((await draw(account, 'by-character', { prompt: 'x'.repeat(50) })).answer.usage.cost_request, 0.05);
+});
+
+test('a price by time is paid for the seconds the vendor took', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  const { answer } = await draw(account, 'by-time');
+  t.true(
+    answer.usage.cost_request >= 0.195 && answer.usage.cost_request < 0.6,
+    String(answer.usage.cost_request),
+  );
+});
+
+test('a price by time does not count the failure of another route', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  const { status, answer } = await draw(account, 'time-after-failure');
+  t.is(status, 200);
+  t.true(answer.usage.cost_request < 0.5, `paid ${answer.usage.cost_request} s, 0.7 s of them for a failure`);
+});
+
+test('number, size and quality reach the vendor', async (t) => {
+  const account = await stack.createAccount();
+  await draw(account, 'by-quality', { n: 2, size: '512x512', quality: 'low', user: 'u-5' });
+  const sent = sentTo('gpt-image-quality').find((one) => one.body?.['user'] === 'u-5');
+  t.like(sent?.body, { prompt: 'a red boat', n: 2, size: '512x512', quality: 'low' });
+});
+
+test('without a size a model that lacks 1024x1024 takes its own first one', async (t) => {
+  const account = await stack.createAccount();
+  const { answer, requestId } = await draw(account, 'small-only');
+  t.is(Buffer.from(answer.data[0]!.b64_json!, 'base64').readUInt32BE(16), 256);
+  t.is((await findRow(stack, requestId)).imageSize, '256x256');
+});
+
+test('free requests are used first, and come back when the vendor fails', async (t) => {
+  const account = await stack.createAccount({ freeRequests: 1 });
+  t.like((await draw(account, 'free', { n: 4 })).answer.usage, { free_request: true, cost_request: 0 });
+  t.like((await draw(account, 'free')).answer.usage, { free_request: false, cost_request: 1.23 });
+  const rows = await stack.createAccount({ freeRequests: 1 });
+  t.is((await draw(rows, 'failing')).status, 502);
+  t.is((await stack.readAccount(rows.id)).freeRequests, 1);
+});
+
+test('four pictures where three can be paid for are a 402', async (t) => {
+  const account = await stack.createAccount({ balance: '4' });
+  const { status, answer } = await draw(account, 'plain', { n: 4 });
+  t.is(status, 402);
+  t.is(answer.error.code, 'insufficient_balance');
+  t.is((await draw(account, 'plain', { n: 3 })).status, 200);
+  t.is(await readLoss(stack, account.id, '4'), 3_690_000_000n);
+});
+
+for (const [model, status, code] of [
+  ['failing', 502, 'upstream_error'],
+  ['garbling', 502, 'upstream_error'],
+  ['refusing', 422, 'upstream_rejected'],
+  ['late', 504, 'upstream_timeout'],
+] as const) {
+  test(`a ${model} vendor is a ${status} ${code} that costs nothing and tells no secret`, async (t) => {
+    const account = await stack.createAccount();
+    const { status: got, answer, requestId } = await draw(account, model, { size: '1024x1024' });
+    t.is(got, status);
+    t.is(answer.error.code, code);
+    t.false(JSON.stringify(answer).includes('sk-'));
+    t.like(await findRow(stack, requestId), {
+      success: false,
+      responseCode: status,
+      costNano: 0n,
+      images: 0,
+    });
+    t.is(await readLoss(stack, account.id, '100'), 0n);
+    await waitForNoReservation(stack, account.id);
+  });
+}
+
+test('a caller that leaves stops the vendor and pays nothing', async (t) => {
+  const account = await stack.createAccount();
+  const leaving = new AbortController();
+  const answer = fetch(`${stack.url}/v1/images/generations`, {
+    method: 'POST',
+    signal: leaving.signal,
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
+    body: JSON.stringify({ model: 'slow', prompt: 'a slow boat' }),
+  });
+  const isOurs = (one: LoggedRequest): boolean => one.model === 'gpt-image-slow+slow-5000';
+  await vendor.requests.waitFor(isOurs);
+  const leftAtMs = performance.now();
+  leaving.abort();
+  await t.throwsAsync(answer, { any: true });
+  await vendor.requests.waitFor((one) => isOurs(one) && one.isOver);
+  t.true(performance.now() - leftAtMs < 1_000);
+  await waitForNoReservation(stack, account.id);
+  t.is(await readLoss(stack, account.id, '100'), 0n);
+});

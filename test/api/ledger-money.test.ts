@@ -1,0 +1,168 @@
+import test from 'ava';
+import { createRandom } from '../../scripts/vendor-simulator/faults.ts';
+import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { findReservations, findRow, toNano, waitForNoReservation } from '../support/observe.ts';
+import { parseSse } from '../support/sse-events.ts';
+import { useStack, type TestAccount } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import { parseRub } from '../../shared/pricing/money.ts';
+
+/** The books after a busy hour: what callers were told they paid is what they lost, in Redis and at rest. */
+
+const catalogOf = (vendorUrl: string): string => `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789] }
+models:
+  - { id: chat, type: chat, context: 8192, pricing: { prompt: 13.370001, completion: 42.42 }, routes: [{ upstream: vendor, model: gpt-sim }] }
+  - { id: free-chat, type: chat, context: 8192, pricing: { prompt: 13.37, completion: 42.42, free_requests: true }, routes: [{ upstream: vendor, model: gpt-sim }] }
+  - { id: flaky-chat, type: chat, context: 8192, pricing: { prompt: 0.000001, completion: 42.42, free_requests: true }, routes: [{ upstream: vendor, model: gpt-sim+flaky-60 }] }
+  - { id: broken-chat, type: chat, context: 8192, pricing: { prompt: 13.37, completion: 42.42 }, routes: [{ upstream: vendor, model: gpt-sim+cut-4 }] }
+  - { id: refused-chat, type: chat, context: 8192, pricing: { prompt: 13.37, completion: 42.42 }, routes: [{ upstream: vendor, model: gpt-sim+fail-400 }] }
+  - { id: dear-chat, type: chat, context: 8192, pricing: { prompt: 1000000, completion: 1000000 }, routes: [{ upstream: vendor, model: gpt-sim }] }
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 16, adjustable: true }, pricing: { in_cost_per_million: 7.770003 }, routes: [{ upstream: vendor, model: emb-sim+poison }] }
+  - { id: picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 0.100000007 }, routes: [{ upstream: vendor, model: gpt-image-sim }] }
+`;
+
+interface Sent {
+  readonly account: TestAccount;
+  readonly status: number;
+  readonly requestId: string;
+  /** What the caller was told; null where the answer broke off before it could be. */
+  readonly receipt: { readonly costNano: bigint; readonly free: boolean } | null;
+}
+
+const requestCount = 200;
+const accountCount = 5;
+
+test('after 200 mixed requests receipts, balances and the ledger agree to the nano-rouble', async (t) => {
+  const vendor = await startVendorSimulator({ logCapacity: 0 });
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, { catalog: catalogOf(vendor.url) });
+  const random = createRandom(20_260_101);
+  const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!;
+  const words = (): string => Array.from({ length: 1 + Math.floor(random() * 30) }, () => 'cat').join(' ');
+  const accounts = await Promise.all(
+    Array.from({ length: accountCount }, (_, i) =>
+      // The first is so poor that its money runs out on the way.
+      stack.createAccount({ balance: i === 0 ? '0.3' : '50', freeRequests: 4 * i, rpm: 1_000 }),
+    ),
+  );
+  const startNano = (i: number): bigint => parseRub(i === 0 ? '0.3' : '50')!;
+
+  const makeCall = (): readonly [path: string, body: object] => {
+    const chat = (model: string, more: object = {}): readonly [string, object] => [
+      '/v1/chat/completions',
+      { model, messages: [{ role: 'user', content: words() }], ...more },
+    ];
+    const streamed = { stream: true, stream_options: { include_usage: true } };
+    return pick([
+      () => chat('chat'),
+      () => chat('chat', streamed),
+      () => chat('free-chat'),
+      () => chat('free-chat', streamed),
+      () => chat('flaky-chat'),
+      () => chat('flaky-chat', streamed),
+      () => chat('broken-chat', streamed),
+      () => chat('refused-chat'),
+      () => chat('dear-chat'),
+      () => chat('chat', { temperature: 9 }),
+      () => ['/v1/embeddings', { model: 'vectors', input: words() }] as const,
+      () => ['/v1/embeddings', { model: 'vectors', input: [words(), words(), words()] }] as const,
+      () => ['/v1/embeddings', { model: 'vectors', input: [words(), 'poison'] }] as const,
+      () => ['/v1/embeddings', { model: 'vectors', input: [] }] as const,
+      () =>
+        ['/v1/images/generations', { model: 'picture', prompt: words().padEnd(3), n: pick([1, 2]) }] as const,
+    ])();
+  };
+
+  async function send(): Promise<Sent> {
+    const account = pick(accounts);
+    const response = await stack.post(...spread(makeCall(), account));
+    const text = await response.text();
+    const isStream = (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
+    const usage = isStream
+      ? parseSse(text).events.find((event) => event.usage)?.usage
+      : (JSON.parse(text) as { usage?: Record<string, unknown> }).usage;
+    const failed = { costNano: 0n, free: false };
+    const told = usage
+      ? { costNano: toNano(Number(usage['cost_request'])), free: usage['free_request'] === true }
+      : response.ok
+        ? null
+        : failed;
+    return {
+      account,
+      status: response.status,
+      requestId: response.headers.get('x-request-id')!,
+      receipt: told,
+    };
+  }
+  const spread = ([path, body]: readonly [string, object], account: TestAccount) =>
+    [path, account.apiKey, body] as const;
+
+  const sent: Sent[] = [];
+  for (let i = 0; i < requestCount; i += 25) {
+    sent.push(...(await Promise.all(Array.from({ length: 25 }, send))));
+  }
+  await waitForNoReservation(stack);
+
+  const statuses = new Set(sent.map((one) => one.status));
+  t.deepEqual([...statuses].sort(), [200, 402, 422, 502], 'the mix held everything that it should');
+  t.true(sent.some((one) => one.receipt?.free) && sent.some((one) => one.receipt === null));
+
+  const { db } = stack.mongo;
+  for (const [i, account] of accounts.entries()) {
+    const own = sent.filter((one) => one.account === account);
+    // A stream that broke has no receipt; its log row is the only one to tell.
+    const broken = await Promise.all(
+      own.filter((one) => one.receipt === null).map((one) => findRow(stack, one.requestId)),
+    );
+    t.true(broken.every((row) => !row.success && row.costNano > 0n));
+    const paid =
+      own.reduce((sum, one) => sum + (one.receipt?.costNano ?? 0n), 0n) +
+      broken.reduce((sum, row) => sum + row.costNano, 0n);
+    const freeUsed = own.filter((one) => one.receipt?.free).length + broken.filter((row) => row.free).length;
+
+    const hot = await stack.readAccount(account.id);
+    t.is(startNano(i) - hot.balanceNano, paid, `account ${i} in Redis`);
+    t.is(hot.reservedNano, 0n);
+    t.is(await stack.redis.hget(redisKeys.account(account.id), 'fres'), '0');
+    t.is(hot.freeRequests, 4 * i - freeUsed);
+    t.true(hot.balanceNano >= 0n);
+
+    const atRest = await waitFor(`account ${i} at rest`, async () => {
+      const found = await db.collection<{ _id: string }>('accounts').findOne({ _id: account.id });
+      const { balanceNano, freeRequests } = found as unknown as { balanceNano: bigint; freeRequests: number };
+      return balanceNano === hot.balanceNano && { freeRequests };
+    });
+    t.is(atRest.freeRequests, hot.freeRequests);
+
+    const entries = await db.collection('ledger').find({ accountId: account.id }).toArray();
+    const sum = entries.reduce((total, entry) => total + (entry['amountNano'] as bigint), 0n);
+    t.is(sum, hot.balanceNano, `account ${i}: the balance is the sum of its ledger`);
+    const rows = await db.collection('request_logs').find({ accountId: account.id }).toArray();
+    t.is(rows.length, entries.filter((entry) => entry['kind'] === 'charge').length);
+    // Whatever reached a model is logged, and nothing else.
+    const reached = own.filter((one) => one.status !== 402);
+    const logged = new Set(rows.map((row) => String(row._id)));
+    t.true(own.filter((one) => one.status === 402).every((one) => !logged.has(one.requestId)));
+    t.true(reached.filter((one) => one.status !== 422).every((one) => logged.has(one.requestId)));
+
+    const days = await db.collection('daily_stats').find({ accountId: account.id }).toArray();
+    t.is(
+      days.reduce((total, day) => total + BigInt(String(day['costNano'])), 0n),
+      paid,
+    );
+    t.is(
+      days.reduce((total, day) => total + Number(day['requests']), 0),
+      rows.length,
+    );
+  }
+
+  t.deepEqual(await findReservations(stack), []);
+  for (let shard = 0; shard < shardCount; shard++) {
+    await waitFor(`stream ${shard} to be at rest`, async () => {
+      return (await stack.redis.xlen(redisKeys.ledgerStream(shard))) === 0;
+    });
+  }
+});

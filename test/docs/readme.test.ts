@@ -1,0 +1,73 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
+import { readEnvironment } from '../../shared/runtime/config.ts';
+import { useStack } from '../support/stack.ts';
+
+const readme = readFileSync('README.md', 'utf8');
+const run = promisify(execFile);
+
+/** The commands of the shell blocks that call curl, with their continuation lines. */
+function findCurlCommands(text: string): string[] {
+  const blocks = [...text.matchAll(/^```sh\n(.*?)^```/gms)].map((block) => block[1]!);
+  return blocks
+    .flatMap((block) => block.replaceAll(/\\\n/g, ' ').split('\n'))
+    .filter((line) => line.startsWith('curl '));
+}
+
+// Not every machine with Node has curl.
+const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : test.skip;
+
+withCurl('every curl line of the README works as it is pasted', async (t) => {
+  const stack = await useStack(t);
+  const { apiKey } = await stack.createAccount();
+  const commands = findCurlCommands(readme);
+  t.is(commands.length, 5);
+  for (const command of commands) {
+    // curl itself is told to fail on a status of 400 or more; the rest of the line stays as it is printed.
+    const script = `curl() { command curl --fail --show-error "$@"; }\n${command}`;
+    const env = { PATH: process.env['PATH'] ?? '', URL: `${stack.url}/v1`, KEY: apiKey };
+    const { stdout } = await run('sh', ['-c', script], { env });
+    if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
+    else t.notThrows(() => JSON.parse(stdout), command);
+  }
+});
+
+/** Name → default, of the table's rows. */
+const table = new Map(
+  [...readme.matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) ?\| /gm)].map(([, name, byDefault]) => [
+    name!,
+    byDefault!,
+  ]),
+);
+
+test('the README names every variable that is read, and no other', (t) => {
+  const source = readFileSync('shared/runtime/config.ts', 'utf8');
+  const schema = /const Environment = Type\.Object\(\{\n(.*?)^\}\);/ms.exec(source)?.[1] ?? '';
+  const known = [...schema.matchAll(/^ {2}([A-Z0-9_]+):/gm)].map(([, name]) => name!);
+  t.true(known.length > 15);
+  t.deepEqual([...table.keys()].toSorted(), known.toSorted());
+});
+
+test('the README tells the defaults that hold', (t) => {
+  for (const [name, value] of Object.entries(readEnvironment({})))
+    t.is(table.get(name), `\`${String(value)}\``, name);
+});
+
+test('the README says what npm test and npm start are, and names only scripts that exist', (t) => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
+  const named = [...readme.matchAll(/npm run (?:-s )?([\w:-]+)/g)].map(([, name]) => name!);
+  t.deepEqual(
+    named.filter((name) => scripts[name] === undefined),
+    [],
+  );
+});
+
+test('the upstream of the README is a catalog as it stands', (t) => {
+  const yaml = /^```yaml\n(.*?)^```/ms.exec(readme)?.[1] ?? '';
+  const catalog = parseCatalog(yaml, { env: { LAB_KEY: 'key' }, fileName: 'README.md', today: '2026-01-01' });
+  t.deepEqual([...catalog.warnings], []);
+  t.is(catalog.models[0]?.routes[0]?.upstream.name, 'lab');
+});
