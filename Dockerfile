@@ -6,7 +6,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
 # test/ and examples/ are not in the build's context, so dist/ holds what runs and nothing else.
-RUN npm run build && rm dist/.tsbuildinfo && npm prune --omit=dev --no-audit --no-fund
+RUN npm run build && rm dist/.tsbuildinfo-build && npm prune --omit=dev --no-audit --no-fund
 
 FROM node:20-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 CATALOG=/app/catalog.yaml

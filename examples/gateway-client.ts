@@ -16,8 +16,7 @@ export interface Receipt {
 /** The official client, unmodified; all that makes it a client of the gateway is where it calls and with which key. */
 export function createGatewayClient(env: NodeJS.ProcessEnv): OpenAI {
   const baseURL = findBaseUrl(env);
-  // A call that is over the account's limit is made again when the gateway says; a large file meets it more than twice.
-  return new OpenAI({ baseURL, apiKey: findApiKey(env, baseURL), maxRetries: 5 });
+  return new OpenAI({ baseURL, apiKey: findApiKey(env, baseURL) });
 }
 
 function findBaseUrl(env: NodeJS.ProcessEnv): string {

@@ -63,6 +63,8 @@ async function embedInBatches(
   const batches = Array.from({ length: Math.ceil(lines.length / batchSize) }, (_, i) =>
     lines.slice(i * batchSize, (i + 1) * batchSize),
   );
+  // A call over the account's limit is made again when the gateway says; a large file meets it more than twice.
+  const patient = client.withOptions({ maxRetries: 5 });
   const bar = new ProgressBar(process.stderr, 'Embedding', lines.length);
   const answers: EmbeddedTexts[] = [];
   let next = 0;
@@ -70,7 +72,7 @@ async function embedInBatches(
   const workThrough = async (): Promise<void> => {
     while (next < batches.length) {
       const index = next++;
-      answers[index] = await embed(client, model, batches[index]!);
+      answers[index] = await embed(patient, model, batches[index]!);
       bar.advance(batches[index]!.length);
     }
   };

@@ -20,6 +20,7 @@ const entries = {
   admin: 'scripts/admin/main',
   bench: 'scripts/bench/main',
   'simulate-vendor': 'scripts/vendor-simulator/main',
+  example: 'examples/main',
 };
 
 const needRedis = ['start', 'test', 'bench'];
@@ -31,10 +32,11 @@ function checkNode() {
 }
 
 async function prepare(command) {
+  const project = command === 'test' ? 'all' : 'product';
   const steps = [
     { isDone: isInstalled, work: installPackages },
     { isDone: () => !needRedis.includes(command) || hasRedis(), work: installRedis },
-    { isDone: isBuilt, work: build },
+    { isDone: () => isBuilt(project), work: () => build(project) },
   ];
   if (steps.every((step) => step.isDone())) return;
   await withLock(async () => {

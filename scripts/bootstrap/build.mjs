@@ -5,7 +5,10 @@ import { packagesStamp } from './packages.mjs';
 import { binOf, readText, root, runStep } from './processes.mjs';
 
 const dist = join(root, 'dist');
-const stampPath = join(dist, '.bootstrap-stamp');
+
+/** What runs is built without the tests: one that does not compile keeps nobody from starting. */
+const projects = { product: 'tsconfig.build.json', all: 'tsconfig.json' };
+const stampPath = (project) => join(dist, `.bootstrap-stamp-${project}`);
 
 function* walk(folder) {
   if (!existsSync(folder)) return;
@@ -17,29 +20,29 @@ function* walk(folder) {
 }
 
 /** Changes with any source that is added, changed or removed, and with the packages it is checked against. */
-function hashSources() {
-  const { include } = JSON.parse(readText(join(root, 'tsconfig.json')));
+function hashSources(project) {
+  const { include } = JSON.parse(readText(join(root, projects[project])));
   const hash = createHash('sha256').update(packagesStamp());
   const add = (path) => {
     const { mtimeMs, size } = statSync(path);
     hash.update(`${relative(root, path)} ${mtimeMs} ${size}\n`);
   };
-  add(join(root, 'tsconfig.json'));
+  for (const name of Object.values(projects)) add(join(root, name));
   for (const folder of include) {
     for (const path of walk(join(root, folder))) if (path.endsWith('.ts')) add(path);
   }
   return hash.digest('hex');
 }
 
-export const isBuilt = () => readText(stampPath) === hashSources();
+export const isBuilt = (project) => readText(stampPath(project)) === hashSources(project);
 
-export async function build() {
+export async function build(project) {
   // Taken first: what changes while tsc runs is built by the next command.
-  const hash = hashSources();
+  const hash = hashSources(project);
   const failure = 'The build failed; what tsc said is above.';
-  await runStep('Building', failure, process.execPath, [binOf('typescript')]);
+  await runStep('Building', failure, process.execPath, [binOf('typescript'), '-p', projects[project]]);
   removeOrphans();
-  writeFileSync(stampPath, hash);
+  writeFileSync(stampPath(project), hash);
 }
 
 /** tsc leaves the compiled form of a source that is gone; a removed test would run for ever. */

@@ -51,7 +51,7 @@ test('without MongoDB it is degraded, within seconds', async (t) => {
 test('without Redis it is down, a 503, and requests are refused at once with retry-after', async (t) => {
   const stack = await useStack(t);
   const { apiKey } = await stack.createAccount();
-  await stack.redisServer.stop();
+  await stack.killRedis();
   const { status, body } = await waitFor('the probe to notice', async () => {
     const health = await readHealth(stack);
     return health.status === 503 && health;

@@ -55,6 +55,7 @@ function makeProject(t: ExecutionContext): Project {
   write('bin/package.json', '{}');
   write('package-lock.json', lockText);
   write('tsconfig.json', '{"include":["api","test"]}');
+  write('tsconfig.build.json', '{"include":["api"]}');
   write('api/main.ts', '1');
   write('bin/redis-server', noting('redis-server'), 0o755);
   const bins = {
@@ -112,13 +113,14 @@ function makeProject(t: ExecutionContext): Project {
   return { root, run, calls, write };
 }
 
+const buildProduct = 'tsc -p tsconfig.build.json';
 const install = 'npm ci --include=dev --no-audit --no-fund --loglevel=error';
 
 test('a fresh clone is installed and built, and the command runs with its own arguments', async (t) => {
   const { root, run, calls } = makeProject(t);
   const { code, stdout, stderr } = await run(['admin', 'account', 'list', '--json']);
   t.is(code, 0);
-  t.deepEqual(calls(), [install, 'tsc']);
+  t.deepEqual(calls(), [install, buildProduct]);
   // Nothing but the command's own line is on stdout; npm's noise is nowhere.
   t.deepEqual(JSON.parse(stdout), {
     argv: [join(root, 'dist/scripts/admin/main.js'), 'account', 'list', '--json'],
@@ -137,16 +139,16 @@ test('what is installed and built is not done again, and nothing is said of it',
 test('a source that is changed, added or removed is built, whatever its time', async (t) => {
   const { root, run, calls, write } = makeProject(t);
   await run(['admin']);
-  write('test/new.ts', '1');
-  utimesSync(join(root, 'test/new.ts'), new Date(0), new Date(0));
+  write('api/new.ts', '1');
+  utimesSync(join(root, 'api/new.ts'), new Date(0), new Date(0));
   await run(['admin']);
   // What tsc left of a source that is gone goes too.
-  write('dist/test/new.js', '1');
-  write('dist/test/new.js.map', '{}');
-  rmSync(join(root, 'test/new.ts'));
+  write('dist/api/new.js', '1');
+  write('dist/api/new.js.map', '{}');
+  rmSync(join(root, 'api/new.ts'));
   await run(['admin']);
-  t.deepEqual(calls(), [install, 'tsc', 'tsc', 'tsc']);
-  t.false(existsSync(join(root, 'dist/test/new.js')));
+  t.deepEqual(calls(), [install, buildProduct, buildProduct, buildProduct]);
+  t.false(existsSync(join(root, 'dist/api/new.js')));
 });
 
 test('a changed lock file is installed; packages that somebody installed by hand are taken as they are', async (t) => {
@@ -154,7 +156,7 @@ test('a changed lock file is installed; packages that somebody installed by hand
   await run(['admin']);
   write('package-lock.json', lockText.replace('1.0.0', '1.0.1'));
   await run(['admin']);
-  t.deepEqual(calls(), [install, 'tsc', install, 'tsc']);
+  t.deepEqual(calls(), [install, buildProduct, install, buildProduct]);
   rmSync(join(root, 'node_modules/.bootstrap-stamp'));
   await run(['admin']);
   t.is(calls().length, 4);
@@ -188,7 +190,7 @@ test('two commands on a fresh clone install and build once', async (t) => {
     results.map(({ code }) => code),
     [0, 0],
   );
-  t.deepEqual(calls(), [install, 'tsc']);
+  t.deepEqual(calls(), [install, buildProduct]);
 });
 
 test('a lock whose holder is dead keeps nobody', async (t) => {
@@ -209,7 +211,7 @@ test('where Redis is needed and cannot be installed, one sentence says how to ge
   // Neither a Redis elsewhere nor a command without Redis needs one.
   await run(['bench'], { REDIS_URL: 'redis://10.0.0.1' });
   await run(['admin']);
-  t.deepEqual(calls(), [install, 'tsc']);
+  t.deepEqual(calls(), [install, buildProduct]);
 });
 
 const onDebianAsRoot = existsSync('/etc/debian_version') && process.getuid?.() === 0 ? test : test.skip;
