@@ -1,11 +1,9 @@
-import type { IncomingMessage } from 'node:http';
 import { koaBody } from 'koa-body';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
-import type { ApiContext, ApiMiddleware } from './request-context.ts';
+import type { ApiMiddleware } from './request-context.ts';
 
-/** How much of a body that is too large is still read, so that its sender gets to the answer, and for how long. */
-const drainBytes = 128_000_000;
-const drainMs = 10_000;
+/** No request of the API is a tenth as deep; code that walks a body may then recurse. */
+const maxDepth = 100;
 
 /** Reads a JSON body within the operation's bound. */
 export function parseBody(limitBytes: number): ApiMiddleware {
@@ -25,25 +23,36 @@ export function parseBody(limitBytes: number): ApiMiddleware {
   }) as ApiMiddleware;
 
   return async (context, next) => {
-    if (!context.is('application/json', '+json')) {
+    if (!context.is('application/json')) {
       const type = context.get('content-type');
       const text = type === '' ? 'The request has no Content-Type.' : `The Content-Type is ${type}.`;
-      throw await drained(
-        context,
-        new AppError('unsupported_media_type', { message: `${text} Send "application/json".` }),
-      );
+      throw new AppError('unsupported_media_type', { message: `${text} Send "application/json".` });
     }
-    if ((context.request.length ?? 0) > limitBytes) throw await drained(context, tooLarge());
-    try {
-      await parse(context, async () => {});
-    } catch (error) {
-      throw error instanceof AppError && error.code === 'payload_too_large'
-        ? await drained(context, error)
-        : error;
+    if ((context.request.length ?? 0) > limitBytes) throw tooLarge();
+    await parse(context, async () => {});
+    const { body } = context.request as unknown as { body: unknown };
+    if (isDeeper(body, maxDepth)) {
+      throw invalidField(['body'], `The body is nested deeper than ${maxDepth} levels.`);
     }
-    context.state.body = (context.request as unknown as { body: unknown }).body;
+    context.state.body = body;
     await next();
   };
+}
+
+/** Level by level, so that the depth of a body cannot exhaust the stack here. */
+function isDeeper(value: unknown, limit: number): boolean {
+  let level: object[] = typeof value === 'object' && value !== null ? [value] : [];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth >= limit) return true;
+    const next: object[] = [];
+    for (const node of level) {
+      for (const inner of Array.isArray(node) ? node : Object.values(node)) {
+        if (typeof inner === 'object' && inner !== null) next.push(inner as object);
+      }
+    }
+    level = next;
+  }
+  return false;
 }
 
 interface BodyError extends Error {
@@ -61,33 +70,6 @@ function toBodyError(error: BodyError, tooLarge: () => AppError): Error {
     default:
       return error;
   }
-}
-
-/** Reads on, within bounds, what nobody wants: a client that still writes would else never see the answer. */
-async function drained(context: ApiContext, error: AppError): Promise<AppError> {
-  await drain(context.req);
-  if (!context.req.readableEnded) context.set('connection', 'close');
-  return error;
-}
-
-async function drain(request: IncomingMessage): Promise<void> {
-  if (request.readableEnded || request.destroyed) return;
-  await new Promise<void>((resolve) => {
-    let left = drainBytes;
-    const onData = (chunk: Buffer): void => {
-      left -= chunk.length;
-      if (left < 0) done();
-    };
-    const timer = setTimeout(done, drainMs);
-    function done(): void {
-      clearTimeout(timer);
-      request.off('data', onData).off('end', done).off('close', done);
-      request.pause();
-      resolve();
-    }
-    request.on('data', onData).once('end', done).once('close', done);
-    request.resume();
-  });
 }
 
 function formatSize(bytes: number): string {

@@ -1,4 +1,5 @@
 import { AppError, errorKind } from '../../shared/contract/errors.ts';
+import { drainBody } from './drain-body.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
 /** The body of an error, on the wire and in a stream's last event. */
@@ -39,6 +40,7 @@ export const renderError: ApiMiddleware = async (context, next) => {
       context.res.destroy();
       return;
     }
+    if (!(await drainBody(context.req))) context.set('connection', 'close');
     const kind = errorKind(error.code);
     context.status = kind.status;
     if (kind.retryAfterSeconds !== undefined) context.set('retry-after', String(kind.retryAfterSeconds));

@@ -24,7 +24,7 @@ const usage = `npm run bench -- [${scenarioGroups.join('] [')}] [options]
 
   --callers 64       callers at once, instead of each scenario's own number
   --seconds 5        measured time of each run
-  --warm-up 2        seconds before it that are not counted
+  --warm-up 3        seconds before it that are not counted
   --rounds 1         how often each scenario is run; of several, the middle one is shown
   --only NAME        only the scenarios whose name holds this text
   --log-level info   of api and worker
@@ -51,7 +51,7 @@ function readOptions(args: string[]): Options | null {
     options: {
       callers: { type: 'string' },
       seconds: text('5'),
-      'warm-up': text('2'),
+      'warm-up': text('3'),
       rounds: text('1'),
       only: text(''),
       'log-level': text('info'),

@@ -21,9 +21,9 @@ const formatMessages: Record<string, string> = {
   'image-url': 'must be an https URL of at most 2083 characters or a base64 data URI of at most 20 MB',
 };
 
-function createAjv(coerceTypes: boolean): Ajv2020 {
+function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
   const ajv = new Ajv2020({
-    allErrors: true,
+    allErrors,
     useDefaults: true,
     coerceTypes,
     strictTypes: false,
@@ -39,9 +39,14 @@ function createAjv(coerceTypes: boolean): Ajv2020 {
   return ajv;
 }
 
-const bodyAjv = createAjv(false);
+/** Stops at the first fault: what a body of a million faults is checked with. */
+const firstFaultAjv = createAjv(false, false);
+const allFaultsAjv = createAjv(false, true);
 /** Query strings and environment variables are text: numbers and booleans are read from it. */
-const textAjv = createAjv(true);
+const textAjv = createAjv(true, true);
+
+/** Values in a body up to which all of its faults are looked for. */
+const fullCheckNodes = 5_000;
 
 export type Validator<T> = (value: unknown) => T;
 
@@ -50,10 +55,12 @@ export type Validator<T> = (value: unknown) => T;
  * @throws AppError `validation_failed`, with one issue a fault.
  */
 export function compileValidator<T extends TSchema>(schema: T, part: 'body' | 'query'): Validator<Static<T>> {
-  const validate: ValidateFunction = (part === 'body' ? bodyAjv : textAjv).compile(schema);
+  const validate: ValidateFunction = (part === 'body' ? firstFaultAjv : textAjv).compile(schema);
+  const findAll: ValidateFunction = part === 'body' ? allFaultsAjv.compile(schema) : validate;
   return (value) => {
     if (validate(value)) return value as Static<T>;
-    throw toValidationError(describeIssues(validate.errors ?? [], part));
+    const thorough = findAll !== validate && hasFewNodes(value, fullCheckNodes) && !findAll(value);
+    throw toValidationError(describeIssues((thorough ? findAll : validate).errors ?? [], part));
   };
 }
 
@@ -62,8 +69,20 @@ export function compileChecker(
   schema: TSchema,
   from: 'json' | 'text',
 ): (value: unknown) => ValidationIssue[] {
-  const validate = (from === 'json' ? bodyAjv : textAjv).compile(schema);
+  const validate = (from === 'json' ? allFaultsAjv : textAjv).compile(schema);
   return (value) => (validate(value) ? [] : describeIssues(validate.errors ?? []));
+}
+
+/** Whether a value holds no more than so many values, looking at no more than those. */
+function hasFewNodes(value: unknown, limit: number): boolean {
+  const pending: unknown[] = [value];
+  for (let seen = 0; pending.length > 0; seen++) {
+    if (seen + pending.length > limit) return false;
+    const node = pending.pop();
+    if (Array.isArray(node) && node.length > limit) return false;
+    if (typeof node === 'object' && node !== null) pending.push(...Object.values(node));
+  }
+  return true;
 }
 
 export function toValidationError(issues: readonly ValidationIssue[]): AppError {
@@ -78,10 +97,16 @@ export function toValidationError(issues: readonly ValidationIssue[]): AppError 
 function describeIssues(errors: readonly ErrorObject[], part?: 'body' | 'query'): ValidationIssue[] {
   // A failed union reports itself and each of its branches; where a branch of the value's own type failed, only that
   // branch tells the caller something, else only the union does.
-  const unions = errors.filter((error) => error.keyword === 'anyOf');
+  const unions = new Set(errors.filter((error) => error.keyword === 'anyOf').map(placeOf));
+  const explained = new Set<string>();
+  for (const error of errors) {
+    const isOwnType = (union: string): boolean => error.keyword === 'type' && union === enclosingUnion(error);
+    for (const union of enclosingUnions(error))
+      if (unions.has(union) && !isOwnType(union)) explained.add(union);
+  }
   const isNoise = (error: ErrorObject): boolean => {
-    if (error.keyword === 'anyOf') return hasDeeperFault(error, errors);
-    return error.keyword === 'type' && unions.some((union) => isBranchOf(error, union));
+    if (error.keyword === 'anyOf') return explained.has(placeOf(error));
+    return error.keyword === 'type' && unions.has(enclosingUnion(error));
   };
   const kept = errors.filter((error) => !isNoise(error));
   return kept.slice(0, maxIssues).map((error) => ({
@@ -91,16 +116,30 @@ function describeIssues(errors: readonly ErrorObject[], part?: 'body' | 'query')
   }));
 }
 
-const isBranchOf = (error: ErrorObject, union: ErrorObject): boolean =>
-  error.instancePath === union.instancePath && error.schemaPath.startsWith(`${union.schemaPath}/`);
+const unionMark = '/anyOf/';
 
-function hasDeeperFault(union: ErrorObject, errors: readonly ErrorObject[]): boolean {
-  return errors.some(
-    (error) =>
-      error !== union &&
-      error.schemaPath.startsWith(`${union.schemaPath}/`) &&
-      !(error.instancePath === union.instancePath && error.keyword === 'type'),
-  );
+/** A schema's place and the value's: what tells the same union apart in two elements of a list. */
+const placeOf = (error: ErrorObject): string => `${error.schemaPath} ${error.instancePath}`;
+
+/** The union whose branch failed on the value itself, as placeOf names it. */
+function enclosingUnion(error: ErrorObject): string {
+  const at = error.schemaPath.lastIndexOf(unionMark);
+  return at < 0 ? '' : `${error.schemaPath.slice(0, at)}/anyOf ${error.instancePath}`;
+}
+
+/** Every union that the fault lies in: those around its schema, at its value or at one that holds it. */
+function* enclosingUnions(error: ErrorObject): Generator<string> {
+  for (
+    let at = error.schemaPath.indexOf(unionMark);
+    at >= 0;
+    at = error.schemaPath.indexOf(unionMark, at + 1)
+  ) {
+    const schema = `${error.schemaPath.slice(0, at)}/anyOf`;
+    for (let path = error.instancePath; ; path = path.slice(0, path.lastIndexOf('/'))) {
+      yield `${schema} ${path}`;
+      if (path === '') break;
+    }
+  }
 }
 
 function toLocation(error: ErrorObject): (string | number)[] {

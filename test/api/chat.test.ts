@@ -129,7 +129,6 @@ const path = '/v1/chat/completions';
 const hello = 'hello there world';
 /** What the gateway counts of it by itself: three words, four for the message, three to start the answer. */
 const helloTokens = 10;
-const rubPerToken = 1e-6;
 
 function send(account: TestAccount, model: string, more: object = {}, text = hello): Promise<Response> {
   return stack.post(path, account.apiKey, { model, messages: [{ role: 'user', content: text }], ...more });
@@ -244,7 +243,7 @@ const priced: readonly (readonly [what: string, model: string, usage: string, na
   ],
 ];
 for (const [what, model, usage, nano] of priced) {
-  test(`${what}`, async (t) => {
+  test(what, async (t) => {
     const account = await stack.createAccount();
     const { status, answer, requestId } = await ask(account, model, {}, usage);
     t.is(status, 200, JSON.stringify(answer));

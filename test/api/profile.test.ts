@@ -91,6 +91,6 @@ test('without a key, or with a wrong one, the profile is a 401', async (t) => {
   for (const headers of [{}, { authorization: 'Bearer mg-none' }]) {
     const response = await fetch(`${stack.url}/v1/users/profile`, { headers });
     t.is(response.status, 401);
-    t.like((await response.json()) as object, { error: { code: 'invalid_api_key' } });
+    t.like(await response.json(), { error: { code: 'invalid_api_key' } });
   }
 });

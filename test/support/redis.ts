@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 
-/** A port that was free a moment ago. */
-export async function findFreePort(): Promise<number> {
+/** A port that was free a moment ago; another process may take it before it is used. */
+async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -16,35 +16,44 @@ export async function findFreePort(): Promise<number> {
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
-  readonly pid: number;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** A redis-server of the test's own, without persistence unless a folder is given. */
-export async function startTestRedis(options: { port?: number; dir?: string } = {}): Promise<TestRedis> {
-  const port = options.port ?? (await findFreePort());
+export interface TestRedisOptions {
+  /** A free one unless given. */
+  readonly port?: number;
+  /** Where it keeps what it answered; nothing is kept without it. */
+  readonly dir?: string;
+}
+
+/** A redis-server of the test's own. */
+export async function startTestRedis(options: TestRedisOptions = {}): Promise<TestRedis> {
+  for (;;) {
+    const server = await tryToStart(options.port ?? (await findFreePort()), options.dir);
+    if (server !== null) return server;
+    if (options.port !== undefined) throw new Error(`port ${options.port} is taken`);
+  }
+}
+
+/** Null where another server had the port first: a test must never talk to the Redis of another. */
+async function tryToStart(port: number, dir: string | undefined): Promise<TestRedis | null> {
   const persistence =
-    options.dir === undefined
+    dir === undefined
       ? ['--appendonly', 'no']
-      : ['--appendonly', 'yes', '--appendfsync', 'always', '--dir', options.dir];
-  const child = spawn(
-    'redis-server',
-    ['--port', String(port), '--bind', '127.0.0.1', '--save', '', ...persistence],
-    { stdio: 'ignore' },
-  );
+      : ['--appendonly', 'yes', '--appendfsync', 'always', '--dir', dir];
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', ...persistence];
+  const child = spawn('redis-server', args, { stdio: 'ignore' });
   const exited = once(child, 'exit');
+  const stop = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await exited;
+  };
   const url = `redis://127.0.0.1:${port}`;
   const client = new Redis(url, { retryStrategy: () => 20, maxRetriesPerRequest: null });
   client.on('error', () => undefined);
-  await client.ping();
+  const info = await Promise.race([client.info('server'), exited.then(() => '')]);
   client.disconnect();
-  return {
-    url,
-    port,
-    pid: child.pid!,
-    async stop(signal = 'SIGKILL') {
-      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-      await exited;
-    },
-  };
+  if (info.includes(`process_id:${child.pid}\r\n`)) return { url, port, stop };
+  await stop();
+  return null;
 }

@@ -64,7 +64,12 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
   return {
     async stop() {
       stopping.abort();
-      await loop;
+      // Without Redis the wait for work ends only when Redis is back, and nothing can be taken meanwhile.
+      const cut = new Promise<void>((resolve) => {
+        if (blocking.status === 'ready') blocking.once('close', resolve);
+        else resolve();
+      });
+      await Promise.race([loop, cut]);
       await runs.drained();
     },
   };

@@ -12,12 +12,12 @@ const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'web
 
 /** Runs one image request: generates, keeps the files where links were asked for, settles, answers. Never rejects. */
 export async function runImage(dependencies: JobDependencies, job: ImageJob, run: RequestRun): Promise<void> {
-  const startedAtMs = Date.now();
   let images: readonly GeneratedImage[] = [];
+  let billedMs = 0;
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   try {
-    images = await generate(dependencies, job, run);
+    ({ images, billedMs } = await generate(dependencies, job, run));
     keys = await keepImages(dependencies, job, images);
   } catch (error) {
     failure = describeFailure(error);
@@ -30,7 +30,7 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
       images: failure === null ? images.length : 0,
       imageQuality: job.quality,
       imageSize: job.size,
-      durationMs: Date.now() - startedAtMs,
+      durationMs: billedMs,
       characters: job.prompt.length,
     },
     counted: true,
@@ -65,11 +65,11 @@ async function generate(
   { catalog, upstreams }: JobDependencies,
   job: ImageJob,
   { signal, log }: RequestRun,
-): Promise<readonly GeneratedImage[]> {
+): Promise<{ images: readonly GeneratedImage[]; billedMs: number }> {
   const model = catalog.find(job.request.model);
   if (model === undefined)
     throw new AppError('model_disabled', { message: 'The model was taken from the catalog.' });
-  const answer = await callRoute(upstreams, {
+  const generated = await callRoute(upstreams, {
     model,
     signal,
     log,
@@ -80,12 +80,14 @@ async function generate(
       }
       const { prompt, negativePrompt, n, size, quality, style } = job;
       const call = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
-      return await upstream.generateImages(target, call, { signal, log });
+      const startedAtMs = Date.now();
+      const { images } = await upstream.generateImages(target, call, { signal, log });
+      return { images, billedMs: Date.now() - startedAtMs };
     },
   });
-  if (answer.images.length === 0)
+  if (generated.images.length === 0)
     throw new AppError('upstream_error', { message: 'The model returned no image.' });
-  return answer.images;
+  return generated;
 }
 
 /** Keeps the files whose links were asked for, each under a name that nobody can guess. */

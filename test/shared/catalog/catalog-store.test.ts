@@ -1,7 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { mkdir, mkdtemp, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -12,6 +10,7 @@ import { CatalogError } from '../../../shared/catalog/parse-catalog.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { ConfigError } from '../../../shared/runtime/config.ts';
+import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 
 interface LogLine {
   readonly level: number;
@@ -42,43 +41,18 @@ function createLogCollector() {
   return { log, lines, waitFor };
 }
 
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-async function startRedis(port: number): Promise<ChildProcess> {
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-  const server = spawn('redis-server', args, { cwd: tmpdir(), stdio: 'ignore' });
-  await once(server, 'spawn');
-  return server;
-}
-
-async function stopRedis(server: ChildProcess): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return;
-  const left = once(server, 'exit');
-  server.kill('SIGKILL');
-  await left;
-}
-
-let redisPort: number;
-let redisServer: ChildProcess;
+let redisServer: TestRedis;
 let redis: RedisClient;
 
 test.before(async () => {
-  redisPort = await findFreePort();
-  redisServer = await startRedis(redisPort);
-  redis = createRedis(`redis://127.0.0.1:${redisPort}`, 'commands', pino({ level: 'silent' }));
+  redisServer = await startTestRedis();
+  redis = createRedis(redisServer.url, 'commands', pino({ level: 'silent' }));
   await waitUntilReady(redis);
 });
 
 test.after.always(async () => {
   redis.disconnect();
-  await stopRedis(redisServer);
+  await redisServer.stop();
 });
 
 const model = (id: string, more = ''): string =>
@@ -278,12 +252,11 @@ test.serial(
 );
 
 test('while Redis is away the last known switches hold, one warning says so, and it is asked until it is back', async (t) => {
-  const port = await findFreePort();
-  let server = await startRedis(port);
-  const client = createRedis(`redis://127.0.0.1:${port}`, 'commands', pino({ level: 'silent' }));
+  let server = await startTestRedis();
+  const client = createRedis(server.url, 'commands', pino({ level: 'silent' }));
   t.teardown(async () => {
     client.disconnect();
-    await stopRedis(server);
+    await server.stop();
   });
   const { log, lines } = createLogCollector();
   await waitUntilReady(client);
@@ -294,7 +267,7 @@ test('while Redis is away the last known switches hold, one warning says so, and
   t.teardown(() => store.close());
 
   const cut = once(client, 'close');
-  await stopRedis(server);
+  await server.stop();
   await cut;
   await store.refreshDisabled();
   await store.refreshDisabled();
@@ -303,7 +276,7 @@ test('while Redis is away the last known switches hold, one warning says so, and
 
   // A Redis that comes back empty has no model turned off.
   const ready = once(client, 'ready');
-  server = await startRedis(port);
+  server = await startTestRedis({ port: server.port });
   await ready;
   const reloaded = nextReload(store);
   await writeFile(path, fileOf(model('a'), model('c')));

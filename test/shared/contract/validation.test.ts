@@ -80,9 +80,10 @@ test('embedding inputs are a text or up to 2048 texts, none of them empty', (t) 
   );
 });
 
-test('a body of very many faults makes a short answer', (t) => {
-  const messages = Array.from({ length: 10_000 }, () => ({ role: 'boss' }));
-  t.is(issuesOf(() => chat({ model: 'm', messages })).length, 20);
+test('a body of many faults makes a short answer, and one of very many is refused at its first', (t) => {
+  const faults = (length: number): unknown[] => Array.from({ length }, () => ({ role: 'boss' }));
+  t.is(issuesOf(() => chat({ model: 'm', messages: faults(1_000) })).length, 20);
+  t.is(issuesOf(() => chat({ model: 'm', messages: faults(10_000) })).length, 1);
 });
 
 test('defaults are filled in, and fields that we do not know stay', (t) => {
