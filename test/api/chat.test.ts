@@ -266,7 +266,7 @@ test('a price by request is paid once, whatever was said', async (t) => {
   await costs(t, account, requestId, 123_456_789n);
 });
 
-test('a price by time is paid for the vendor’s time', async (t) => {
+test.serial('a price by time is paid for the vendor’s time', async (t) => {
   const account = await stack.createAccount();
   const { answer, requestId } = await ask(account, 'by-time');
   const row = await findRow(stack, requestId);

@@ -18,6 +18,10 @@ upstreams:
   hasty: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789], timeoutMs: 300 }
 models:
 ${vectorModel('plain', 'emb-sim', '{ in_cost_per_million: 7.77 }')}
+${['fields', 'long', 'large', 'twice'].map((id) => vectorModel(id, `emb-${id}`, '{ in_cost_per_million: 7.77 }')).join('\n')}
+${vectorModel('narrow-users', 'emb-narrow-users', '{ in_cost_per_million: 7.77 }', 'narrow')}
+${vectorModel('neighbours', 'emb-neighbours+slow-30', '{ in_cost_per_million: 7.77 }')}
+${vectorModel('burst', 'emb-burst+slow-50', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('merged', 'emb-merged+slow-50', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('poisoned', 'emb-poisoned+poison', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('numbers', 'emb-numbers+floats', '{ in_cost_per_million: 7.77 }')}
@@ -105,13 +109,13 @@ function isVectorOf(t: ExecutionContext, { status, answer }: Asked, texts: reado
 
 test('an answer has the fields of the specification, and floats unless asked otherwise', async (t) => {
   const account = await stack.createAccount();
-  const asked = await embed(account, 'plain', 'two words');
+  const asked = await embed(account, 'fields', 'two words');
   isVectorOf(t, asked, ['two words']);
   const { answer, requestId } = asked;
   t.deepEqual(Object.keys(answer).sort(), ['created', 'data', 'id', 'model', 'object', 'usage']);
   t.is(answer.id, requestId);
   t.is(answer.object, 'list');
-  t.is(answer.model, 'plain');
+  t.is(answer.model, 'fields');
   t.true(Math.abs(answer.created - Date.now() / 1_000) < 5);
   t.deepEqual(Object.keys(answer.data[0]!).sort(), ['embedding', 'index', 'object']);
   t.is(answer.data[0]?.object, 'embedding');
@@ -133,7 +137,7 @@ test('an answer has the fields of the specification, and floats unless asked oth
   t.like(await findRow(stack, requestId), {
     success: true,
     responseCode: 200,
-    model: 'plain',
+    model: 'fields',
     promptTokens: 2,
     completionTokens: 0,
     costNano: 15_540n,
@@ -205,7 +209,6 @@ test.serial(
 
     const first = await sendAll();
     const firstCalls = callsBefore();
-    t.true(firstCalls <= 60, `${firstCalls} calls while the connections were made`);
     const second = await sendAll();
     const calls = sentTo('emb-merged+slow-50').slice(firstCalls);
     t.true(calls.length <= 20, `${calls.length} calls on connections that were there`);
@@ -231,14 +234,48 @@ test.serial(
   },
 );
 
+// Callers that come at once come on connections of their own: nothing is warm the first time.
+test.serial('a hundred single calls on new connections are few calls to the vendor as well', async (t) => {
+  const account = await stack.createAccount();
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, i) => embed(account, 'burst', wordsOf(1 + i), { dimensions: 16 })),
+  );
+  t.true(answers.every((one) => one.status === 200));
+  const calls = sentTo('emb-burst+slow-50').length;
+  t.true(calls <= 20, `${calls} calls`);
+});
+
+/** Many tokens to us, one word to the vendor: two ways of counting differ by text, as those of real vendors do. */
+const oddWord = 'Pneumonoultramicroscopicsilicovolcanoconiosis';
+
+test.serial('a caller pays for its own tokens, whoever’s calls it is merged with', async (t) => {
+  const [ann, bob] = await Promise.all([stack.createAccount(), stack.createAccount()]);
+  const texts = [wordsOf(100), Array.from({ length: 20 }, () => oddWord).join(' ')] as const;
+  const paid: (readonly [number, number])[] = [];
+  const isMerged = (): boolean =>
+    sentTo('emb-neighbours+slow-30').some((call) => (call.body!['input'] as unknown[]).length === 2);
+  for (let round = 0; round < 20 && !isMerged(); round++) {
+    const [first, second] = await Promise.all([
+      embed(ann, 'neighbours', texts[0], { dimensions: 16 }),
+      embed(bob, 'neighbours', texts[1], { dimensions: 16 }),
+    ]);
+    paid.push([first.answer.usage.prompt_tokens, second.answer.usage.prompt_tokens]);
+  }
+  t.true(isMerged(), 'the two calls were never merged: nothing was shown');
+  t.deepEqual(
+    paid,
+    paid.map(() => [100, 20] as const),
+  );
+});
+
 test('the end user of a caller is not told to the vendor where calls are merged', async (t) => {
   const account = await stack.createAccount();
   const users = ['ann', 'bob', 'cy', 'dee'];
   const answers = await Promise.all(
-    users.map((user) => embed(account, 'narrow', `text of ${user}`, { user })),
+    users.map((user) => embed(account, 'narrow-users', `text of ${user}`, { user })),
   );
   t.true(answers.every((one) => one.status === 200));
-  const merged = sentTo('emb-narrow').filter((call) => (call.body!['input'] as unknown[]).length > 1);
+  const merged = sentTo('emb-narrow-users').filter((call) => (call.body!['input'] as unknown[]).length > 1);
   t.true(merged.every((call) => call.body?.['user'] === undefined));
   const row = await findRow(stack, answers[1]!.requestId);
   t.is(row.user, 'bob');
@@ -274,7 +311,7 @@ test('one caller’s poison fails that caller alone', async (t) => {
 test('2048 inputs of 1536 dimensions come back in their order', async (t) => {
   const account = await stack.createAccount();
   const texts = Array.from({ length: 2048 }, (_, i) => `input ${i}`);
-  const asked = await embed(account, 'plain', texts, { encoding_format: 'base64' });
+  const asked = await embed(account, 'large', texts, { encoding_format: 'base64' });
   isVectorOf(t, asked, texts);
   t.is(asked.answer.usage.prompt_tokens, 4096);
   t.is(await readLoss(stack, account.id, '100'), 4096n * 7_770n);
@@ -288,14 +325,14 @@ test('many floats come back as well-formed as few', async (t) => {
 
 test('the same text twice is two vectors and is paid twice', async (t) => {
   const account = await stack.createAccount();
-  const asked = await embed(account, 'plain', ['same', 'same']);
+  const asked = await embed(account, 'twice', ['same', 'same']);
   isVectorOf(t, asked, ['same', 'same']);
   t.is(asked.answer.usage.prompt_tokens, 2);
 });
 
 test('an input of exactly 8192 tokens is taken', async (t) => {
   const account = await stack.createAccount();
-  const asked = await embed(account, 'plain', wordsOf(8192));
+  const asked = await embed(account, 'long', wordsOf(8192));
   t.is(asked.status, 200);
   t.is(asked.answer.usage.prompt_tokens, 8192);
 });

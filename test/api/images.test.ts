@@ -165,7 +165,7 @@ test('prices by request and by character are paid as they say', async (t) => {
   t.is((await draw(account, 'by-character', { prompt: 'x'.repeat(50) })).answer.usage.cost_request, 0.05);
 });
 
-test('a price by time is paid for the seconds the vendor took', async (t) => {
+test.serial('a price by time is paid for the seconds the vendor took', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const { answer } = await draw(account, 'by-time');
   t.true(
@@ -174,7 +174,7 @@ test('a price by time is paid for the seconds the vendor took', async (t) => {
   );
 });
 
-test('a price by time does not count the failure of another route', async (t) => {
+test.serial('a price by time does not count the failure of another route', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const { status, answer } = await draw(account, 'time-after-failure');
   t.is(status, 200);

@@ -43,8 +43,8 @@ test('a chat whose worker is killed before any output runs again on another and 
   const first = await startRole(t, 'worker', stack.env);
   const answer = stack.post('/v1/chat/completions', account.apiKey, { model: 'slow-chat', messages });
   await vendor.requests.waitFor(() => true);
-  await startRole(t, 'worker', stack.env);
   await first.kill();
+  await startRole(t, 'worker', stack.env);
   const response = await answer;
   t.is(response.status, 200);
   const { usage } = (await response.json()) as { usage: { cost_request: number } };
@@ -61,8 +61,8 @@ for (const { kind, path, body } of [
     const first = await startRole(t, 'worker', stack.env);
     const answer = stack.post(path, account.apiKey, body);
     await vendor.requests.waitFor(() => true);
-    await startRole(t, 'worker', stack.env);
     await first.kill();
+    await startRole(t, 'worker', stack.env);
     const response = await answer;
     t.is(response.status, 200);
     const { usage } = (await response.json()) as { usage: { cost_request: number } };
@@ -86,12 +86,16 @@ test('a stream whose worker is killed midway ends with an error, and what was ge
     if (text.includes('"content"') && worker.child.exitCode === null && worker.child.signalCode === null)
       await worker.kill();
   }
-  const last = text.trim().split('\n\n').at(-1)!;
+  const events = text.trim().split('\n\n');
+  const last = events.at(-1)!;
+  t.false(
+    text.includes('[DONE]'),
+    `${events.length} events, ${worker.child.signalCode}: ${events.slice(-3).join(' ')}`,
+  );
   t.regex(
     last,
     /^data: \{"error":\{"message":".+","type":"api_error","param":null,"code":"upstream_error"\}/,
   );
-  t.false(text.includes('[DONE]'));
   const lost = await waitFor('the settlement', async () => {
     const { balanceNano, reservedNano } = await stack.readAccount(account.id);
     return reservedNano === 0n && 100_000_000_000n - balanceNano;
