@@ -48,7 +48,7 @@ export function createApp(services: Services): Koa<RequestState> {
   router.get('/files/:name', getFile(services));
 
   app.use(requestContext(services.log));
-  app.use(renderError);
+  app.use(renderError(services.log));
   app.use(refuseDoubledSlash);
   app.use(router.routes());
   app.use(refuseMethod);

@@ -60,9 +60,10 @@ export async function startWorker(
   };
 
   const runsByQueue = new Map(options.queues.map((queue) => [queue, new ActiveRuns()]));
-  subscriber.on('message', (channel: string, message: string) => {
-    if (channel !== redisChannels.control(workerId)) return;
-    const control = JSON.parse(message) as ControlMessage;
+  const controlChannel = Buffer.from(redisChannels.control(workerId));
+  subscriber.on('messageBuffer', (channel: Buffer, message: Buffer) => {
+    if (!channel.equals(controlChannel)) return;
+    const control = JSON.parse(message.toString('utf8')) as ControlMessage;
     for (const runs of runsByQueue.values()) runs.control(control);
   });
   await subscriber.subscribe(redisChannels.control(workerId));

@@ -25,6 +25,7 @@ export function settleBroken(
     counted: true,
     error: { code: error.code, message: error.publicMessage },
     charged: tokens > 0,
+    reachedModel: true,
   }).catch((failure: unknown) => {
     log.error({ requestId: request.requestId, err: failure }, 'a broken stream could not be settled');
   });

@@ -71,6 +71,7 @@ export class JobWaiting implements WaiterOwner {
       answer,
       cancel: () => {
         this.#waiters.control(waiter, 'cancel');
+        settle.reject(new AppError('job_cancelled'));
         return this.#waiters.remove(request.requestId);
       },
       fail: (error) => {

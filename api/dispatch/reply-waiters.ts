@@ -80,8 +80,9 @@ export class ReplyWaiters {
   }
 
   async subscribe(): Promise<void> {
+    const ownChannel = Buffer.from(this.channel);
     this.#subscriber.on('messageBuffer', (channel: Buffer, message: Buffer) => {
-      if (channel.toString() !== this.channel) return;
+      if (!channel.equals(ownChannel)) return;
       for (const frame of decodeFrames(message)) this.#take(frame);
     });
     // What was sent while the subscription was cut is gone, and with it perhaps the last frame of any request.

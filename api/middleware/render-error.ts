@@ -1,4 +1,5 @@
 import { AppError, errorKind } from '../../shared/contract/errors.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { drainBody } from './drain-body.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
@@ -27,33 +28,38 @@ function issuesOf(error: AppError): object[] {
 }
 
 /** Turns whatever was thrown into an answer; nowhere else does an error become one. */
-export const renderError: ApiMiddleware = async (context, next) => {
-  try {
-    await next();
-    if (context.status === 404 && context.body === undefined && context.respond !== false) {
-      throw new AppError('not_found', { message: `There is nothing at ${context.method} ${context.path}.` });
+export function renderError(log: Logger): ApiMiddleware {
+  return async (context, next) => {
+    try {
+      await next();
+      if (context.status === 404 && context.body === undefined && context.respond !== false) {
+        throw new AppError('not_found', {
+          message: `There is nothing at ${context.method} ${context.path}.`,
+        });
+      }
+    } catch (thrown) {
+      const error = thrown instanceof AppError ? thrown : new AppError('internal_error', { cause: thrown });
+      logFailure(log, context, error);
+      if (context.res.headersSent) {
+        context.res.destroy();
+        return;
+      }
+      if (!(await drainBody(context.req))) context.set('connection', 'close');
+      const kind = errorKind(error.code);
+      context.status = kind.status;
+      if (kind.retryAfterSeconds !== undefined) context.set('retry-after', String(kind.retryAfterSeconds));
+      if (!kind.retry && kind.status === 409) context.set('x-should-retry', 'false');
+      context.set(error.headers);
+      context.body = presentError(error);
     }
-  } catch (thrown) {
-    const error = thrown instanceof AppError ? thrown : new AppError('internal_error', { cause: thrown });
-    logFailure(context, error);
-    if (context.res.headersSent) {
-      context.res.destroy();
-      return;
-    }
-    if (!(await drainBody(context.req))) context.set('connection', 'close');
-    const kind = errorKind(error.code);
-    context.status = kind.status;
-    if (kind.retryAfterSeconds !== undefined) context.set('retry-after', String(kind.retryAfterSeconds));
-    if (!kind.retry && kind.status === 409) context.set('x-should-retry', 'false');
-    context.set(error.headers);
-    context.body = presentError(error);
-  }
-};
+  };
+}
 
-function logFailure({ state }: ApiContext, error: AppError): void {
+function logFailure(log: Logger, { state: { requestId } }: ApiContext, error: AppError): void {
   const { status } = errorKind(error.code);
-  if (error.code === 'internal_error') state.log.error({ err: error.cause ?? error }, 'request failed');
-  else if (status >= 500) state.log.warn({ code: error.code, reason: reasonOf(error) }, 'request failed');
+  if (error.code === 'internal_error') log.error({ requestId, err: error.cause ?? error }, 'request failed');
+  else if (status >= 500)
+    log.warn({ requestId, code: error.code, reason: reasonOf(error) }, 'request failed');
 }
 
 /** The first cause says what really happened; the caller only learns the code's own text. */

@@ -8,7 +8,6 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 export interface RequestState {
   /** Ours always: a caller's own X-Request-Id is not adopted. Ids of later requests sort after earlier ones. */
   requestId: string;
-  log: Logger;
   /** Set by authenticate. */
   holder?: KeyHolder;
   /** Set by validate. */
@@ -25,7 +24,6 @@ export function requestContext(log: Logger): ApiMiddleware {
     const startedAtMs = performance.now();
     const requestId = createTimeOrderedId();
     context.state.requestId = requestId;
-    context.state.log = log.child({ requestId });
     context.set('x-request-id', requestId);
     context.res.once('close', () => {
       const { method, path, status } = context;

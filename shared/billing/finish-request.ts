@@ -4,7 +4,7 @@ import type { UsageEvent } from '../ledger/usage-event.ts';
 import { computeCost, type Usage } from '../pricing/cost.ts';
 import type { AdmittedRequest } from '../queue/job-kinds.ts';
 import { isRedisAway, type RedisClient } from '../redis/redis-client.ts';
-import { runSettlement, type Settlement } from './settle-script.ts';
+import { releaseReservation, runSettlement, type Settlement } from './settle-script.ts';
 
 export interface RequestOutcome {
   readonly usage: Usage;
@@ -14,6 +14,8 @@ export interface RequestOutcome {
   readonly error: { readonly code: ErrorCode; readonly message: string } | null;
   /** Whether the caller pays for the usage: on success, and for what was generated before a stream broke. */
   readonly charged: boolean;
+  /** Whether a model was asked at all; a request that reached none is released, and no row tells of it. */
+  readonly reachedModel: boolean;
 }
 
 /** What the caller is told of the price. */
@@ -39,6 +41,10 @@ export async function finishRequest(
 ): Promise<Receipt> {
   const { usage, error, charged } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
+  if (!outcome.reachedModel) {
+    await throughOutage(() => releaseReservation(redis, request.accountId, request.requestId));
+    return { costNano: 0n, free: false, durationMs };
+  }
   const event: UsageEvent = {
     v: 1,
     requestId: request.requestId,
@@ -65,7 +71,7 @@ export async function finishRequest(
     user: request.user,
   };
   const costNano = charged ? computeCost(request.pricing, usage) : 0n;
-  const settlement = await settleThroughOutage(redis, event, costNano, !charged);
+  const settlement = await throughOutage(() => runSettlement(redis, event, costNano, !charged));
   if (settlement.settled) return { costNano: settlement.costNano, free: settlement.free, durationMs };
   const earlier = await findEarlierCharge(ledger, request.requestId);
   return { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
@@ -78,15 +84,10 @@ const settlePauseMs = 500;
  * Settling again is harmless, and not settling would lose the charge: an outage of Redis shorter than half a minute is
  * waited for. After a longer one the reservation stays, for the sweeper to release.
  */
-async function settleThroughOutage(
-  redis: RedisClient,
-  event: UsageEvent,
-  costNano: bigint,
-  keepsFree: boolean,
-): Promise<Settlement> {
+async function throughOutage(settle: () => Promise<Settlement>): Promise<Settlement> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await runSettlement(redis, event, costNano, keepsFree);
+      return await settle();
     } catch (error) {
       if (!isRedisAway(error) || attempt >= settleAttempts) throw error;
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs));

@@ -1,7 +1,8 @@
 /** When a micro-batch must be closed. Pure: whoever holds it tells it the time. */
 export interface BatchLimits {
-  /** The longest that the first call of a batch waits for others. */
+  /** What the first call of a batch waits for others, for each batch that is under way already. */
   readonly windowMs: number;
+  readonly maxWindowMs: number;
   readonly maxInputs: number;
   readonly maxBytes: number;
 }
@@ -21,8 +22,8 @@ export function exceedsBatch(batch: BatchSize, call: BatchSize, limits: BatchLim
 
 /**
  * How long a batch that just got its first call stays open. With none under way a call has nothing to gain by
- * waiting; with others under way, more calls are about to come.
+ * waiting; the more are under way, the longer a batch would wait for its turn at the vendor anyway.
  */
 export function chooseWindowMs(batchesUnderWay: number, limits: BatchLimits): number {
-  return batchesUnderWay === 0 ? 0 : limits.windowMs;
+  return Math.min(limits.maxWindowMs, limits.windowMs * batchesUnderWay);
 }

@@ -5,6 +5,8 @@ import type { RedisClient } from './redis-client.ts';
 export type Invalidation =
   { readonly kind: 'account'; readonly accountId: string } | { readonly kind: 'models' };
 
+const ownChannel = Buffer.from(redisChannels.invalidation);
+
 export async function publishInvalidation(redis: RedisClient, change: Invalidation): Promise<void> {
   await redis.publish(redisChannels.invalidation, JSON.stringify(change));
 }
@@ -17,8 +19,9 @@ export async function subscribeToInvalidations(
   subscriber: RedisClient,
   onChange: (change: Invalidation | null) => void,
 ): Promise<void> {
-  subscriber.on('message', (channel: string, message: string) => {
-    if (channel === redisChannels.invalidation) onChange(JSON.parse(message) as Invalidation);
+  // As bytes: with one listener for text, every reply that comes over this connection would be decoded as text too.
+  subscriber.on('messageBuffer', (channel: Buffer, message: Buffer) => {
+    if (channel.equals(ownChannel)) onChange(JSON.parse(message.toString('utf8')) as Invalidation);
   });
   subscriber.on('close', () => onChange(null));
   subscriber.on('ready', () => onChange(null));

@@ -7,7 +7,7 @@ import { parse as parseUuid, stringify as stringifyUuid } from 'uuid';
 export const frameKinds = ['accepted', 'delta', 'progress', 'result', 'stored', 'error'] as const;
 export type FrameKind = (typeof frameKinds)[number];
 
-export interface Frame {
+export interface FrameHeader {
   readonly requestId: string;
   /** Which dispatch of the request this answers: frames of an earlier one are stale. */
   readonly attempt: number;
@@ -16,22 +16,39 @@ export interface Frame {
   readonly kind: FrameKind;
   /** Completion tokens generated so far: what a request is charged for if its worker dies now. */
   readonly tokens: number;
+}
+
+export interface Frame extends FrameHeader {
   readonly payload: Buffer;
 }
 
 /** length u32 (whole frame) · request id 16 bytes · attempt u16 · sequence u32 · kind u8 · tokens u32 · payload */
 const headerLength = 31;
 
-export function encodeFrame(frame: Frame): Buffer {
-  const bytes = Buffer.allocUnsafe(headerLength + frame.payload.length);
-  bytes.writeUInt32LE(bytes.length, 0);
-  bytes.set(parseUuid(frame.requestId), 4);
-  bytes.writeUInt16LE(frame.attempt, 20);
-  bytes.writeUInt32LE(frame.sequence, 22);
-  bytes.writeUInt8(frameKinds.indexOf(frame.kind), 26);
-  bytes.writeUInt32LE(frame.tokens, 27);
-  bytes.set(frame.payload, headerLength);
+/** A request's id as frames carry it: parsed once, written with every frame. */
+export function packRequestId(requestId: string): Uint8Array {
+  return parseUuid(requestId);
+}
+
+/** Header and payload apart, for a message that is put together from many frames with one copy. */
+export function encodeHeader(
+  packedId: Uint8Array,
+  header: Omit<FrameHeader, 'requestId'>,
+  payloadLength: number,
+): Buffer {
+  const bytes = Buffer.allocUnsafe(headerLength);
+  bytes.writeUInt32LE(headerLength + payloadLength, 0);
+  bytes.set(packedId, 4);
+  bytes.writeUInt16LE(header.attempt, 20);
+  bytes.writeUInt32LE(header.sequence, 22);
+  bytes.writeUInt8(frameKinds.indexOf(header.kind), 26);
+  bytes.writeUInt32LE(header.tokens, 27);
   return bytes;
+}
+
+export function encodeFrame(frame: Frame): Buffer {
+  const header = encodeHeader(packRequestId(frame.requestId), frame, frame.payload.length);
+  return Buffer.concat([header, frame.payload]);
 }
 
 /** The frames of one message, whose payloads are views into it. @throws RangeError when it is cut or malformed. */

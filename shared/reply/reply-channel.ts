@@ -2,7 +2,7 @@ import type { ErrorCode } from '../contract/errors.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { redisChannels } from '../redis/redis-keys.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
-import { encodeFrame, type Frame, type FrameKind } from './frame.ts';
+import { encodeHeader, packRequestId, type FrameKind } from './frame.ts';
 
 /** Redis cuts a subscriber with 32 MB pending; a message stays far below it. */
 const maxMessageBytes = 1_000_000;
@@ -13,6 +13,17 @@ export interface ErrorPayload {
   readonly message: string;
 }
 
+/** A frame on its way: text may be added to a delta until its tick ends. */
+interface PendingFrame {
+  readonly packedId: Uint8Array;
+  readonly attempt: number;
+  readonly sequence: number;
+  readonly kind: FrameKind;
+  tokens: number;
+  payload: Buffer | string;
+  sealed: boolean;
+}
+
 /**
  * A worker's side: frames of one tick to one api process travel in one message. A channel that nobody listens to is
  * an api process that died, and its callers' connections with it.
@@ -21,7 +32,7 @@ export class ReplyPublisher {
   readonly #redis: RedisClient;
   readonly #log: Logger;
   readonly #onDeaf: (channel: string) => void;
-  readonly #pending = new Map<string, Buffer[]>();
+  readonly #pending = new Map<string, PendingFrame[]>();
 
   constructor(redis: RedisClient, log: Logger, onDeaf: (channel: string) => void) {
     this.#redis = redis;
@@ -29,13 +40,13 @@ export class ReplyPublisher {
     this.#onDeaf = onDeaf;
   }
 
-  send(channel: string, frame: Frame): void {
+  send(channel: string, frame: PendingFrame): void {
     const pending = this.#pending.get(channel);
     if (pending !== undefined) {
-      pending.push(encodeFrame(frame));
+      pending.push(frame);
       return;
     }
-    this.#pending.set(channel, [encodeFrame(frame)]);
+    this.#pending.set(channel, [frame]);
     if (this.#pending.size === 1) setImmediate(() => this.#flush());
   }
 
@@ -43,18 +54,22 @@ export class ReplyPublisher {
     const batches = [...this.#pending];
     this.#pending.clear();
     for (const [channel, frames] of batches) {
-      let batch: Buffer[] = [];
+      let pieces: Buffer[] = [];
       let size = 0;
       for (const frame of frames) {
-        if (size + frame.length > maxMessageBytes && batch.length > 0) {
-          this.#publish(channel, Buffer.concat(batch, size));
-          batch = [];
+        frame.sealed = true;
+        const payload = typeof frame.payload === 'string' ? Buffer.from(frame.payload) : frame.payload;
+        const header = encodeHeader(frame.packedId, frame, payload.length);
+        const length = header.length + payload.length;
+        if (size + length > maxMessageBytes && size > 0) {
+          this.#publish(channel, Buffer.concat(pieces, size));
+          pieces = [];
           size = 0;
         }
-        batch.push(frame);
-        size += frame.length;
+        pieces.push(header, payload);
+        size += length;
       }
-      this.#publish(channel, Buffer.concat(batch, size));
+      this.#publish(channel, Buffer.concat(pieces, size));
     }
   }
 
@@ -76,23 +91,31 @@ export class ReplyPublisher {
 export class ReplyWriter {
   readonly #publisher: ReplyPublisher;
   readonly #channel: string;
-  readonly #requestId: string;
+  readonly #packedId: Uint8Array;
   readonly #attempt: number;
   #sequence = 0;
+  #lastDelta: PendingFrame | null = null;
 
   constructor(publisher: ReplyPublisher, channel: string, requestId: string, attempt: number) {
     this.#publisher = publisher;
     this.#channel = channel;
-    this.#requestId = requestId;
+    this.#packedId = packRequestId(requestId);
     this.#attempt = attempt;
   }
 
   accepted(workerId: string): void {
-    this.#send('accepted', Buffer.from(workerId));
+    this.#send('accepted', workerId);
   }
 
-  delta(bytes: Buffer, tokens: number): void {
-    this.#send('delta', bytes, tokens);
+  /** Deltas of one tick are one frame: what a vendor sent at once reaches the caller at once. */
+  delta(text: string, tokens: number): void {
+    const last = this.#lastDelta;
+    if (last !== null && !last.sealed) {
+      last.payload += text;
+      last.tokens = tokens;
+      return;
+    }
+    this.#lastDelta = this.#send('delta', text, tokens);
   }
 
   result(bytes: Buffer): void {
@@ -100,22 +123,25 @@ export class ReplyWriter {
   }
 
   stored(payloadId: string): void {
-    this.#send('stored', Buffer.from(payloadId));
+    this.#send('stored', payloadId);
   }
 
   error(error: ErrorPayload): void {
-    this.#send('error', Buffer.from(JSON.stringify(error)));
+    this.#send('error', JSON.stringify(error));
   }
 
-  #send(kind: FrameKind, payload: Buffer, tokens = 0): void {
-    this.#publisher.send(this.#channel, {
-      requestId: this.#requestId,
+  #send(kind: FrameKind, payload: Buffer | string, tokens = 0): PendingFrame {
+    const frame: PendingFrame = {
+      packedId: this.#packedId,
       attempt: this.#attempt,
       sequence: this.#sequence++,
       kind,
       tokens,
       payload,
-    });
+      sealed: false,
+    };
+    this.#publisher.send(this.#channel, frame);
+    return frame;
   }
 }
 

@@ -5,6 +5,8 @@ import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor
 import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
 import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { shareExactly } from '../../workers/embeddings/plan-calls.ts';
 
 /** Embeddings through HTTP: single calls that travel together must not notice each other. */
 
@@ -248,25 +250,27 @@ test.serial('a hundred single calls on new connections are few calls to the vend
 /** Many tokens to us, one word to the vendor: two ways of counting differ by text, as those of real vendors do. */
 const oddWord = 'Pneumonoultramicroscopicsilicovolcanoconiosis';
 
-test.serial('a caller pays for its own tokens, whoever’s calls it is merged with', async (t) => {
-  const [ann, bob] = await Promise.all([stack.createAccount(), stack.createAccount()]);
-  const texts = [wordsOf(100), Array.from({ length: 20 }, () => oddWord).join(' ')] as const;
-  const paid: (readonly [number, number])[] = [];
-  const isMerged = (): boolean =>
-    sentTo('emb-neighbours+slow-30').some((call) => (call.body!['input'] as unknown[]).length === 2);
-  for (let round = 0; round < 20 && !isMerged(); round++) {
-    const [first, second] = await Promise.all([
-      embed(ann, 'neighbours', texts[0], { dimensions: 16 }),
-      embed(bob, 'neighbours', texts[1], { dimensions: 16 }),
-    ]);
-    paid.push([first.answer.usage.prompt_tokens, second.answer.usage.prompt_tokens]);
-  }
-  t.true(isMerged(), 'the two calls were never merged: nothing was shown');
-  t.deepEqual(
-    paid,
-    paid.map(() => [100, 20] as const),
-  );
-});
+test.serial(
+  'a merged call’s tokens are shared by our own count, and sum to what the vendor reported',
+  async (t) => {
+    const [ann, bob] = await Promise.all([stack.createAccount(), stack.createAccount()]);
+    const texts = [wordsOf(100), Array.from({ length: 20 }, () => oddWord).join(' ')] as const;
+    const own = texts.map(countTokens);
+    const isMerged = (): boolean =>
+      sentTo('emb-neighbours+slow-30').some((call) => (call.body!['input'] as unknown[]).length === 2);
+    let paid: number[] = [];
+    for (let round = 0; round < 20 && !isMerged(); round++) {
+      const [first, second] = await Promise.all([
+        embed(ann, 'neighbours', texts[0], { dimensions: 16 }),
+        embed(bob, 'neighbours', texts[1], { dimensions: 16 }),
+      ]);
+      paid = [first.answer.usage.prompt_tokens, second.answer.usage.prompt_tokens];
+      t.is(paid[0]! + paid[1]!, 120);
+    }
+    t.true(isMerged(), 'the two calls were never merged: nothing was shown');
+    t.deepEqual(paid, shareExactly(120, own));
+  },
+);
 
 test('the end user of a caller is not told to the vendor where calls are merged', async (t) => {
   const account = await stack.createAccount();

@@ -18,7 +18,10 @@ export class ActiveRuns {
     return this.#runs.size;
   }
 
-  start(requestId: string, replyChannel: string): { signal: AbortSignal; whenWanted: () => Promise<void> } {
+  start(
+    requestId: string,
+    replyChannel: string,
+  ): { signal: AbortSignal; whenWanted: () => Promise<void> | null } {
     const run: ActiveRun = {
       replyChannel,
       abort: new AbortController(),
@@ -29,12 +32,12 @@ export class ActiveRuns {
     this.#runs.set(requestId, run);
     return {
       signal: run.abort.signal,
-      whenWanted: async () => {
-        if (!run.paused) return;
+      whenWanted: () => {
+        if (!run.paused) return null;
         run.waiting ??= new Promise((resolve) => {
           run.resume = resolve;
         });
-        await run.waiting;
+        return run.waiting;
       },
     };
   }

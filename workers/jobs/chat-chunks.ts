@@ -20,6 +20,11 @@ export class ChatChunks {
     this.#tail = includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   }
 
+  /** Begins again, for an answer of which nothing has been sent. */
+  restart(): void {
+    this.#started.clear();
+  }
+
   delta(event: Delta): string {
     let { delta } = event;
     if (!this.#started.has(event.index)) {

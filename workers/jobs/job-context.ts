@@ -22,8 +22,8 @@ export interface RequestRun {
   readonly reply: ReplyWriter;
   /** Aborted when the caller left or the process must stop. */
   readonly signal: AbortSignal;
-  /** Resolves at once, or when a caller who reads slowly has caught up. */
-  readonly whenWanted: () => Promise<void>;
+  /** Null while the caller keeps up, else what resolves when it has caught up. */
+  readonly whenWanted: () => Promise<void> | null;
   readonly log: Logger;
 }
 

@@ -32,6 +32,7 @@ export async function runChat(dependencies: JobDependencies, job: ChatJob, run: 
     counted: isCounted(meter),
     error: failure,
     charged: failure === null || conversation.hasOutput,
+    reachedModel: conversation.reachedModel,
   });
   if (failure !== null) run.reply.error(failure);
   else await conversation.conclude(dependencies, meter, receipt);
@@ -42,8 +43,9 @@ class Conversation {
   readonly #run: RequestRun;
   readonly #created = Math.floor(Date.now() / 1_000);
   readonly #chunks: ChatChunks | null;
-  readonly #answer: ChatAnswer | null;
+  #answer: ChatAnswer | null;
   #finished = false;
+  #held = '';
   #countedCompletion = 0;
   #reported: UpstreamUsage | null = null;
   #startedAtMs = 0;
@@ -70,6 +72,10 @@ class Conversation {
     return this.#countedCompletion > 0;
   }
 
+  get reachedModel(): boolean {
+    return this.#startedAtMs > 0;
+  }
+
   async ask({ upstreams }: JobDependencies, model: CatalogModel): Promise<void> {
     const { signal, log } = this.#run;
     await callRoute(upstreams, {
@@ -80,12 +86,14 @@ class Conversation {
       attempt: async (upstream, target) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
+        this.#restart();
         this.#startedAtMs = Date.now();
         try {
           const body = this.#job.body as unknown as ChatBody;
           for await (const event of upstream.chat(target, body, this.#chunks !== null, { signal, log })) {
             this.#take(event);
-            await this.#run.whenWanted();
+            const wanted = this.#run.whenWanted();
+            if (wanted !== null) await wanted;
           }
         } finally {
           this.#endedAtMs = Date.now();
@@ -123,6 +131,15 @@ class Conversation {
     this.#run.reply.stored(request.requestId);
   }
 
+  /** Another try begins: nothing of one that came to nothing is in the answer. */
+  #restart(): void {
+    this.#held = '';
+    this.#finished = false;
+    this.#reported = null;
+    this.#chunks?.restart();
+    if (this.#answer !== null) this.#answer = new ChatAnswer();
+  }
+
   #take(event: ChatEvent): void {
     if (event.type === 'usage') {
       this.#reported = event.usage;
@@ -132,8 +149,11 @@ class Conversation {
     else this.#countedCompletion += countDelta(event.delta);
     this.#answer?.add(event);
     if (this.#chunks !== null) {
-      const text = event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
-      this.#run.reply.delta(Buffer.from(text), this.#countedCompletion);
+      this.#held += event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
+      // A role without a word is held back: until the model has said something, a failure is a plain error.
+      if (!this.#finished && !this.hasOutput) return;
+      this.#run.reply.delta(this.#held, this.#countedCompletion);
+      this.#held = '';
     }
   }
 }

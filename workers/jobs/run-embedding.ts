@@ -18,7 +18,13 @@ interface EmbeddedInput {
   readonly billedMs: number;
 }
 
-type InputOutcome = EmbeddedInput | { readonly error: unknown };
+/** Where a call failed, and whether a model had been asked by then. */
+interface FailedInput {
+  readonly error: unknown;
+  readonly reachedModel: boolean;
+}
+
+type InputOutcome = EmbeddedInput | FailedInput;
 
 /**
  * Runs a batch: its parts' inputs become as few calls as the vendor's limits allow, and each part is settled and
@@ -38,7 +44,7 @@ export async function runEmbedding(
     job.parts.map(async (part, i) => {
       const run = runs[i]!;
       const index = wanted.findIndex((one) => one.part === part);
-      const own = index < 0 ? [{ error: new CallerGone() }] : outcomes[index]!;
+      const own = index < 0 ? [{ error: new CallerGone(), reachedModel: false }] : outcomes[index]!;
       await answerPart(dependencies, part, run, own);
     }),
   );
@@ -57,7 +63,7 @@ async function embedParts(
   const model = dependencies.catalog.find(job.model);
   if (model === undefined || model.routes.length === 0) {
     const error = new AppError('model_disabled', { message: `The model ${job.model} has no upstream now.` });
-    return wanted.map(() => [{ error }]);
+    return wanted.map(() => [{ error, reachedModel: false }]);
   }
   const inputs = wanted.flatMap(({ part }, index) =>
     part.inputs.map((text, i): PlannedInput => ({ part: index, text, tokens: part.inputTokens[i] ?? 0 })),
@@ -84,6 +90,7 @@ async function embedCall(
   const parts = [...new Set(call.map((input) => input.part))];
   const signals = parts.map((part) => wanted[part]!.run.signal);
   const { run, part } = wanted[parts[0]!]!;
+  let reachedModel = false;
   try {
     return await callRoute(dependencies.upstreams, {
       model,
@@ -93,6 +100,7 @@ async function embedCall(
       attempt: async (upstream, target) => {
         if (upstream.embed === undefined)
           throw new UpstreamError('rejected', 'This upstream has no embedding models.');
+        reachedModel = true;
         const startedAtMs = Date.now();
         const answer = await upstream.embed(
           target,
@@ -119,7 +127,7 @@ async function embedCall(
     });
   } catch (error) {
     const isRefused = error instanceof AppError && error.code === 'upstream_rejected';
-    if (!isRefused || parts.length === 1) return call.map(() => ({ error }));
+    if (!isRefused || parts.length === 1) return call.map(() => ({ error, reachedModel }));
     const alone = await Promise.all(
       parts.map((one) =>
         embedCall(
@@ -175,6 +183,7 @@ async function answerPart(
     counted: error !== null || embedded.some((one) => one.counted),
     error,
     charged: error === null,
+    reachedModel: failed === undefined || failed.reachedModel,
   });
   if (error !== null) {
     run.reply.error(error);

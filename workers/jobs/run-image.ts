@@ -14,10 +14,13 @@ const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'web
 export async function runImage(dependencies: JobDependencies, job: ImageJob, run: RequestRun): Promise<void> {
   let images: readonly GeneratedImage[] = [];
   let billedMs = 0;
+  let reachedModel = false;
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   try {
-    ({ images, billedMs } = await generate(dependencies, job, run));
+    ({ images, billedMs } = await generate(dependencies, job, run, () => {
+      reachedModel = true;
+    }));
     keys = await keepImages(dependencies, job, images);
   } catch (error) {
     failure = describeFailure(error);
@@ -36,6 +39,7 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
     counted: true,
     error: failure,
     charged: failure === null,
+    reachedModel,
   });
   if (failure !== null) {
     run.reply.error(failure);
@@ -65,6 +69,7 @@ async function generate(
   { catalog, upstreams }: JobDependencies,
   job: ImageJob,
   { signal, log }: RequestRun,
+  onAsked: () => void,
 ): Promise<{ images: readonly GeneratedImage[]; billedMs: number }> {
   const model = catalog.find(job.request.model);
   if (model === undefined)
@@ -80,6 +85,7 @@ async function generate(
       }
       const { prompt, negativePrompt, n, size, quality, style } = job;
       const call = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
+      onAsked();
       const startedAtMs = Date.now();
       const { images } = await upstream.generateImages(target, call, { signal, log });
       return { images, billedMs: Date.now() - startedAtMs };

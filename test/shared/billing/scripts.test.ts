@@ -190,8 +190,9 @@ test('the sliding minute admits exactly its slots, and says when the next is fre
   const answers = await Promise.all(Array.from({ length: 9 }, () => runAdmission(redis, admission(id))));
   t.is(answers.filter((answer) => answer.outcome === 'ok').length, 5);
   const refused = answers.find((answer) => answer.outcome === 'rate_limited');
-  if (refused?.outcome !== 'rate_limited') return t.fail('nothing was refused');
-  t.true(refused.retryAfterSeconds > 0 && refused.retryAfterSeconds <= 60);
+  t.true(
+    refused?.outcome === 'rate_limited' && refused.retryAfterSeconds > 0 && refused.retryAfterSeconds <= 60,
+  );
   // Buckets of more than a minute ago no longer count.
   const [second] = await redis.time();
   await redis.del(redisKeys.rpmWindow(id));
