@@ -1,6 +1,7 @@
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
+import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release } from './abandon-request.ts';
@@ -24,12 +25,14 @@ export class JobWaiting implements WaiterOwner {
   readonly #dependencies: FinishDependencies;
   readonly #payloads: PayloadStore;
   readonly #waiters: ReplyWaiters;
+  readonly #cancelled: CancelledStore;
   readonly #log: Logger;
 
   constructor(dependencies: FinishDependencies, payloads: PayloadStore, waiters: ReplyWaiters, log: Logger) {
     this.#dependencies = dependencies;
     this.#payloads = payloads;
     this.#waiters = waiters;
+    this.#cancelled = new CancelledStore(dependencies.redis);
     this.#log = log;
   }
 
@@ -70,7 +73,7 @@ export class JobWaiting implements WaiterOwner {
     return {
       answer,
       cancel: () => {
-        this.#waiters.control(waiter, 'cancel');
+        this.#tellCancelled(waiter);
         settle.reject(new AppError('job_cancelled'));
         return this.#waiters.remove(request.requestId);
       },
@@ -79,6 +82,17 @@ export class JobWaiting implements WaiterOwner {
         this.#waiters.fail(waiter, error);
       },
     };
+  }
+
+  /** A worker that has the request is told at once; one that takes it later finds the mark. */
+  #tellCancelled(waiter: JobWaiter): void {
+    if (waiter.workerId !== null) {
+      this.#waiters.control(waiter, 'cancel');
+      return;
+    }
+    this.#cancelled.add(waiter.requestId).catch((error: unknown) => {
+      this.#log.debug({ requestId: waiter.requestId, err: error }, 'a queued request could not be cancelled');
+    });
   }
 
   check(): void {

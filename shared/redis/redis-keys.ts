@@ -42,6 +42,8 @@ export const redisKeys = {
   workers: (queue: string) => `mg:{workers}:${queue}`,
   /** Hash: id of a worker that serves this queue → requests it runs now. */
   workerLoads: (queue: string) => `mg:{workers}:${queue}:loads`,
+  /** String: a request whose caller left while its job was queued; as long as a payload. */
+  cancelled: (requestId: string) => `mg:cancelled:${requestId}`,
   /** String: a payload too large for a queue or a frame; TTL longer than its request's deadline. */
   payload: (id: string) => `mg:payload:${id}`,
 } as const;

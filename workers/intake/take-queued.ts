@@ -1,6 +1,7 @@
 import { UnrecoverableError, Worker, type Job as BullJob } from 'bullmq';
 import type { AdmittedRequest, EmbeddingJob, ImageJob, QueueItem } from '../../shared/queue/job-kinds.ts';
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
 import { bullPrefix } from '../../shared/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
@@ -68,7 +69,7 @@ const requestsOf = (job: QueuedJob): readonly AdmittedRequest[] =>
 async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<QueuedJob>>): Promise<void> {
   const { dependencies, runs } = options;
   const job = await readItem(dependencies, bullJob.data);
-  const opened = openRuns(options, job, bullJob.attemptsStarted);
+  const opened = await openRuns(options, job, bullJob.attemptsStarted);
   try {
     if (job.kind === 'image') await runImage(dependencies, job, opened[0]!);
     else await runEmbedding(dependencies, job, opened);
@@ -78,16 +79,24 @@ async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<
   if ('stored' in bullJob.data) await dependencies.payloads.drop(bullJob.data.stored);
 }
 
-/** A run for each request; one past its deadline is aborted before it begins: its caller has been answered. */
-function openRuns(
+/** A run for each request; one whose caller left, or whose deadline passed while it was queued, is over already. */
+async function openRuns(
   { dependencies, publisher, runs }: QueuedIntakeOptions,
   job: QueuedJob,
   attempt: number,
-): RequestRun[] {
-  return requestsOf(job).map(({ requestId }) => {
+): Promise<RequestRun[]> {
+  const requests = requestsOf(job);
+  const cancelled = await new CancelledStore(dependencies.redis).check(requests.map((one) => one.requestId));
+  const nowMs = Date.now();
+  return requests.map(({ requestId, deadlineAtMs }, i) => {
     const reply = new ReplyWriter(publisher, job.replyChannel, requestId, attempt);
-    reply.accepted(dependencies.workerId);
-    return { reply, ...runs.start(requestId, job.replyChannel), log: dependencies.log.child({ requestId }) };
+    const run = runs.start(requestId, job.replyChannel);
+    if (cancelled[i] === true || nowMs > deadlineAtMs) {
+      runs.control({ action: 'cancel', requestId });
+    } else {
+      reply.accepted(dependencies.workerId);
+    }
+    return { reply, ...run, log: dependencies.log.child({ requestId }) };
   });
 }
 

@@ -8,10 +8,14 @@ import { ENCODER_DIMENSIONS } from './sentence-model.ts';
 const BATCH_INPUTS = 16;
 const BATCH_CHARS = 4096;
 const VECTOR_BYTES = ENCODER_DIMENSIONS * 4;
+/** A thread holds the weights, about 150 MB; one that nobody needed for so long is ended, and started anew in 0.3 s. */
+const IDLE_MS = 30_000;
 
 export interface TextEncoderOptions {
   /** One a core but one, at most two, unless set. */
   readonly threads?: number | undefined;
+  /** How long a thread without work is kept. */
+  readonly idleMs?: number | undefined;
   /** Told of each thread as it is started: for logs and for tests that end one. */
   readonly onThread?: ((thread: Worker) => void) | undefined;
 }
@@ -45,6 +49,20 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
   /** Batches of each call that wait: calls take turns, so that a long one does not hold up a short one. */
   const waiting: Batch[][] = [];
   let isClosed = false;
+  let idleTimer: NodeJS.Timeout | null = null;
+
+  /** From the last answer on; any call in between puts it off. */
+  function endIdleThreadsLater(): void {
+    if (idleTimer !== null) clearTimeout(idleTimer);
+    idleTimer = setTimeout(() => {
+      for (const [thread, batch] of threads) {
+        if (batch !== null) continue;
+        threads.delete(thread);
+        void thread.terminate();
+      }
+    }, options.idleMs ?? IDLE_MS);
+    idleTimer.unref();
+  }
 
   function takeBatch(): Batch | undefined {
     for (;;) {
@@ -81,6 +99,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
       thread.unref();
       storeVectors(batch, vectors);
       assignBatches();
+      endIdleThreadsLater();
     });
     thread.on('error', (error) => {
       cause = error;
@@ -139,6 +158,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
 
     async close() {
       isClosed = true;
+      if (idleTimer !== null) clearTimeout(idleTimer);
       for (const batch of waiting.splice(0).flat()) {
         batch.call.fail(new UpstreamError('unavailable', 'the encoder is closed'));
       }

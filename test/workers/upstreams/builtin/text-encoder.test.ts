@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import test from 'ava';
 import { tokenizeInput } from '../../../../workers/upstreams/builtin/encoder-input.ts';
@@ -187,4 +188,14 @@ test.serial('no thread is started before the first call, and closing ends what i
   await own.close();
   t.is((await failed)?.failure, 'unavailable');
   await t.throwsAsync(own.encode(['hello'], signal), { instanceOf: UpstreamError });
+});
+
+test('a thread without work is ended, and the next call starts another', async (t) => {
+  const threads: Worker[] = [];
+  const own = createTextEncoder({ threads: 1, idleMs: 1, onThread: (thread) => threads.push(thread) });
+  t.teardown(() => own.close());
+  const first = readVectors(await own.encode(['a cat'], signal));
+  await once(threads[0]!, 'exit');
+  t.deepEqual(readVectors(await own.encode(['a cat'], signal)), first);
+  t.is(threads.length, 2);
 });

@@ -1,0 +1,52 @@
+import test from 'ava';
+import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { useStack } from '../support/stack.ts';
+import { vendorCatalog } from '../support/vendor-catalog.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+for (const { kind, path, body } of [
+  {
+    kind: 'chat',
+    path: '/v1/chat/completions',
+    body: { model: 'chat', messages: [{ role: 'user', content: 'hi' }] },
+  },
+  { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
+  { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one' } },
+]) {
+  test(`${kind}: a caller who leaves while the request is queued costs nothing, asks no vendor and leaves no row`, async (t) => {
+    const vendor = await startVendorSimulator();
+    t.teardown(() => vendor.close());
+    const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
+    const account = await stack.createAccount();
+    const countHeld = (): Promise<number> => stack.redis.hlen(redisKeys.reservations(shardOf(account.id)));
+    const caller = new AbortController();
+    const answer = fetch(`${stack.url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
+      body: JSON.stringify(body),
+      signal: caller.signal,
+    });
+    const queued = async (): Promise<boolean> => {
+      const [ready, image, embedding] = await Promise.all([
+        stack.redis.llen(redisKeys.readyQueue),
+        stack.redis.llen('{bull}:image:wait'),
+        stack.redis.llen('{bull}:embedding:wait'),
+      ]);
+      return ready + image + embedding === 1;
+    };
+    await waitFor('the request to be queued', queued);
+    t.is(await countHeld(), 1);
+    caller.abort();
+    await t.throwsAsync(answer, { any: true });
+    if (kind === 'chat') await waitFor('the release', async () => (await countHeld()) === 0);
+    else await waitFor('the mark', async () => (await stack.redis.keys('mg:cancelled:*')).length === 1);
+    await stack.startWorker();
+    await waitFor('the release', async () => (await countHeld()) === 0);
+    t.is((await stack.readAccount(account.id)).balanceNano, 100_000_000_000n);
+    t.is(vendor.requests.counters.total, 0);
+    const stream = redisKeys.ledgerStream(shardOf(account.id));
+    await waitFor('the ledger', async () => (await stack.redis.xlen(stream)) === 0);
+    t.is(await stack.mongo.db.collection('request_logs').countDocuments({}), 0);
+  });
+}
