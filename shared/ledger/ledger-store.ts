@@ -1,6 +1,6 @@
 import mongoose from 'mongoose';
 import { duplicateKeyCode, type Collection, type Database } from '../storage/mongo-client.ts';
-import { firstStreamId, type LedgerEntry, type StreamId } from './usage-event.ts';
+import { firstStreamId, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
 
 /** Every entry that ever moved a balance; kept for good. `_id` is the request's or refill's id. */
 export interface LedgerDocument {
@@ -18,32 +18,12 @@ export interface LedgerDocument {
 }
 
 /** One row of the request log; kept for 72 hours. `_id` is the request's id. */
-export interface RequestLogDocument {
+export interface RequestLogDocument extends Omit<UsageEvent, 'v' | 'requestId' | 'at'> {
   readonly _id: string;
-  readonly accountId: string;
   readonly at: Date;
-  readonly success: boolean;
-  readonly responseCode: number;
-  readonly errorCode: string | null;
-  readonly details: string | null;
-  readonly userIp: string;
-  readonly model: string;
-  readonly promptTokens: number;
-  readonly cacheReadTokens: number | null;
-  readonly cacheWriteTokens: number | null;
-  readonly completionTokens: number;
-  readonly counted: boolean;
-  readonly images: number;
-  readonly imageQuality: string | null;
-  readonly imageSize: string | null;
-  readonly characters: number;
-  readonly billedMs: number;
-  readonly durationMs: number;
   readonly costNano: bigint;
   readonly shortfallNano: bigint;
   readonly free: boolean;
-  readonly priceVersion: string;
-  readonly user: string | null;
 }
 
 /** The sums of one account's day; `_id` is `account:YYYY-MM-DD`, the day in UTC. */
