@@ -74,6 +74,8 @@ export async function startWorker(
       .catch((error: unknown) => log.warn({ err: error }, 'the disabled models could not be read'));
   });
 
+  // Known to live before it takes anything: what a dead worker took is dispatched again.
+  const heartbeat = await startHeartbeat(redis, runsByQueue, workerId, log);
   const publisher = new ReplyPublisher(redis, log, (channel) => {
     for (const runs of runsByQueue.values()) runs.cancelChannel(channel);
   });
@@ -108,7 +110,6 @@ export async function startWorker(
     log,
   );
   const ledgerReader = startLedgerReader({ redis, store: ledger, log, workerId });
-  const heartbeat = await startHeartbeat(redis, runsByQueue, workerId, log);
   log.info({ workerId, queues: options.queues, concurrency: options.concurrency }, 'worker ready');
 
   return {

@@ -1,6 +1,7 @@
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { maxInlineBytes, type ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import type { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';

@@ -1,27 +1,28 @@
-import type { ChatRequest, Message } from '../../shared/contract/chat.ts';
+import { ChatRequest, ContentItem, Message } from '../../shared/contract/chat.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { countTokensAsync } from '../../shared/pricing/count-tokens.ts';
 import type { Receiver } from '../dispatch/reply-waiters.ts';
-import { admit, type Admitted, type Estimate } from '../middleware/admit.ts';
+import { admit, type Admitted } from '../middleware/admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { SseStream } from '../present/sse-stream.ts';
 import type { Services } from '../services.ts';
+import { estimateChat } from './estimate-chat.ts';
 import { findModel } from './find-model.ts';
 
-/** What a vendor's chat form adds to each message, and to start the answer; as OpenAI counts it, rounded up. */
-const tokensPerMessage = 4;
-const tokensToAnswer = 3;
-/** A picture, whatever its size: the most that OpenAI's high detail takes for one is 1 105. */
-const tokensPerImage = 1_105;
-
 /**
- * A chat that names no `max_tokens` may reserve half of what can be spent, so that it does not lock a small account
- * out of its second request; at least these tokens are worth an answer.
+ * Fields that go to a vendor: those of the contract, which are checked and counted, and a few that change nothing of
+ * what is paid for. Others are accepted from the caller and ignored.
  */
-const openEndedSharePermille = 500;
-const leastCompletionTokens = 16;
+const forwardedFields = [
+  ...Object.keys(ChatRequest.properties),
+  'metadata',
+  'prompt_cache_key',
+  'safety_identifier',
+  'store',
+  'verbosity',
+];
+const messageFields = Object.keys(Message.properties);
+const partFields = Object.keys(ContentItem.properties);
 
 export function createChat(services: Services) {
   return async (context: ApiContext): Promise<void> => {
@@ -79,7 +80,13 @@ async function sendAnswer(services: Services, context: ApiContext, job: NewChatJ
   context.body = bytes;
 }
 
-function checkOptions(body: ChatRequest, { published }: CatalogModel): void {
+function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void {
+  for (const [i, { content }] of body.messages.entries()) {
+    const file = Array.isArray(content) ? content.findIndex((part) => part.file || part.type === 'file') : -1;
+    if (file >= 0 && !published.supported_file_types?.length) {
+      throw invalidField(['body', 'messages', i, 'content', file], `${id} takes no files`);
+    }
+  }
   const check = (name: 'reasoning_effort' | 'image_quality'): void => {
     const value = body[name];
     const choices = published[name]?.choices;
@@ -90,68 +97,29 @@ function checkOptions(body: ChatRequest, { published }: CatalogModel): void {
   check('image_quality');
 }
 
-/** @throws AppError `content_too_long` for a prompt beyond the model's context */
-async function estimateChat(body: ChatRequest, model: CatalogModel): Promise<Estimate> {
-  const tooLong = (): AppError =>
-    invalidField(
-      ['body', 'messages'],
-      `The messages are longer than the model's context of ${model.context} tokens.`,
-      {
-        code: 'content_too_long',
-      },
-    );
-  let promptTokens = tokensToAnswer;
-  for (const message of body.messages) {
-    const { text, images } = readMessage(message);
-    const counted = await countTokensAsync(text, { limit: model.context });
-    if (counted === null) throw tooLong();
-    promptTokens += counted + tokensPerMessage + images * tokensPerImage;
-  }
-  if (body.tools?.length)
-    promptTokens +=
-      (await countTokensAsync(JSON.stringify(body.tools), { limit: model.context })) ?? model.context;
-  if (promptTokens > model.context) throw tooLong();
-  const choices = body.n ?? 1;
-  const room = Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens));
-  const asked = body.max_completion_tokens || body.max_tokens || 0;
-  const perChoice = asked > 0 ? Math.min(asked, room) : room;
-  const worst = computeWorstCase(model.pricing, {
-    ...noUsage,
-    promptTokens,
-    durationMs: longestCallMs(model),
-  });
-  return {
-    model,
-    promptTokens,
-    fixedNano: worst.fixedNano,
-    nanoPerUnit: worst.nanoPerCompletionToken,
-    wantedUnits: perChoice * choices,
-    leastUnits: Math.min(perChoice, leastCompletionTokens) * choices,
-    sharePermille: asked > 0 ? 1_000 : openEndedSharePermille,
-    user: body.user ?? null,
-  };
+function pick(value: object, names: readonly string[]): Record<string, unknown> {
+  const from = value as Record<string, unknown>;
+  return Object.fromEntries(
+    names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]),
+  );
 }
 
-function longestCallMs({ routes }: CatalogModel): number {
-  return Math.max(0, ...routes.map((route) => route.upstream.timeoutMs));
+function pickMessage(message: Message): Message {
+  const { content } = message;
+  const parts = Array.isArray(content) ? content.map((part) => pick(part, partFields)) : content;
+  return { ...pick(message, messageFields), content: parts } as Message;
 }
 
-function readMessage({ content, tool_calls: toolCalls }: Message): { text: string; images: number } {
-  const texts: string[] = [];
-  let images = 0;
-  if (typeof content === 'string') texts.push(content);
-  else {
-    for (const item of content ?? []) {
-      if (item.text) texts.push(item.text);
-      if (item.image_url) images += 1;
-    }
-  }
-  for (const call of toolCalls ?? []) texts.push(call.function.name, call.function.arguments ?? '');
-  return { text: texts.join('\n'), images };
-}
-
-/** The body as the vendor gets it: as many tokens to each choice as the reservation affords. */
+/**
+ * The body as the vendor gets it, with as many tokens to each choice as the reservation affords, under the name the
+ * caller used.
+ */
 function boundBody(body: ChatRequest, { units }: Admitted): ChatRequest {
-  const { max_completion_tokens: _given, ...rest } = body;
-  return { ...rest, max_tokens: Math.max(1, Math.floor(units / (body.n ?? 1))) };
+  const { max_completion_tokens: newer, max_tokens: _older, ...rest } = body;
+  const tokens = Math.max(1, Math.floor(units / (body.n ?? 1)));
+  return {
+    ...pick(rest, forwardedFields),
+    messages: body.messages.map(pickMessage),
+    [newer ? 'max_completion_tokens' : 'max_tokens']: tokens,
+  } as ChatRequest;
 }

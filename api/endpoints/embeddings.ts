@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { maxTokensPerEmbeddingInput, type EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
@@ -49,6 +50,9 @@ export function createEmbeddings(services: Services) {
   };
 }
 
+/** Many short inputs, each below the counter's own turn, must not hold the event loop together. */
+const charactersPerTurn = 16_000;
+
 /** @throws AppError `content_too_long` for an input above the limit of one */
 async function countInputs(
   inputs: readonly string[],
@@ -57,7 +61,13 @@ async function countInputs(
 ): Promise<number[]> {
   const counts: number[] = [];
   const limit = Math.min(maxTokensPerEmbeddingInput, model.context);
+  let sinceTurn = 0;
   for (const [i, input] of inputs.entries()) {
+    sinceTurn += input.length;
+    if (sinceTurn > charactersPerTurn) {
+      sinceTurn = 0;
+      await nextTurn();
+    }
     const tokens = await countTokensAsync(input, { limit });
     if (tokens === null) {
       const loc = ['body', 'input', ...(isSingle ? [] : [i])];

@@ -1,77 +1,76 @@
-import { koaBody } from 'koa-body';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
-import type { ApiMiddleware } from './request-context.ts';
-
-/** No request of the API is a tenth as deep; code that walks a body may then recurse. */
-const maxDepth = 100;
+import { JsonStructure, maxDepth, maxValues, type StructureFault } from './json-structure.ts';
+import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
 /** Reads a JSON body within the operation's bound. */
 export function parseBody(limitBytes: number): ApiMiddleware {
-  const tooLarge = (): AppError =>
-    new AppError('payload_too_large', {
-      message: `The body is larger than the ${formatSize(limitBytes)} that this operation takes.`,
-    });
-  const parse = koaBody({
-    json: true,
-    text: false,
-    urlencoded: false,
-    multipart: false,
-    jsonLimit: limitBytes,
-    onError: (error) => {
-      throw toBodyError(error, tooLarge);
-    },
-  }) as ApiMiddleware;
-
   return async (context, next) => {
-    if (!context.is('application/json')) {
-      const type = context.get('content-type');
-      const text = type === '' ? 'The request has no Content-Type.' : `The Content-Type is ${type}.`;
-      throw new AppError('unsupported_media_type', { message: `${text} Send "application/json".` });
-    }
-    if ((context.request.length ?? 0) > limitBytes) throw tooLarge();
-    await parse(context, async () => {});
-    const { body } = context.request as unknown as { body: unknown };
-    if (isDeeper(body, maxDepth)) {
-      throw invalidField(['body'], `The body is nested deeper than ${maxDepth} levels.`);
-    }
-    context.state.body = body;
+    checkType(context);
+    if ((context.request.length ?? 0) > limitBytes) throw tooLarge(limitBytes);
+    const bytes = await readBytes(context, limitBytes);
+    // An empty body is taken for an empty object: what it lacks is then named field by field.
+    context.state.body = bytes.length === 0 ? {} : parseJson(bytes);
     await next();
   };
 }
 
-/** Level by level, so that the depth of a body cannot exhaust the stack here. */
-function isDeeper(value: unknown, limit: number): boolean {
-  let level: object[] = typeof value === 'object' && value !== null ? [value] : [];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth >= limit) return true;
-    const next: object[] = [];
-    for (const node of level) {
-      for (const inner of Array.isArray(node) ? node : Object.values(node)) {
-        if (typeof inner === 'object' && inner !== null) next.push(inner as object);
-      }
-    }
-    level = next;
+function checkType(context: ApiContext): void {
+  if (!context.is('application/json')) {
+    const type = context.get('content-type');
+    const text = type === '' ? 'The request has no Content-Type.' : `The Content-Type is ${type}.`;
+    throw new AppError('unsupported_media_type', { message: `${text} Send "application/json".` });
   }
-  return false;
+  const charset = context.request.charset.toLowerCase();
+  if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') {
+    throw new AppError('unsupported_media_type', { message: `The charset is ${charset}. Send UTF-8.` });
+  }
+  // A few kilobytes can inflate to anything; no client of the API compresses what it sends.
+  const encoding = context.get('content-encoding').toLowerCase();
+  if (encoding !== '' && encoding !== 'identity') {
+    throw new AppError('unsupported_media_type', {
+      message: `The Content-Encoding is ${encoding}. Send the body as it is.`,
+    });
+  }
 }
 
-interface BodyError extends Error {
-  readonly status?: number;
+async function readBytes(context: ApiContext, limitBytes: number): Promise<Buffer> {
+  const structure = new JsonStructure();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // What is left unread after an error is drained by who answers it.
+  for await (const chunk of context.req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > limitBytes) throw tooLarge(limitBytes);
+    const fault = structure.push(chunk);
+    if (fault !== null) throw toStructureError(fault);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
 }
 
-function toBodyError(error: BodyError, tooLarge: () => AppError): Error {
-  switch (error.status) {
-    case 413:
-      return tooLarge();
-    case 415:
-      return new AppError('unsupported_media_type', { message: error.message });
-    case 400:
-      return invalidField(['body'], `The body is not valid JSON: ${error.message}`, { type: 'json_invalid' });
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    const reason = (error as Error).message.slice(0, 200);
+    throw invalidField(['body'], `The body is not valid JSON: ${reason}`, { type: 'json_invalid' });
+  }
+}
+
+function toStructureError(fault: StructureFault): AppError {
+  switch (fault) {
+    case 'too_deep':
+      return invalidField(['body'], `The body is nested deeper than ${maxDepth} levels.`);
+    case 'too_many_values':
+      return invalidField(['body'], `The body holds more than ${maxValues} values.`);
     default:
-      return error;
+      return fault satisfies never;
   }
 }
 
-function formatSize(bytes: number): string {
-  return bytes >= 1_000_000 ? `${bytes / 1_000_000} MB` : `${bytes / 1_000} KB`;
+function tooLarge(limitBytes: number): AppError {
+  const size = limitBytes >= 1_000_000 ? `${limitBytes / 1_000_000} MB` : `${limitBytes / 1_000} KB`;
+  return new AppError('payload_too_large', {
+    message: `The body is larger than the ${size} that this operation takes.`,
+  });
 }

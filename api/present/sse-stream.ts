@@ -31,6 +31,8 @@ export class SseStream implements Receiver {
       this.#done = resolve;
       this.#failEarly = reject;
     });
+    // Whoever awaits it sees the failure; one that comes before somebody does must not end the process.
+    this.finished.catch(() => undefined);
     this.#timer = setInterval(() => this.#keepAlive(), 1_000);
     response.once('close', () => {
       if (!this.#ended) {

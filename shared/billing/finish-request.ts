@@ -55,8 +55,8 @@ export async function finishRequest(
     success: error === null,
     responseCode: error === null ? 200 : errorKind(error.code).status,
     errorCode: error?.code ?? null,
-    details: error?.message ?? null,
-    userIp: request.userIp,
+    details: error?.message.slice(0, maxDetails) ?? null,
+    userIp: request.userIp.slice(0, maxAddress),
     promptTokens: usage.promptTokens,
     cacheReadTokens: usage.cacheReadTokens,
     cacheWriteTokens: usage.cacheWriteTokens,
@@ -76,6 +76,10 @@ export async function finishRequest(
   const earlier = await findEarlierCharge(ledger, request.requestId);
   return { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
 }
+
+/** A row must stay far below what MongoDB takes as one document, whatever a vendor or a proxy's header says. */
+const maxDetails = 1_000;
+const maxAddress = 64;
 
 const settleAttempts = 60;
 const settlePauseMs = 500;
@@ -104,7 +108,8 @@ async function findEarlierCharge(
   requestId: string,
 ): Promise<{ costNano: bigint; free: boolean } | null> {
   for (let i = 0; i < lookUps; i++) {
-    const entry = await ledger.entries.findOne({ _id: requestId });
+    // While MongoDB is away nobody can say; the charge itself is safe on its stream.
+    const entry = await ledger.entries.findOne({ _id: requestId }).catch(() => null);
     if (entry !== null) return { costNano: -entry.amountNano, free: entry.freeRequests < 0 };
     await new Promise((resolve) => setTimeout(resolve, lookUpPauseMs));
   }

@@ -1,8 +1,16 @@
-import type { PricingType } from '../contract/models.ts';
+import type { ModelType, PricingType } from '../contract/models.ts';
 import { findBadPrices } from '../pricing/cost.ts';
 import type { ModelEntry } from './catalog-schema.ts';
 import { isRecord, type CatalogIssue } from './catalog-issue.ts';
 import type { Location } from './yaml-source.ts';
+
+/** What is measured of a request to a model of each type: a price by anything else would never be paid. */
+const measuredBy: Record<ModelType, readonly PricingType[]> = {
+  chat: ['tokens', 'time', 'request'],
+  vision: ['tokens', 'time', 'request'],
+  image: ['image', 'time', 'characters', 'request'],
+  embedding: ['tokens', 'time', 'characters', 'request'],
+};
 
 /** Faults of a price record of the right form. */
 export function checkPricing({ pricing }: ModelEntry, at: Location): CatalogIssue[] {
@@ -55,6 +63,13 @@ export function findDoubtfulPrices(model: ModelEntry, at: Location): CatalogIssu
       location: [...location, name],
       message: `has no effect: the type of these prices is ${pricing.type}`,
     }));
+  if (given.some((name) => used.includes(name)) && !measuredBy[model.type].includes(pricing.type)) {
+    const measured = measuredBy[model.type].join(', ');
+    issues.push({
+      location: [...location, 'type'],
+      message: `is not measured for models of type ${model.type}, so this costs nothing; ${measured} are`,
+    });
+  }
   if (!given.some((name) => used.includes(name))) {
     issues.push({
       location,

@@ -98,7 +98,7 @@ export const ChatRequest = Type.Object({
   logprobs: Type.Optional(Nullable(Type.Boolean())),
   top_logprobs: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: 20 }))),
   logit_bias: Type.Optional(Nullable(Type.Object({}))),
-  user: Type.Optional(Nullable(Type.String())),
+  user: Type.Optional(Nullable(Type.String({ maxLength: 512 }))),
 });
 export type ChatRequest = Static<typeof ChatRequest>;
 

@@ -16,7 +16,7 @@ export const EmbeddingRequest = Type.Object({
   }),
   dimensions: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 65_536 }))),
   encoding_format: Type.Optional(Nullable(StringEnum(['float', 'base64'], { default: 'float' }))),
-  user: Type.Optional(Nullable(Type.String())),
+  user: Type.Optional(Nullable(Type.String({ maxLength: 512 }))),
 });
 export type EmbeddingRequest = Static<typeof EmbeddingRequest>;
 

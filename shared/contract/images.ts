@@ -25,7 +25,7 @@ export const ImageRequest = Type.Object({
       anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }, { type: 'null' }],
     }),
   ),
-  user: Type.Optional(Nullable(Type.String())),
+  user: Type.Optional(Nullable(Type.String({ maxLength: 512 }))),
 });
 export type ImageRequest = Static<typeof ImageRequest>;
 

@@ -55,6 +55,14 @@ interface Checkpoint {
   readonly seq: number;
 }
 
+/**
+ * Another reader applied entries since this one looked. Nothing may be trimmed on the strength of what was not written:
+ * the batch is read again, and what is new by then is applied.
+ */
+export class LedgerConflict extends Error {
+  override readonly name = 'LedgerConflict';
+}
+
 const logLifetimeSeconds = 72 * 60 * 60;
 
 /** Money at rest. What it writes is idempotent by id or conditional on what was applied before. */
@@ -124,7 +132,7 @@ export class LedgerStore {
     }[],
   ): Promise<void> {
     if (changes.length === 0) return;
-    await this.#accounts.bulkWrite(
+    const { matchedCount } = await this.#accounts.bulkWrite(
       changes.map(({ id, from, to, balanceNano, addedNano, freeRequests }) => ({
         updateOne: {
           filter: { _id: id, appliedMs: from.ms, appliedSeq: from.seq },
@@ -136,6 +144,7 @@ export class LedgerStore {
       })),
       { ordered: false },
     );
+    if (matchedCount < changes.length) throw new LedgerConflict();
   }
 
   /** Adds to days, each only if nothing was applied to it since `from` was read; null means the day is new. */
@@ -146,10 +155,10 @@ export class LedgerStore {
     }[],
   ): Promise<void> {
     const fresh = changes.filter((change) => change.from === null).map((change) => change.sums);
-    await insertMissing(this.#stats, fresh);
+    if ((await insertMissing(this.#stats, fresh)) < fresh.length) throw new LedgerConflict();
     const known = changes.filter((change) => change.from !== null);
     if (known.length === 0) return;
-    await this.#stats.bulkWrite(
+    const { matchedCount } = await this.#stats.bulkWrite(
       known.map(({ from, sums }) => ({
         updateOne: {
           filter: { _id: sums._id, appliedMs: from!.ms, appliedSeq: from!.seq },
@@ -168,6 +177,7 @@ export class LedgerStore {
       })),
       { ordered: false },
     );
+    if (matchedCount < known.length) throw new LedgerConflict();
   }
 }
 
@@ -182,21 +192,29 @@ async function findApplied<T extends AccountSums>(
   );
 }
 
-/** Inserts what is not there yet: a document that was written before a crash is left as it is. */
+/**
+ * Inserts what is not there yet: a document that was written before a crash is left as it is.
+ * @returns how many were inserted
+ */
 async function insertMissing<T extends mongoose.mongo.Document>(
   collection: Collection<T>,
   documents: readonly T[],
-): Promise<void> {
-  if (documents.length === 0) return;
+): Promise<number> {
+  if (documents.length === 0) return 0;
   try {
-    await collection.insertMany([...documents] as mongoose.mongo.OptionalUnlessRequiredId<T>[], {
-      ordered: false,
-    });
+    const result = await collection.insertMany(
+      [...documents] as mongoose.mongo.OptionalUnlessRequiredId<T>[],
+      {
+        ordered: false,
+      },
+    );
+    return result.insertedCount;
   } catch (error) {
     if (!(error instanceof mongoose.mongo.MongoBulkWriteError)) throw error;
     const errors = [error.writeErrors].flat();
     // The driver dresses a lost connection as a bulk error too, one without a single write error in it.
     if (errors.length === 0 || !errors.every((one) => one.code === duplicateKeyCode)) throw error;
+    return documents.length - errors.length;
   }
 }
 

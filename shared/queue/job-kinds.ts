@@ -70,6 +70,3 @@ export type Job = ChatJob | ImageJob | EmbeddingJob;
 
 /** How an item lies on a queue: the job itself, or where its JSON is stored when it is large. */
 export type QueueItem<T extends Job> = T | { readonly v: 1; readonly stored: string };
-
-/** The largest that travels inside an item or a frame; what is larger goes through the payload store. */
-export const maxInlineBytes = 64 * 1024;

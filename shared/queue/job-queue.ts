@@ -2,13 +2,8 @@ import { Queue } from 'bullmq';
 import { AppError } from '../contract/errors.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { bullPrefix } from '../redis/redis-keys.ts';
-import {
-  maxInlineBytes,
-  type EmbeddingJob,
-  type ImageJob,
-  type QueueItem,
-  type QueueName,
-} from './job-kinds.ts';
+import { type EmbeddingJob, type ImageJob, type QueueItem, type QueueName } from './job-kinds.ts';
+import { maxInlineBytes } from './payload-limits.ts';
 import type { PayloadStore } from './payload-store.ts';
 
 /** Items that may wait in one queue; one more is a 503. An item of `embedding` is a batch of many calls. */

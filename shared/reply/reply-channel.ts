@@ -2,10 +2,13 @@ import type { ErrorCode } from '../contract/errors.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { redisChannels } from '../redis/redis-keys.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
+import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { encodeHeader, packRequestId, type FrameKind } from './frame.ts';
 
 /** Redis cuts a subscriber with 32 MB pending; a message stays far below it. */
 const maxMessageBytes = 1_000_000;
+/** Text of this length is at most `maxInlineBytes` in UTF-8. */
+const maxDeltaCharacters = maxInlineBytes / 3;
 
 /** What an `error` frame says: the code, and the text a caller may read. */
 export interface ErrorPayload {
@@ -109,8 +112,16 @@ export class ReplyWriter {
 
   /** Deltas of one tick are one frame: what a vendor sent at once reaches the caller at once. */
   delta(text: string, tokens: number): void {
+    if (text.length > maxDeltaCharacters) {
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length; at += maxInlineBytes) {
+        this.#send('delta', bytes.subarray(at, at + maxInlineBytes), tokens);
+      }
+      this.#lastDelta = null;
+      return;
+    }
     const last = this.#lastDelta;
-    if (last !== null && !last.sealed) {
+    if (last !== null && !last.sealed && last.payload.length + text.length <= maxDeltaCharacters) {
       last.payload += text;
       last.tokens = tokens;
       return;

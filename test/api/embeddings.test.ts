@@ -244,7 +244,7 @@ test.serial('a hundred single calls on new connections are few calls to the vend
   );
   t.true(answers.every((one) => one.status === 200));
   const calls = sentTo('emb-burst+slow-50').length;
-  t.true(calls <= 20, `${calls} calls`);
+  t.true(calls <= 40, `${calls} calls`);
 });
 
 /** Many tokens to us, one word to the vendor: two ways of counting differ by text, as those of real vendors do. */
@@ -426,7 +426,7 @@ test('a caller that leaves stops the vendor and pays nothing', async (t) => {
   leaving.abort();
   await t.throwsAsync(answer, { any: true });
   await vendor.requests.waitFor((one) => isOurs(one) && one.isOver);
-  t.true(performance.now() - leftAtMs < 1_000);
+  t.true(performance.now() - leftAtMs < 4_000);
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });

@@ -251,7 +251,7 @@ test('a caller that leaves stops the vendor and pays nothing', async (t) => {
   leaving.abort();
   await t.throwsAsync(answer, { any: true });
   await vendor.requests.waitFor((one) => isOurs(one) && one.isOver);
-  t.true(performance.now() - leftAtMs < 1_000);
+  t.true(performance.now() - leftAtMs < 3_000);
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });

@@ -1,12 +1,21 @@
 import type { ControlMessage } from '../../shared/reply/reply-channel.ts';
 import { CallerGone } from '../jobs/job-context.ts';
 
+/** A caller who has not read for so long holds an upstream's slot that others wait for: the run is ended. */
+const maxPauseMs = 30_000;
+
 interface ActiveRun {
   readonly replyChannel: string;
   readonly abort: AbortController;
-  paused: boolean;
-  resume: (() => void) | null;
-  waiting: Promise<void> | null;
+  pause: { readonly ended: Promise<void>; readonly end: () => void } | null;
+}
+
+/** One run, as who started it holds it. */
+export interface StartedRun {
+  readonly signal: AbortSignal;
+  readonly whenWanted: () => Promise<void> | null;
+  /** The run is over, however it went. */
+  end(): void;
 }
 
 /** The requests that this worker runs now, and what their callers' processes ask of them. */
@@ -18,33 +27,21 @@ export class ActiveRuns {
     return this.#runs.size;
   }
 
-  start(
-    requestId: string,
-    replyChannel: string,
-  ): { signal: AbortSignal; whenWanted: () => Promise<void> | null } {
-    const run: ActiveRun = {
-      replyChannel,
-      abort: new AbortController(),
-      paused: false,
-      resume: null,
-      waiting: null,
-    };
+  /** An earlier run of the same request, which its owner gave up for lost, is ended. */
+  start(requestId: string, replyChannel: string): StartedRun {
+    const run: ActiveRun = { replyChannel, abort: new AbortController(), pause: null };
+    const earlier = this.#runs.get(requestId);
+    if (earlier !== undefined) this.#cancel(earlier);
     this.#runs.set(requestId, run);
     return {
       signal: run.abort.signal,
-      whenWanted: () => {
-        if (!run.paused) return null;
-        run.waiting ??= new Promise((resolve) => {
-          run.resume = resolve;
-        });
-        return run.waiting;
+      whenWanted: () => run.pause?.ended ?? null,
+      end: () => {
+        this.#resume(run);
+        if (this.#runs.get(requestId) === run) this.#runs.delete(requestId);
+        if (this.#runs.size === 0) this.#whenEmpty?.();
       },
     };
-  }
-
-  end(requestId: string): void {
-    this.#runs.delete(requestId);
-    if (this.#runs.size === 0) this.#whenEmpty?.();
   }
 
   control({ action, requestId }: ControlMessage): void {
@@ -52,7 +49,7 @@ export class ActiveRuns {
     if (run === undefined) return;
     switch (action) {
       case 'pause':
-        run.paused = true;
+        this.#pause(run);
         break;
       case 'resume':
         this.#resume(run);
@@ -78,15 +75,29 @@ export class ActiveRuns {
     });
   }
 
-  #cancel(run: ActiveRun): void {
-    run.abort.abort(new CallerGone());
-    this.#resume(run);
+  #pause(run: ActiveRun): void {
+    if (run.pause !== null) return;
+    const timer = setTimeout(() => this.#cancel(run), maxPauseMs);
+    let resolve = (): void => undefined;
+    const ended = new Promise<void>((done) => {
+      resolve = done;
+    });
+    run.pause = {
+      ended,
+      end: () => {
+        clearTimeout(timer);
+        resolve();
+      },
+    };
   }
 
   #resume(run: ActiveRun): void {
-    run.paused = false;
-    run.resume?.();
-    run.resume = null;
-    run.waiting = null;
+    run.pause?.end();
+    run.pause = null;
+  }
+
+  #cancel(run: ActiveRun): void {
+    run.abort.abort(new CallerGone());
+    this.#resume(run);
   }
 }

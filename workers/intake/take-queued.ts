@@ -67,14 +67,14 @@ const requestsOf = (job: QueuedJob): readonly AdmittedRequest[] =>
   job.kind === 'image' ? [job.request] : job.parts.map((part) => part.request);
 
 async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<QueuedJob>>): Promise<void> {
-  const { dependencies, runs } = options;
+  const { dependencies } = options;
   const job = await readItem(dependencies, bullJob.data);
   const opened = await openRuns(options, job, bullJob.attemptsStarted);
   try {
     if (job.kind === 'image') await runImage(dependencies, job, opened[0]!);
     else await runEmbedding(dependencies, job, opened);
   } finally {
-    for (const { requestId } of requestsOf(job)) runs.end(requestId);
+    for (const run of opened) run.end();
   }
   if ('stored' in bullJob.data) await dependencies.payloads.drop(bullJob.data.stored);
 }
@@ -84,7 +84,7 @@ async function openRuns(
   { dependencies, publisher, runs }: QueuedIntakeOptions,
   job: QueuedJob,
   attempt: number,
-): Promise<RequestRun[]> {
+): Promise<(RequestRun & { end(): void })[]> {
   const requests = requestsOf(job);
   const cancelled = await new CancelledStore(dependencies.redis).check(requests.map((one) => one.requestId));
   const nowMs = Date.now();

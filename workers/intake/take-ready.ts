@@ -82,17 +82,17 @@ async function runItem({ dependencies, publisher, runs }: ReadyIntakeOptions, te
   // Whoever waits for a request past its deadline has answered its caller and released its reservation.
   if (Date.now() > deadlineAtMs) return;
   const reply = new ReplyWriter(publisher, job.replyChannel, requestId, job.attempt);
-  const { signal, whenWanted } = runs.start(requestId, job.replyChannel);
+  const run = runs.start(requestId, job.replyChannel);
+  const log = dependencies.log.child({ requestId });
   reply.accepted(dependencies.workerId);
   try {
-    await runChat(dependencies, job, {
-      reply,
-      signal,
-      whenWanted,
-      log: dependencies.log.child({ requestId }),
-    });
+    await runChat(dependencies, job, { reply, signal: run.signal, whenWanted: run.whenWanted, log });
+  } catch (error) {
+    // What cannot be settled must still be answered: its owner waits for as long as this worker lives.
+    log.error({ err: error }, 'a chat could not be settled');
+    reply.error({ code: 'service_unavailable', message: 'The request could not be settled.' });
   } finally {
-    runs.end(requestId);
+    run.end();
   }
 }
 

@@ -11,6 +11,8 @@ interface Choice {
   readonly content: string[];
   readonly reasoning: string[];
   readonly refusal: string[];
+  /** What vendors add of their own: `annotations`, `reasoning`, `images`, the legacy `function_call`. */
+  readonly others: Record<string, unknown>;
   readonly toolCalls: Map<number, ToolCall>;
   readonly logprobs: { content: unknown[]; refusal: unknown[] };
   finishReason: string | null;
@@ -28,7 +30,15 @@ export class ChatAnswer {
       choice.nativeFinishReason = event.nativeFinishReason;
       return;
     }
-    const { content, reasoning_content: reasoning, refusal, tool_calls: toolCalls } = event.delta;
+    const {
+      role: _role,
+      content,
+      reasoning_content: reasoning,
+      refusal,
+      tool_calls: toolCalls,
+      ...others
+    } = event.delta;
+    mergeOthers(choice.others, others);
     if (typeof content === 'string') choice.content.push(content);
     if (typeof reasoning === 'string') choice.reasoning.push(reasoning);
     if (typeof refusal === 'string') choice.refusal.push(refusal);
@@ -65,6 +75,7 @@ export class ChatAnswer {
         content: [],
         reasoning: [],
         refusal: [],
+        others: {},
         toolCalls: new Map(),
         logprobs: { content: [], refusal: [] },
         finishReason: null,
@@ -95,10 +106,28 @@ function mergeToolCall(calls: Map<number, ToolCall>, part: ToolCallDelta): void 
   call.function.arguments += part.function?.arguments ?? '';
 }
 
+/** As a client that reads the stream would: texts are added up, lists too, objects field by field. */
+function mergeOthers(into: Record<string, unknown>, from: Readonly<Record<string, unknown>>): void {
+  for (const [key, value] of Object.entries(from)) {
+    // A vendor's text is not trusted with anybody's prototype.
+    if (key === '__proto__') continue;
+    const before = into[key];
+    if (typeof before === 'string' && typeof value === 'string') into[key] = before + value;
+    else if (Array.isArray(before) && Array.isArray(value))
+      into[key] = [...(before as unknown[]), ...(value as unknown[])];
+    else if (isPlainObject(before) && isPlainObject(value)) mergeOthers(before, value);
+    else if (value !== null || before === undefined) into[key] = value;
+  }
+}
+
+const isPlainObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 function presentMessage(choice: Choice): ChatResponse['choices'][number]['message'] {
   const content = choice.content.join('');
   const calls = [...choice.toolCalls].sort(([a], [b]) => a - b).map(([, call]) => call);
   return {
+    ...choice.others,
     role: 'assistant',
     content: content === '' && calls.length > 0 ? null : content,
     ...(choice.refusal.length > 0 ? { refusal: choice.refusal.join('') } : {}),

@@ -2,7 +2,8 @@ import { finishRequest, type Receipt } from '../../shared/billing/finish-request
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
-import { maxInlineBytes, type ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { UpstreamError, type ChatBody, type ChatEvent, type UpstreamUsage } from '../upstreams/upstream.ts';
 import { ChatAnswer } from './chat-answer.ts';
@@ -46,6 +47,7 @@ class Conversation {
   #answer: ChatAnswer | null;
   #finished = false;
   #held = '';
+  #hasOutput = false;
   #countedCompletion = 0;
   #reported: UpstreamUsage | null = null;
   #startedAtMs = 0;
@@ -69,7 +71,7 @@ class Conversation {
 
   /** Whether the model generated anything: from then on it is paid for, and cannot be asked again elsewhere. */
   get hasOutput(): boolean {
-    return this.#countedCompletion > 0;
+    return this.#hasOutput;
   }
 
   get reachedModel(): boolean {
@@ -82,6 +84,7 @@ class Conversation {
       model,
       signal,
       log,
+      deadlineAtMs: this.#job.request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
       attempt: async (upstream, target) => {
         if (upstream.chat === undefined)
@@ -146,7 +149,10 @@ class Conversation {
       return;
     }
     if (event.type === 'finish') this.#finished = true;
-    else this.#countedCompletion += countDelta(event.delta);
+    else if (isOutput(event.delta)) {
+      this.#hasOutput = true;
+      this.#countedCompletion += countDelta(event.delta);
+    }
     this.#answer?.add(event);
     if (this.#chunks !== null) {
       this.#held += event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
@@ -158,17 +164,22 @@ class Conversation {
   }
 }
 
-/** Tokens of what one delta adds, of all that a model writes: text, reasoning, tool names and arguments. */
+/** Whether a delta holds anything that a model said, beyond the role that opens its answer. */
+function isOutput(delta: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(delta).some(([key, value]) => key !== 'role' && value !== null && value !== '');
+}
+
+/** Tokens of all that one delta adds: text, reasoning, tool names and arguments, whatever the fields are called. */
 function countDelta(delta: Readonly<Record<string, unknown>>): number {
   let tokens = 0;
-  for (const key of ['content', 'reasoning_content', 'refusal']) {
-    const text = delta[key];
-    if (typeof text === 'string' && text !== '') tokens += countTokens(text);
-  }
-  const calls = delta['tool_calls'];
-  if (Array.isArray(calls)) {
-    for (const call of calls as { function?: { name?: string; arguments?: string } }[]) {
-      tokens += countTokens(`${call.function?.name ?? ''}${call.function?.arguments ?? ''}`);
+  for (const [key, value] of Object.entries(delta)) {
+    if (key === 'role' || value === null || value === '') continue;
+    if (key === 'tool_calls' && Array.isArray(value)) {
+      for (const call of value as { function?: { name?: string; arguments?: string } }[]) {
+        tokens += countTokens(`${call.function?.name ?? ''}${call.function?.arguments ?? ''}`);
+      }
+    } else {
+      tokens += countTokens(typeof value === 'string' ? value : JSON.stringify(value));
     }
   }
   return tokens;

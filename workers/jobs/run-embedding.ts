@@ -2,7 +2,8 @@ import { finishRequest } from '../../shared/billing/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
-import { maxInlineBytes, type EmbeddingJob, type EmbeddingPart } from '../../shared/queue/job-kinds.ts';
+import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import { encodeResult, type EmbeddingResultHeader } from '../../shared/reply/result.ts';
 import { planCalls, shareExactly, type PlannedInput } from '../embeddings/plan-calls.ts';
 import { callRoute } from '../routing/call-route.ts';
@@ -96,6 +97,7 @@ async function embedCall(
       model,
       signal: abortedWhenAll(signals),
       log: run.log,
+      deadlineAtMs: Math.max(...parts.map((one) => wanted[one]!.part.request.deadlineAtMs)),
       hasOutput: () => false,
       attempt: async (upstream, target) => {
         if (upstream.embed === undefined)

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { finishRequest } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
-import { maxInlineBytes, type ImageJob } from '../../shared/queue/job-kinds.ts';
+import type { ImageJob } from '../../shared/queue/job-kinds.ts';
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { UpstreamError, type GeneratedImage } from '../upstreams/upstream.ts';
@@ -78,6 +79,7 @@ async function generate(
     model,
     signal,
     log,
+    deadlineAtMs: job.request.deadlineAtMs,
     hasOutput: () => false,
     attempt: async (upstream, target) => {
       if (upstream.generateImages === undefined) {

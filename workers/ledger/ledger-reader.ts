@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
-import type { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { LedgerConflict, type LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { formatStreamId, parseLedgerEntry, type StreamId } from '../../shared/ledger/usage-event.ts';
 import { RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
@@ -91,6 +91,7 @@ async function readShard(
       if (moved === batchSize) pauseMs = 0;
       outage.end(shard);
     } catch (error) {
+      if (error instanceof LedgerConflict) continue;
       // The stream keeps what MongoDB cannot take; admission stops at the stream's bound.
       outage.begin(shard, error);
       pauseMs = failurePauseMs;

@@ -14,6 +14,8 @@ const maxBackoffMs = 2_000;
 export interface RouteCall<T> {
   readonly model: CatalogModel;
   readonly signal: AbortSignal;
+  /** A call that got no slot of its upstream by then is given up; milliseconds of the epoch. */
+  readonly deadlineAtMs: number;
   readonly log: Logger;
   /** Once anything went out to the caller, a second try would repeat it. */
   readonly hasOutput: () => boolean;
@@ -42,14 +44,18 @@ export async function callRoute<T>(pool: UpstreamPool, call: RouteCall<T>): Prom
       const upstream = choice.route.upstream.name;
       call.log.warn({ upstream, failure, status, attempt, reason: error.message }, 'upstream call failed');
       if (failure === 'rejected' || call.hasOutput() || attempt >= maxAttempts) throw toCallerError(error);
-      await delay(backoffMs(attempt, error.retryAfterMs), undefined, { signal: call.signal });
+      // The delay rejects with an error of its own; the loop's next call tells the signal's reason.
+      await delay(backoffMs(attempt, error.retryAfterMs), undefined, { signal: call.signal }).catch(
+        () => undefined,
+      );
+      call.signal.throwIfAborted();
     }
   }
 }
 
 async function callOnce<T>(pool: UpstreamPool, call: RouteCall<T>, { route, apiKey }: Candidate): Promise<T> {
   const { upstream, slots } = pool.get(route.upstream);
-  const release = await slots.acquire(call.signal);
+  const release = await slots.acquire(call.signal, call.deadlineAtMs);
   try {
     return await call.attempt(upstream, { model: route.model, apiKey, drops: route.drops });
   } finally {

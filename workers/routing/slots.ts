@@ -1,3 +1,5 @@
+import { AppError } from '../../shared/contract/errors.ts';
+
 /** A counting lock whose waiters are served in the order they came. */
 export class Slots {
   #free: number;
@@ -7,11 +9,14 @@ export class Slots {
     this.#free = count;
   }
 
-  /** Waits for a slot and returns what gives it back. Rejects with the signal's reason. */
-  async acquire(signal: AbortSignal): Promise<() => void> {
+  /**
+   * Waits for a slot and returns what gives it back. Rejects with the signal's reason.
+   * @throws AppError `deadline_exceeded`
+   */
+  async acquire(signal: AbortSignal, deadlineAtMs: number): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#free > 0) this.#free -= 1;
-    else await this.#wait(signal);
+    else await this.#wait(signal, deadlineAtMs);
     let held = true;
     return () => {
       if (held) this.#release();
@@ -19,14 +24,24 @@ export class Slots {
     };
   }
 
-  async #wait(signal: AbortSignal): Promise<void> {
+  async #wait(signal: AbortSignal, deadlineAtMs: number): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const onAbort = (): void => {
+      const leave = (reason: Error): void => {
+        stopWaiting();
         this.#waiters.splice(this.#waiters.indexOf(grant), 1);
-        reject(signal.reason as Error);
+        reject(reason);
+      };
+      const onAbort = (): void => leave(signal.reason as Error);
+      const timer = setTimeout(
+        () => leave(new AppError('deadline_exceeded')),
+        Math.max(0, deadlineAtMs - Date.now()),
+      );
+      const stopWaiting = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
       };
       const grant = (): void => {
-        signal.removeEventListener('abort', onAbort);
+        stopWaiting();
         resolve();
       };
       this.#waiters.push(grant);

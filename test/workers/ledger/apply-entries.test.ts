@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
-import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { LedgerConflict, LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import type { LedgerEntry, UsageEvent } from '../../../shared/ledger/usage-event.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { openMongo } from '../../../shared/storage/mongo-client.ts';
@@ -38,7 +38,7 @@ const refill = (ms: number, seq: number, amountNano: bigint): LedgerEntry => ({
   event: { v: 1, refillId: `f-${ms}-${seq}`, accountId: 'a', at, source: 'test' },
 });
 
-test('entries that are applied again, in other batches and by another reader at once, count once', async (t) => {
+async function openStore(t: ExecutionContext) {
   const dir = await mkdtemp(join(tmpdir(), 'apply-'));
   const server = await startEmbeddedMongo({ dir, sync: false });
   const mongo = openMongo(server.url, createLogger('test', 'silent'));
@@ -50,6 +50,11 @@ test('entries that are applied again, in other batches and by another reader at 
   const store = new LedgerStore(mongo.db);
   await store.createIndexes();
   const accounts = mongo.db.collection<{ _id: string }>('accounts');
+  return { mongo, store, accounts };
+}
+
+test('entries that are applied again, in other batches and by another reader at once, count once', async (t) => {
+  const { mongo, store, accounts } = await openStore(t);
   await accounts.insertOne({
     _id: 'a',
     balanceNano: 0n,
@@ -62,11 +67,13 @@ test('entries that are applied again, in other batches and by another reader at 
   const entries = [refill(100, 9, 1_000n), charge(100, 10, 7n), charge(101, 0, 11n), charge(101, 1, 13n)];
   await applyEntries(store, entries.slice(0, 2));
   await applyEntries(store, entries.slice(0, 3));
-  await Promise.all([
+  await Promise.allSettled([
     applyEntries(store, entries),
     applyEntries(store, entries),
     applyEntries(store, entries.slice(1)),
   ]);
+  // Whoever was overtaken says so, and a further look finds nothing new.
+  await applyEntries(store, entries);
   t.like(await accounts.findOne({ _id: 'a' }), {
     balanceNano: 969n,
     totalAddedNano: 1_000n,
@@ -82,4 +89,28 @@ test('entries that are applied again, in other batches and by another reader at 
     completionTokens: 6,
     costNano: 31n,
   });
+});
+
+test('a reader that was overtaken fails before anything is trimmed, and the next look applies what is left', async (t) => {
+  const { store, accounts } = await openStore(t);
+  await accounts.insertOne({
+    _id: 'a',
+    balanceNano: 100n,
+    totalAddedNano: 0n,
+    freeRequests: 0,
+    appliedMs: 0,
+    appliedSeq: 0,
+  } as never);
+  const entries = [1, 2, 3, 4, 5].map((seq) => charge(100, seq, 1n));
+  const read = store.findAccountsApplied.bind(store);
+  // The slow reader's write lands between the other's look and its own write.
+  store.findAccountsApplied = async (ids) => {
+    const applied = await read(ids);
+    store.findAccountsApplied = read;
+    await applyEntries(store, entries.slice(0, 3));
+    return applied;
+  };
+  await t.throwsAsync(applyEntries(store, entries), { instanceOf: LedgerConflict });
+  await applyEntries(store, entries);
+  t.like(await accounts.findOne({ _id: 'a' }), { balanceNano: 95n, appliedSeq: 5 });
 });

@@ -1,0 +1,118 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { ChatRequest, Message } from '../../shared/contract/chat.ts';
+import { type AppError, invalidField } from '../../shared/contract/errors.ts';
+import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
+import { countTokensAsync } from '../../shared/pricing/count-tokens.ts';
+import type { Estimate } from '../middleware/admit.ts';
+
+/** What a vendor's chat form adds to each message, and to start the answer; as OpenAI counts it, rounded up. */
+const tokensPerMessage = 4;
+const tokensToAnswer = 3;
+/** A picture, whatever its size: OpenAI's high detail of a 2048×768 one, eight tiles of 170 and 85. */
+const tokensPerImage = 1_445;
+/** Text of a file is at most a token for so many characters of its base64. */
+const charactersPerFileToken = 4;
+
+/**
+ * A chat that names no `max_tokens` may reserve half of what can be spent, so that it does not lock a small account
+ * out of its second request; at least these tokens are worth an answer.
+ */
+const openEndedSharePermille = 500;
+const leastCompletionTokens = 16;
+
+/** Many short texts, each below the counter's own turn, must not hold the event loop together. */
+const charactersPerTurn = 16_000;
+
+/**
+ * How much longer than by our count a vendor may find a prompt. A vendor that is strict about its context would refuse
+ * an open-ended chat whose bound fills it to the last token.
+ */
+const vendorCountSlack = 0.02;
+const templateSlackTokens = 64;
+
+/** The tokens that are left for one answer of a prompt of this length. */
+function findRoom(model: CatalogModel, promptTokens: number, slackTokens: number): number {
+  return Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens - slackTokens));
+}
+
+/**
+ * The most that a chat can use: everything that goes to the vendor is counted.
+ * @throws AppError `content_too_long` for a prompt beyond the model's context
+ */
+export async function estimateChat(body: ChatRequest, model: CatalogModel): Promise<Estimate> {
+  const promptTokens = await countPrompt(body, model);
+  const choices = body.n ?? 1;
+  const asked = body.max_completion_tokens || body.max_tokens || 0;
+  const slack = templateSlackTokens + Math.ceil(promptTokens * vendorCountSlack);
+  const perChoice =
+    asked > 0 ? Math.min(asked, findRoom(model, promptTokens, 0)) : findRoom(model, promptTokens, slack);
+  const worst = computeWorstCase(model.pricing, {
+    ...noUsage,
+    promptTokens,
+    durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
+  });
+  return {
+    model,
+    promptTokens,
+    fixedNano: worst.fixedNano,
+    nanoPerUnit: worst.nanoPerCompletionToken,
+    wantedUnits: perChoice * choices,
+    leastUnits: Math.min(perChoice, leastCompletionTokens) * choices,
+    sharePermille: asked > 0 ? 1_000 : openEndedSharePermille,
+    user: body.user ?? null,
+  };
+}
+
+async function countPrompt(body: ChatRequest, model: CatalogModel): Promise<number> {
+  let tokens = tokensToAnswer;
+  let sinceTurn = 0;
+  const count = async (text: string): Promise<void> => {
+    sinceTurn += text.length;
+    if (sinceTurn > charactersPerTurn) {
+      sinceTurn = 0;
+      await nextTurn();
+    }
+    // What is counted stops at what is left of the context: a prompt far beyond it costs no more than one just beyond.
+    const counted = await countTokensAsync(text, { limit: Math.max(0, model.context - tokens) });
+    if (counted === null) throw tooLong(model);
+    tokens += counted;
+  };
+  for (const message of body.messages) {
+    const { text, images, fileCharacters } = readMessage(message);
+    tokens += tokensPerMessage + images * tokensPerImage + Math.ceil(fileCharacters / charactersPerFileToken);
+    await count(text);
+  }
+  if (body.tools?.length) await count(JSON.stringify(body.tools));
+  if (body.response_format) await count(JSON.stringify(body.response_format));
+  if (tokens > model.context) throw tooLong(model);
+  return tokens;
+}
+
+function tooLong(model: CatalogModel): AppError {
+  const msg = `The messages are longer than the model's context of ${model.context} tokens.`;
+  return invalidField(['body', 'messages'], msg, { code: 'content_too_long' });
+}
+
+interface MessageParts {
+  readonly text: string;
+  readonly images: number;
+  readonly fileCharacters: number;
+}
+
+function readMessage({ content, name, tool_calls: toolCalls }: Message): MessageParts {
+  const texts: string[] = [];
+  let images = 0;
+  let fileCharacters = 0;
+  if (name) texts.push(name);
+  if (typeof content === 'string') texts.push(content);
+  else {
+    for (const item of content ?? []) {
+      if (item.text) texts.push(item.text);
+      if (item.image_url) images += 1;
+      if (item.file) fileCharacters += JSON.stringify(item.file).length;
+    }
+  }
+  for (const call of toolCalls ?? []) texts.push(call.function.name, call.function.arguments ?? '');
+  return { text: texts.join('\n'), images, fileCharacters };
+}
