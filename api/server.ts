@@ -14,7 +14,7 @@ import { ReadyQueue } from '../shared/queue/ready-queue.ts';
 import { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
 import { createRedis, waitUntilReady } from '../shared/redis/redis-client.ts';
-import type { Config } from '../shared/runtime/config.ts';
+import { ConfigError, type Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { openMongo } from '../shared/storage/mongo-client.ts';
@@ -106,7 +106,10 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
 
 async function listen(server: Server, { host, port }: Config): Promise<string> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const taken = error.code === 'EADDRINUSE';
+      reject(taken ? new ConfigError(`Port ${port} of ${host} is taken by another program.`) : error);
+    });
     server.listen(port, host, resolve);
   });
   const { port: actual } = server.address() as AddressInfo;

@@ -39,7 +39,9 @@ function readCommandLine(args: string[]): CommandLine {
   const [resource = '', name = '', ...rest] = args;
   const verb = Object.hasOwn(resources, resource) ? resources[resource]![name] : undefined;
   if (verb === undefined)
-    throw new UsageError(resource === '' ? 'say what to do' : `there is no "${resource} ${name}"`);
+    throw new UsageError(
+      resource === '' ? 'say what to do' : `there is no "${`${resource} ${name}`.trim()}"`,
+    );
   const known = Object.fromEntries(verb.options.map((option) => [option, { type: 'string' as const }]));
   try {
     const { values, positionals } = parseArgs({
@@ -65,6 +67,10 @@ function joinNegative(arg: string, i: number, all: string[]): string[] {
 }
 
 async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  if (args.includes('--help')) {
+    process.stdout.write(`${describeUsage()}\n`);
+    return;
+  }
   const { verb, positionals, options, json } = readCommandLine(args);
   const config = loadConfig(env);
   const log = createLogger('admin', 'silent');

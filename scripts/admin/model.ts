@@ -1,23 +1,55 @@
 import { CatalogStore } from '../../shared/catalog/catalog-store.ts';
-import type { AdminContext, AdminVerb } from './command.ts';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
 
 export const modelVerbs: Record<string, AdminVerb> = {
   list: { usage: '', positionals: 0, options: [], run: listModels },
+  disable: { usage: '<id>', positionals: 1, options: [], run: (context) => switchModel(context, false) },
+  enable: { usage: '<id>', positionals: 1, options: [], run: (context) => switchModel(context, true) },
 };
 
-async function listModels({ config, env, redis, log }: AdminContext): Promise<unknown> {
+async function withCatalog<T>(
+  { config, env, redis, log }: AdminContext,
+  use: (catalog: CatalogStore) => Promise<T> | T,
+): Promise<T> {
   const catalog = await CatalogStore.open({ path: config.catalogPath, env, redis, log });
   try {
-    return catalog.current.models.map((model) => ({
-      id: model.id,
-      type: model.type,
-      active: catalog.isActive(model),
-      context: model.context,
-      aliases: model.aliases,
-      routes: model.routes.map((route) => `${route.upstream.name}/${route.model}`),
-      pricing: model.pricing,
-    }));
+    return await use(catalog);
   } finally {
     catalog.close();
   }
+}
+
+function describeModel(model: CatalogModel, active: boolean) {
+  return {
+    id: model.id,
+    type: model.type,
+    active,
+    context: model.context,
+    aliases: model.aliases,
+    routes: model.routes.map((route) => `${route.upstream.name}/${route.model}`),
+    pricing: model.pricing,
+  };
+}
+
+async function listModels(context: AdminContext): Promise<unknown> {
+  return await withCatalog(context, (catalog) =>
+    catalog.current.models.map((model) => describeModel(model, catalog.isActive(model))),
+  );
+}
+
+/** Holds within a second in every process. */
+async function switchModel(context: AdminContext, isOn: boolean): Promise<unknown> {
+  const { positionals, redis } = context;
+  return await withCatalog(context, async (catalog) => {
+    const model = catalog.find(positionals[0]!);
+    if (model === undefined) throw new RefusedError(`There is no model "${positionals[0]}" in the catalog.`);
+    if (isOn) await redis.srem(redisKeys.disabledModels, model.id);
+    else await redis.sadd(redisKeys.disabledModels, model.id);
+    await publishInvalidation(redis, { kind: 'models' });
+    await catalog.refreshDisabled();
+    return describeModel(model, catalog.isActive(model));
+  });
 }

@@ -67,11 +67,18 @@ function formatAccess({ method, path, status, durationMs }: Entry, paint: Paint)
   return `${paint(style, String(status))} ${String(method)} ${String(path)}${duration}`;
 }
 
+/** The places and texts that a message of the catalog holds are its fields as well. */
+function isSaid(name: string, value: unknown, entry: Entry): boolean {
+  return ['line', 'column', 'message'].includes(name) && String(entry['msg']).includes(String(value));
+}
+
 function formatEntry(entry: Entry, level: string, paint: Paint): string {
   const style = level === 'warn' ? 'yellow' : level === 'info' ? null : 'red';
   const message = style === null ? String(entry['msg']) : paint(style, `${level}: ${String(entry['msg'])}`);
   const error = (entry['err'] as { message?: string } | undefined)?.message;
   const fields = Object.entries(entry)
+    // A list of nothing, and what the message says already, are for machines.
+    .filter(([name, value]) => !(Array.isArray(value) && value.length === 0) && !isSaid(name, value, entry))
     .filter(([name]) => !hiddenFields.has(name))
     .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   const rest = [...(error === undefined ? [] : [`(${error})`]), ...fields].join(' ');

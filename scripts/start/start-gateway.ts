@@ -1,6 +1,7 @@
 import { relative, resolve } from 'node:path';
 import type { Model } from '../../shared/contract/models.ts';
 import { readEnvironment, type Endpoints } from '../../shared/runtime/config.ts';
+import { checkCatalogFile } from './check-catalog-file.ts';
 import { checkEnvironment } from './check-environment.ts';
 import { formatMs, type ConsoleOutput } from './console-output.ts';
 import { holdDataDir, type DataDirLock } from './data-dir-lock.ts';
@@ -23,6 +24,7 @@ import { formatWelcome } from './welcome.ts';
 export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput): Promise<void> {
   const values = readEnvironment(env);
   checkEnvironment(env, values);
+  await checkCatalogFile(values.CATALOG, env);
   const dataDir = resolve(values.DATA_DIR);
   const lock = holdDataDir(dataDir);
   const guardian = new Guardian();

@@ -44,7 +44,10 @@ function formatCommands(baseUrl: string, key: string, models: Welcome['models'])
   return [
     ...(embedding === undefined
       ? []
-      : [post('-s', '/embeddings', { model: embedding, input: ['a cat', 'a kitten', 'tax law'] })]),
+      : [
+          // The numbers of three vectors would fill the screen.
+          `${post('-s', '/embeddings', { model: embedding, input: ['a cat', 'a kitten', 'tax law'] })} \\\n  | cut -c 1-300`,
+        ]),
     ...(chat === undefined
       ? []
       : [

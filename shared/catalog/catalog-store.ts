@@ -25,6 +25,8 @@ export class CatalogStore {
   readonly #options: CatalogStoreOptions;
   readonly #listeners: ((catalog: Catalog) => void)[] = [];
   #catalog: Catalog;
+  /** Warnings that were logged already: a reload tells only of new ones. */
+  #warned: readonly string[] = [];
   /** The text of the catalog in force. */
   #text: string;
   /** The file as it was before it was last read; a write during the reading shows as a difference from this. */
@@ -172,7 +174,9 @@ export class CatalogStore {
     this.#text = text;
     this.#catalog = next;
     log.info(changes, 'the catalog was reloaded');
-    for (const warning of next.warnings) log.warn(`catalog: ${warning}`);
+    const before = new Set(this.#warned);
+    for (const warning of next.warnings) if (!before.has(warning)) log.warn(`catalog: ${warning}`);
+    this.#warned = next.warnings;
     for (const listener of this.#listeners) {
       try {
         listener(next);

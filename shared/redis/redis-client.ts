@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Cluster, Redis, ReplyError } from 'ioredis';
 import { AppError } from '../contract/errors.ts';
+import { ConfigError } from '../runtime/config.ts';
 import type { Logger } from '../runtime/logger.ts';
 
 export type RedisClient = Redis | Cluster;
@@ -60,7 +61,11 @@ export async function waitUntilReady(client: RedisClient, timeoutMs = 10_000): P
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => {
       client.off('ready', onReady);
-      reject(new Error(`Redis did not answer within ${timeoutMs} ms`));
+      reject(
+        new ConfigError(
+          `Redis did not answer within ${timeoutMs / 1_000} s. Does it run, and is REDIS_URL right?`,
+        ),
+      );
     }, timeoutMs);
     const onReady = (): void => {
       clearTimeout(timer);

@@ -58,7 +58,7 @@ export async function runProcess(start: () => Promise<{ running: Running; log: L
     if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`);
     else
       process.stderr.write(
-        `Could not start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+        `Could not start. ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
       );
     process.exit(1);
   }

@@ -1,0 +1,20 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
+import { ConfigError } from '../../shared/runtime/config.ts';
+
+/**
+ * Reads the catalog before anything is started: api and worker, which would be started again for ever, need it.
+ * @throws ConfigError naming every problem with its place
+ */
+export async function checkCatalogFile(path: string, env: NodeJS.ProcessEnv): Promise<void> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    throw new ConfigError(`The catalog ${resolve(path)} cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  parseCatalog(text, { env, fileName: path, today: new Date().toISOString().slice(0, 10) });
+}
