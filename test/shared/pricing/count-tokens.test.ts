@@ -100,13 +100,19 @@ for (const [name, make] of Object.entries(HOSTILE)) {
   test.serial(`the time for ${name} grows as their number does`, (t) => {
     const length = name.startsWith('random') || name.startsWith('lone') ? 400_000 : 1_000_000;
     countTokens(make(20_000, 1));
-    // The better of two: a collection of garbage may fall into either.
-    const measure = (size: number, seeds: number[]): number =>
-      Math.min(...seeds.map((seed) => make(size, seed)).map((text) => measureMs(() => countTokens(text))));
-    const quarterMs = measure(length / 4, [2, 3]);
-    const wholeMs = measure(length, [4, 5]);
-    // Quadratic work would take 16 times as long; what takes next to no time is let off.
-    t.true(wholeMs < 11 * Math.max(quarterMs, 25), `${quarterMs} ms, ${wholeMs} ms`);
+    // As much text in four parts as in one: what the tokenizer remembers and what is collected weigh on both alike.
+    const attempt = (seed: number): number => {
+      const quarters = [0, 1, 2, 3].map((i) => make(length / 4, seed + i));
+      const quartersMs = measureMs(() => quarters.forEach(countTokens));
+      const whole = make(length, seed + 4);
+      const wholeMs = measureMs(() => countTokens(whole));
+      // What takes next to no time is let off.
+      return wholeMs / Math.max(quartersMs, 50);
+    };
+    // Linear work takes as long, quadratic work four times as long; the best of three is no accident.
+    let best = Infinity;
+    for (let i = 0; i < 3 && best >= 2; i++) best = Math.min(best, attempt(2 + 5 * i));
+    t.true(best < 2, `${best} times as long as in four parts`);
   });
 }
 
