@@ -51,7 +51,7 @@ async function findProcessesOf(dir: string): Promise<string[]> {
 test('every scenario runs both ways without an error, and each answer is one charge', async (t) => {
   const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
-  const timing = ['--callers', '4', '--seconds', '1', '--warm-up', '0.2', '--json', file];
+  const timing = ['--callers', '4', '--seconds', '1', '--warm-up', '2', '--json', file];
   const bench = await startBench(t, timing);
   t.deepEqual(await bench.exited, [0, null] as never, bench.output());
 
