@@ -25,8 +25,6 @@ export class CatalogStore {
   readonly #options: CatalogStoreOptions;
   readonly #listeners: ((catalog: Catalog) => void)[] = [];
   #catalog: Catalog;
-  /** Warnings that were logged already: a reload tells only of new ones. */
-  #warned: readonly string[] = [];
   /** The text of the catalog in force. */
   #text: string;
   /** The file as it was before it was last read; a write during the reading shows as a difference from this. */
@@ -171,12 +169,12 @@ export class CatalogStore {
       return;
     }
     const changes = compareCatalogs(this.#catalog, next);
+    // A reload tells only of what was not warned of before.
+    const before = new Set(this.#catalog.warnings);
     this.#text = text;
     this.#catalog = next;
     log.info(changes, 'the catalog was reloaded');
-    const before = new Set(this.#warned);
     for (const warning of next.warnings) if (!before.has(warning)) log.warn(`catalog: ${warning}`);
-    this.#warned = next.warnings;
     for (const listener of this.#listeners) {
       try {
         listener(next);
