@@ -22,7 +22,8 @@ test('a secret is read back only under its master key, and only whole', (t) => {
   t.is(decryptSecret(encrypted, 'master one'), 'mg-secret');
   t.not(encryptSecret('mg-secret', 'master one'), encrypted);
   t.throws(() => decryptSecret(encrypted, 'master two'));
-  t.throws(() => decryptSecret(`${encrypted.slice(0, -2)}AA`, 'master one'));
+  const spoilt = encrypted.startsWith('A') ? `B${encrypted.slice(1)}` : `A${encrypted.slice(1)}`;
+  t.throws(() => decryptSecret(spoilt, 'master one'));
 });
 
 test('a code is found however it is typed', (t) => {

@@ -46,7 +46,7 @@ test('a link holds for its own method, key and parameters only', async (t) => {
     url.replace('X-Amz-Expires=60', 'X-Amz-Expires=604800'),
     `${url}&response-content-type=text%2Fhtml`,
     url.replace(/X-Amz-Date=\d{8}T\d{6}Z/, (date) => date.replace(/\d\dZ/, '99Z')),
-    url.replace(/X-Amz-Signature=../, 'X-Amz-Signature=00'),
+    url.replace(/(?<=X-Amz-Signature=)./, (digit) => (digit === '0' ? '1' : '0')),
     `${url}&X-Amz-Expires=604800`,
     url.replace('X-Amz-Expires=60', 'X-Amz-Expires=604801'),
     url.replace('X-Amz-Expires=60', 'X-Amz-Expires=-1'),
