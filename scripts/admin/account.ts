@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
 import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
+import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
 import { maxBalanceNano, toRubNumber } from '../../shared/pricing/money.ts';
 import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
@@ -65,7 +66,14 @@ async function createAccount({
   const { id, apiKey } = await accounts.create({ userType: options['type'] ?? 'default', requestsPerMinute });
   await hotAccounts.load(id);
   if (amountNano > 0n || freeRequests > 0) {
-    const event = { v: 1 as const, refillId: `create-${id}`, accountId: id, at: Date.now(), source: 'admin' };
+    const event = {
+      v: 1 as const,
+      refillId: `create-${id}`,
+      accountId: id,
+      at: Date.now(),
+      source: 'admin' as const,
+      code: null,
+    };
     await runRefill(redis, { amountNano, freeRequests, event });
   }
   const account = describeAccount(await hotAccounts.get(id));
@@ -106,7 +114,7 @@ async function creditAccount(context: AdminContext): Promise<unknown> {
   const freeRequests = readInteger(options, 'free-requests', 0, -1_000_000_000);
   const id = await findAccountId(context);
   await hotAccounts.load(id);
-  const event = { v: 1 as const, refillId: randomUUID(), accountId: id, at: Date.now(), source: 'admin' };
+  const event = createRefillEvent(randomUUID(), id, 'admin');
   await runRefill(redis, { amountNano, freeRequests, event });
   return await showAccount(context);
 }

@@ -11,6 +11,7 @@ import type { RefillEvent } from '../ledger/usage-event.ts';
 const script = new RedisScript(`
 local account, marker, stream = KEYS[1], KEYS[2], KEYS[3]
 local amount, free, cap, event = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local isCode = ARGV[5]
 local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres')
 if not a[1] then return {'unknown'} end
 if redis.call('EXISTS', marker) == 1 then return {'repeated'} end
@@ -23,7 +24,12 @@ redis.call('SET', marker, '1', 'EX', 604800)
 redis.call('HINCRBY', account, 'bal', text)
 redis.call('HINCRBY', account, 'free', string.format('%.0f', free))
 if amount > 0 then redis.call('HINCRBY', account, 'added', text) end
-redis.call('XADD', stream, '*', 'kind', 'refill', 'amount', text, 'free', string.format('%.0f', free), 'event', event)
+local entry = {'kind', 'refill', 'amount', text, 'free', string.format('%.0f', free), 'event', event}
+if isCode == '1' then
+  entry[#entry + 1] = 'ordinal'
+  entry[#entry + 1] = redis.call('HINCRBY', account, 'codes', 1)
+end
+redis.call('XADD', stream, '*', unpack(entry))
 return {'credited'}
 `);
 
@@ -51,6 +57,7 @@ export async function runRefill(redis: RedisClient, refill: Refill): Promise<boo
       refill.freeRequests,
       maxBalanceNano.toString(),
       JSON.stringify(refill.event),
+      refill.event.code === null ? 0 : 1,
     ],
   )) as [string];
   if (outcome === 'capped') {

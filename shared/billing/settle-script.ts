@@ -35,7 +35,8 @@ cost = string.format('%.0f', cost)
 if isFree == '1' and keepsFree == '1' then isFree = '0' end
 if log == '1' then
   redis.call('XADD', stream, '*', 'kind', 'charge', 'cost', cost,
-    'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'event', event)
+    'shortfall', string.format('%.0f', shortfall), 'free', isFree,
+    'ordinal', redis.call('HINCRBY', account, 'charges', 1), 'event', event)
 end
 return {'settled', cost, isFree}
 `);

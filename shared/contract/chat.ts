@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from './fields.ts';
-import { defineOperation } from './operation.ts';
+import { creationErrors, defineOperation } from './operation.ts';
 
 export const ImageUrl = Type.Object({
   url: Type.String({
@@ -148,6 +148,7 @@ export type ChatResponse = Static<typeof ChatResponse>;
 
 export const createChatCompletion = defineOperation({
   operationId: 'createChatCompletion',
+  tag: 'Chat',
   summary: 'Generate text, whole or streamed',
   method: 'post',
   path: '/chat/completions',
@@ -155,4 +156,5 @@ export const createChatCompletion = defineOperation({
   bodyLimitBytes: 32_000_000,
   body: ChatRequest,
   response: ChatResponse,
+  errors: creationErrors,
 });

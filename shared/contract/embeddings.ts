@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from './fields.ts';
-import { defineOperation } from './operation.ts';
+import { creationErrors, defineOperation } from './operation.ts';
 
 export const maxEmbeddingInputs = 2048;
 export const maxTokensPerEmbeddingInput = 8192;
@@ -49,6 +49,7 @@ export const EmbeddingResponse = Type.Object({
 
 export const createEmbedding = defineOperation({
   operationId: 'createEmbedding',
+  tag: 'Embeddings',
   summary: 'Turn texts into vectors',
   method: 'post',
   path: '/embeddings',
@@ -56,4 +57,5 @@ export const createEmbedding = defineOperation({
   bodyLimitBytes: 80_000_000,
   body: EmbeddingRequest,
   response: EmbeddingResponse,
+  errors: creationErrors,
 });

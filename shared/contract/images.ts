@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from './fields.ts';
-import { defineOperation } from './operation.ts';
+import { creationErrors, defineOperation } from './operation.ts';
 
 export const defaultImageSize = '1024x1024';
 
@@ -50,6 +50,7 @@ export const ImageResponse = Type.Object({
 
 export const createImage = defineOperation({
   operationId: 'createImage',
+  tag: 'Images',
   summary: 'Generate images from a prompt',
   method: 'post',
   path: '/images/generations',
@@ -57,4 +58,5 @@ export const createImage = defineOperation({
   bodyLimitBytes: 32_000_000,
   body: ImageRequest,
   response: ImageResponse,
+  errors: creationErrors,
 });

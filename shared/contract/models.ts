@@ -96,19 +96,23 @@ export const ModelList = Type.Object({
 
 export const listModels = defineOperation({
   operationId: 'listModels',
+  tag: 'Models',
   summary: 'List the models and their prices',
   method: 'get',
   path: '/models',
   auth: 'none',
   query: Type.Object({ type: Type.Optional(ModelType) }),
   response: ModelList,
+  errors: [],
 });
 
 export const getModel = defineOperation({
   operationId: 'getModel',
+  tag: 'Models',
   summary: 'Show one model, by its id or its alternative id',
   method: 'get',
   path: '/models/{model_id}',
   auth: 'none',
   response: Model,
+  errors: ['model_not_found'],
 });

@@ -16,9 +16,11 @@ export type Health = Static<typeof Health>;
 
 export const getHealth = defineOperation({
   operationId: 'getHealth',
+  tag: 'System',
   summary: 'Tell whether the service works',
   method: 'get',
   path: '/health',
   auth: 'none',
   response: Health,
+  errors: [],
 });

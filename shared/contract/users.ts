@@ -19,9 +19,11 @@ export type UserBalance = Static<typeof UserBalance>;
 
 export const getProfile = defineOperation({
   operationId: 'getProfile',
+  tag: 'Users',
   summary: 'Show the balance and limits of the key',
   method: 'get',
   path: '/users/profile',
   auth: 'key',
   response: UserBalance,
+  errors: [],
 });

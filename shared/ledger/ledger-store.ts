@@ -20,10 +20,27 @@ export interface LedgerDocument {
 /** One row of the request log; kept for 72 hours. `_id` is the request's id. */
 export interface RequestLogDocument extends Omit<UsageEvent, 'v' | 'requestId' | 'at'> {
   readonly _id: string;
+  /** When it was admitted. */
   readonly at: Date;
+  /** When it was settled: rows expire by it, in the order of their ordinals. */
+  readonly settledAt: Date;
+  /** Counts the account's rows from 1, without gaps, in the order they were settled. */
+  readonly ordinal: number;
   readonly costNano: bigint;
   readonly shortfallNano: bigint;
   readonly free: boolean;
+}
+
+/** One redeemed code; kept for good. `_id` is the refill's id. */
+export interface RefillLogDocument {
+  readonly _id: string;
+  readonly accountId: string;
+  readonly at: Date;
+  /** Counts the account's redeemed codes from 1, without gaps. */
+  readonly ordinal: number;
+  readonly code: string;
+  readonly amountNano: bigint;
+  readonly freeRequests: number;
 }
 
 /** The sums of one account's day; `_id` is `account:YYYY-MM-DD`, the day in UTC. */
@@ -63,29 +80,32 @@ export class LedgerConflict extends Error {
   override readonly name = 'LedgerConflict';
 }
 
-const logLifetimeSeconds = 72 * 60 * 60;
+export const logLifetimeSeconds = 72 * 60 * 60;
 
 /** Money at rest. What it writes is idempotent by id or conditional on what was applied before. */
 export class LedgerStore {
   readonly entries: Collection<LedgerDocument>;
   readonly logs: Collection<RequestLogDocument>;
-  readonly #stats: Collection<DailyStatDocument>;
+  readonly refillLogs: Collection<RefillLogDocument>;
+  readonly stats: Collection<DailyStatDocument>;
   readonly #accounts: Collection<AccountSums>;
   readonly #checkpoints: Collection<Checkpoint>;
 
   constructor(db: Database) {
     this.entries = db.collection('ledger');
     this.logs = db.collection('request_logs');
-    this.#stats = db.collection('daily_stats');
+    this.refillLogs = db.collection('refill_logs');
+    this.stats = db.collection('daily_stats');
     this.#accounts = db.collection('accounts');
     this.#checkpoints = db.collection('ledger_checkpoints');
   }
 
   async createIndexes(): Promise<void> {
-    await this.entries.createIndex({ accountId: 1, at: -1 });
-    await this.logs.createIndex({ at: 1 }, { expireAfterSeconds: logLifetimeSeconds });
-    await this.logs.createIndex({ accountId: 1, at: -1 });
-    await this.#stats.createIndex({ accountId: 1, day: 1 });
+    await this.entries.createIndex({ accountId: 1, streamMs: 1, streamSeq: 1 });
+    await this.logs.createIndex({ settledAt: 1 }, { expireAfterSeconds: logLifetimeSeconds });
+    await this.logs.createIndex({ accountId: 1, ordinal: -1 });
+    await this.refillLogs.createIndex({ accountId: 1, ordinal: -1 });
+    await this.stats.createIndex({ accountId: 1, day: 1 });
   }
 
   async readCheckpoint(shard: number): Promise<StreamId> {
@@ -112,12 +132,16 @@ export class LedgerStore {
     await insertMissing(this.logs, documents);
   }
 
+  async insertRefillLogs(documents: readonly RefillLogDocument[]): Promise<void> {
+    await insertMissing(this.refillLogs, documents);
+  }
+
   async findAccountsApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
     return await findApplied(this.#accounts, ids);
   }
 
   async findStatsApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
-    return await findApplied(this.#stats, ids);
+    return await findApplied(this.stats, ids);
   }
 
   /** Adds to accounts, each only if nothing was applied to it since `from` was read. */
@@ -155,10 +179,10 @@ export class LedgerStore {
     }[],
   ): Promise<void> {
     const fresh = changes.filter((change) => change.from === null).map((change) => change.sums);
-    if ((await insertMissing(this.#stats, fresh)) < fresh.length) throw new LedgerConflict();
+    if ((await insertMissing(this.stats, fresh)) < fresh.length) throw new LedgerConflict();
     const known = changes.filter((change) => change.from !== null);
     if (known.length === 0) return;
-    const { matchedCount } = await this.#stats.bulkWrite(
+    const { matchedCount } = await this.stats.bulkWrite(
       known.map(({ from, sums }) => ({
         updateOne: {
           filter: { _id: sums._id, appliedMs: from!.ms, appliedSeq: from!.seq },
@@ -251,8 +275,18 @@ export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLo
     ...rest,
     _id: requestId,
     at: new Date(at),
+    settledAt: new Date(entry.streamId.ms),
+    ordinal: entry.ordinal,
     costNano: entry.costNano,
     shortfallNano: entry.shortfallNano,
     free: entry.free,
   };
+}
+
+/** The row of a redeemed code; null for money that came without one. */
+export function toRefillLog(entry: LedgerEntry & { kind: 'refill' }): RefillLogDocument | null {
+  const { refillId, accountId, at, code } = entry.event;
+  if (code === null || entry.ordinal === null) return null;
+  const { ordinal, amountNano, freeRequests } = entry;
+  return { _id: refillId, accountId, at: new Date(at), ordinal, code, amountNano, freeRequests };
 }

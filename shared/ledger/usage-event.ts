@@ -40,8 +40,20 @@ export interface RefillEvent {
   readonly refillId: string;
   readonly accountId: string;
   readonly at: number;
-  /** Where the money came from: a code's masked text, or `admin`, `signup`, `demo`. */
-  readonly source: string;
+  /** Where the money came from. */
+  readonly source: 'code' | 'admin' | 'demo' | 'signup' | 'test';
+  /** The redeemed code as it was issued: worth nothing any more. Null for money that came without one. */
+  readonly code: string | null;
+}
+
+/** A refill that happens now. */
+export function createRefillEvent(
+  refillId: string,
+  accountId: string,
+  source: RefillEvent['source'],
+  code: string | null = null,
+): RefillEvent {
+  return { v: 1, refillId, accountId, at: Date.now(), source, code };
 }
 
 /** An entry of a shard's stream, as the scripts write it. */
@@ -53,6 +65,8 @@ export type LedgerEntry =
       /** What the vendor's report exceeded the spendable balance by: never charged. */
       readonly shortfallNano: bigint;
       readonly free: boolean;
+      /** Counts the account's charges from 1, without gaps: what its log is paged by. */
+      readonly ordinal: number;
       readonly event: UsageEvent;
     }
   | {
@@ -60,6 +74,8 @@ export type LedgerEntry =
       readonly streamId: StreamId;
       readonly amountNano: bigint;
       readonly freeRequests: number;
+      /** Counts the account's redeemed codes from 1, without gaps; null for money that came without one. */
+      readonly ordinal: number | null;
       readonly event: RefillEvent;
     };
 
@@ -99,6 +115,7 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
         costNano: BigInt(values.get('cost') ?? '0'),
         shortfallNano: BigInt(values.get('shortfall') ?? '0'),
         free: values.get('free') === '1',
+        ordinal: Number(values.get('ordinal')),
         event: event as UsageEvent,
       };
     case 'refill':
@@ -107,6 +124,7 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
         streamId,
         amountNano: BigInt(values.get('amount') ?? '0'),
         freeRequests: Number(values.get('free') ?? '0'),
+        ordinal: values.has('ordinal') ? Number(values.get('ordinal')) : null,
         event: event as RefillEvent,
       };
     default:

@@ -8,6 +8,7 @@ import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore, type HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
+import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { loadConfig, type Config } from '../../shared/runtime/config.ts';
@@ -139,13 +140,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     async createAccount({ balance = '100', freeRequests = 0, rpm = 100_000 } = {}) {
       const { id, apiKey } = await accounts.create({ userType: 'default', requestsPerMinute: rpm });
       await hotAccounts.load(id);
-      const event = {
-        v: 1 as const,
-        refillId: `create-${id}`,
-        accountId: id,
-        at: Date.now(),
-        source: 'test',
-      };
+      const event = createRefillEvent(`create-${id}`, id, 'test');
       await runRefill(redis, { amountNano: parseRub(balance)!, freeRequests, event });
       return { id, apiKey };
     },

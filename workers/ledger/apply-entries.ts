@@ -1,5 +1,6 @@
 import {
   toLedgerDocument,
+  toRefillLog,
   toRequestLog,
   type DailyStatDocument,
   type LedgerStore,
@@ -15,6 +16,8 @@ export async function applyEntries(store: LedgerStore, entries: readonly LedgerE
   const charges = entries.filter((entry) => entry.kind === 'charge');
   await store.insertEntries(entries.map(toLedgerDocument));
   await store.insertLogs(charges.map(toRequestLog));
+  const refills = entries.filter((entry) => entry.kind === 'refill');
+  await store.insertRefillLogs(refills.flatMap((entry) => toRefillLog(entry) ?? []));
   await applyToAccounts(store, entries);
   await applyToStats(store, charges);
 }

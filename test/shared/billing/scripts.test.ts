@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { runAdmission, type AdmissionRequest } from '../../../shared/billing/admit-script.ts';
 import { runRefill } from '../../../shared/billing/refill-script.ts';
 import { releaseReservation, runSettlement } from '../../../shared/billing/settle-script.ts';
-import { parseLedgerEntry, type UsageEvent } from '../../../shared/ledger/usage-event.ts';
+import { createRefillEvent, parseLedgerEntry, type UsageEvent } from '../../../shared/ledger/usage-event.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
@@ -218,7 +218,7 @@ test('a refill counts once an id, takes back no more than is free, and never pas
     runRefill(redis, {
       amountNano,
       freeRequests: 0,
-      event: { v: 1, refillId, accountId: id, at: 0, source: 'test' },
+      event: createRefillEvent(refillId, id, 'test'),
     });
   const credited = await Promise.all(Array.from({ length: 20 }, () => refill('once', 50n)));
   t.is(credited.filter(Boolean).length, 1);
@@ -286,7 +286,7 @@ test('whatever happens in whatever order: never below zero, and the balance is w
             );
         } else {
           if (!step.repeat) refills += 1;
-          const event = { v: 1 as const, refillId: `r${refills}`, accountId: id, at: 0, source: 'test' };
+          const event = createRefillEvent(`r${refills}`, id, 'test');
           await runRefill(redis, { amountNano: BigInt(step.amount), freeRequests: 0, event });
         }
         const now = await readBalance(id);

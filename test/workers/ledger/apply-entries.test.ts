@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
 import { LedgerConflict, LedgerStore } from '../../../shared/ledger/ledger-store.ts';
-import type { LedgerEntry, UsageEvent } from '../../../shared/ledger/usage-event.ts';
+import { createRefillEvent, type LedgerEntry, type UsageEvent } from '../../../shared/ledger/usage-event.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { openMongo } from '../../../shared/storage/mongo-client.ts';
 import { applyEntries } from '../../../workers/ledger/apply-entries.ts';
@@ -17,6 +17,7 @@ const charge = (ms: number, seq: number, costNano: bigint): LedgerEntry => ({
   costNano,
   shortfallNano: 0n,
   free: false,
+  ordinal: seq,
   event: {
     v: 1,
     requestId: `r-${ms}-${seq}`,
@@ -35,7 +36,8 @@ const refill = (ms: number, seq: number, amountNano: bigint): LedgerEntry => ({
   streamId: { ms, seq },
   amountNano,
   freeRequests: 1,
-  event: { v: 1, refillId: `f-${ms}-${seq}`, accountId: 'a', at, source: 'test' },
+  ordinal: null,
+  event: createRefillEvent(`f-${ms}-${seq}`, 'a', 'test'),
 });
 
 async function openStore(t: ExecutionContext) {
