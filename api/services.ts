@@ -3,7 +3,7 @@ import type { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
 import type { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import type { CatalogStore } from '../shared/catalog/catalog-store.ts';
 import type { JobQueue } from '../shared/queue/job-queue.ts';
-import type { PayloadStore } from '../shared/queue/payload-store.ts';
+import type { AnswerStore } from '../shared/reply/answer-store.ts';
 import type { ImageJob } from '../shared/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../shared/redis/redis-client.ts';
@@ -27,7 +27,7 @@ export interface Services {
   readonly apiKeys: ApiKeyStore;
   readonly hotAccounts: HotAccountStore;
   readonly workers: WorkerRegistryStore;
-  readonly payloads: PayloadStore;
+  readonly answers: AnswerStore;
   readonly chats: ChatDispatcher;
   readonly jobs: JobWaiting;
   readonly embeddings: EmbeddingBatcher;

@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { AccountStore } from '../shared/accounts/account-store.ts';
+import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
+import { startHolding } from '../shared/billing/hold-requests.ts';
+import { holdIntervalMs, ReservationStore } from '../shared/billing/reservation-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
+import { PriceStore } from '../shared/ledger/price-store.ts';
 import type { QueueName } from '../shared/queue/job-kinds.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { heartbeatIntervalMs, WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../shared/redis/redis-client.ts';
 import { redisChannels } from '../shared/redis/redis-keys.ts';
+import { AnswerStore } from '../shared/reply/answer-store.ts';
 import { ReplyPublisher, type ControlMessage } from '../shared/reply/reply-channel.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
@@ -19,7 +24,10 @@ import { startQueuedIntake } from './intake/take-queued.ts';
 import { startReadyIntake } from './intake/take-ready.ts';
 import type { JobDependencies } from './jobs/job-context.ts';
 import { startLedgerReader } from './ledger/ledger-reader.ts';
+import { ShardLeases } from './ledger/shard-leases.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
+import { repeat } from './upkeep/repeat.ts';
+import { OrphanSweeper } from './upkeep/sweep-orphans.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
 
 export interface WorkerOptions {
@@ -48,12 +56,17 @@ export async function startWorker(
   catalog.onReload((reloaded) => upstreams.forgetMissing(reloaded));
   const ledger = new LedgerStore(mongo.db);
   const objects = new ObjectStore(config.s3);
+  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const hotAccounts = new HotAccountStore(redis, accounts, ledger);
+  const payloads = new PayloadStore(redis);
   const dependencies: JobDependencies = {
     redis,
     ledger,
+    hotAccounts,
     catalog,
     upstreams,
-    payloads: new PayloadStore(redis),
+    payloads,
+    answers: new AnswerStore(payloads, objects),
     objects,
     log,
     workerId,
@@ -100,7 +113,7 @@ export async function startWorker(
           }),
     );
   }
-  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const prices = new PriceStore(mongo.db);
   const preparing = startPreparing(
     {
       accounts: () => accounts.createIndexes(),
@@ -109,7 +122,18 @@ export async function startWorker(
     },
     log,
   );
-  const ledgerReader = startLedgerReader({ redis, store: ledger, log, workerId });
+  const leases = new ShardLeases(redis, workerId);
+  const ledgerReader = startLedgerReader({ redis, store: ledger, accounts, hotAccounts, leases, log });
+  const reservations = new ReservationStore(redis);
+  const sweeper = new OrphanSweeper(reservations, leases, log);
+  const upkeep = [
+    startHolding(reservations, () => [...runsByQueue.values()].flatMap((runs) => [...runs.requests()]), log),
+    repeat(
+      { name: 'remember prices', intervalMs: 5_000, run: () => prices.remember(catalog.current.models) },
+      log,
+    ),
+    repeat({ name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() }, log),
+  ];
   log.info({ workerId, queues: options.queues, concurrency: options.concurrency }, 'worker ready');
 
   return {
@@ -117,6 +141,7 @@ export async function startWorker(
       await Promise.all(intakes.map((intake) => intake.stop()));
       await heartbeat.stop();
       await preparing.stop();
+      await Promise.all(upkeep.map((chore) => chore.stop()));
       await ledgerReader.stop();
       catalog.close();
       await upstreams.close();

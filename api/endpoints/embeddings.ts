@@ -26,7 +26,7 @@ export function createEmbeddings(services: Services) {
       characters: inputs.reduce((sum, text) => sum + text.length, 0),
       durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
     });
-    const { request } = await admit(services, context, {
+    const admitted = await admit(services, context, {
       model,
       promptTokens,
       fixedNano: worst.fixedNano,
@@ -36,12 +36,15 @@ export function createEmbeddings(services: Services) {
       sharePermille: 1_000,
       user: body.user ?? null,
     });
-    const job = services.embeddings.add({ request, inputs, inputTokens }, dimensions);
+    const job =
+      admitted.outcome === 'attached'
+        ? services.jobs.attach(admitted)
+        : services.embeddings.add({ request: admitted.request, inputs, inputTokens }, dimensions);
     const bytes = await cancelWhenGone(context, job);
     const { header, body: vectors } = decodeResult(bytes, 'embedding');
     context.type = 'application/json';
     context.body = presentEmbeddings({
-      requestId: request.requestId,
+      requestId: admitted.requestId,
       model: model.id,
       header,
       vectors,

@@ -3,6 +3,7 @@ import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { ConfigError, loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
@@ -79,7 +80,8 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   try {
     await waitUntilReady(redis, 5_000);
     const accounts = new AccountStore(mongo.db, config.masterKey);
-    const hotAccounts = new HotAccountStore(redis, accounts);
+    const ledger = new LedgerStore(mongo.db);
+    const hotAccounts = new HotAccountStore(redis, accounts, ledger);
     const codes = new RefillCodeStore(mongo.db);
     const context = { config, env, log, redis, accounts, hotAccounts, codes, positionals, options };
     const answer = await verb.run(context);

@@ -17,6 +17,9 @@ export interface AccountDocument {
   readonly balanceNano: bigint;
   readonly totalAddedNano: bigint;
   readonly freeRequests: number;
+  /** How many charges and redeemed codes there were: the ordinals of the last ones. */
+  readonly charges: number;
+  readonly codes: number;
   readonly appliedMs: number;
   readonly appliedSeq: number;
 }
@@ -56,6 +59,8 @@ export class AccountStore {
       balanceNano: 0n,
       totalAddedNano: 0n,
       freeRequests: 0,
+      charges: 0,
+      codes: 0,
       appliedMs: 0,
       appliedSeq: 0,
     });
@@ -76,6 +81,14 @@ export class AccountStore {
   /** Every account, oldest first. */
   list(): AsyncIterable<AccountDocument> {
     return this.#accounts.find({}).sort({ createdAt: 1 });
+  }
+
+  /** Accounts whose sums hold an entry of this time or a later one, in no order. */
+  async findAppliedSince(ms: number): Promise<string[]> {
+    const found = await this.#accounts
+      .find({ appliedMs: { $gte: ms } }, { projection: { _id: 1 } })
+      .toArray();
+    return found.map((account) => account._id);
   }
 
   async update(

@@ -1,0 +1,43 @@
+import type { CatalogModel } from '../catalog/catalog-schema.ts';
+import type { Pricing } from '../contract/models.ts';
+import { insertMissing } from '../storage/insert-missing.ts';
+import type { Collection, Database } from '../storage/mongo-client.ts';
+
+/** A price that requests were settled by; kept for good. `_id` is `model:version`. */
+interface PriceDocument {
+  readonly _id: string;
+  readonly model: string;
+  readonly version: string;
+  readonly pricing: Pricing;
+  readonly firstSeenAt: Date;
+}
+
+/** Every price there ever was: what a row of the ledger is recomputed from. */
+export class PriceStore {
+  readonly #prices: Collection<PriceDocument>;
+  readonly #remembered = new Set<string>();
+
+  constructor(db: Database) {
+    this.#prices = db.collection('prices');
+  }
+
+  /** Keeps the prices of these models; those that this process has kept before cost nothing. */
+  async remember(models: readonly CatalogModel[]): Promise<void> {
+    const firstSeenAt = new Date();
+    const documents = models.map(({ id, priceVersion, pricing }) => ({
+      _id: `${id}:${priceVersion}`,
+      model: id,
+      version: priceVersion,
+      pricing,
+      firstSeenAt,
+    }));
+    const fresh = documents.filter(({ _id }) => !this.#remembered.has(_id));
+    await insertMissing(this.#prices, fresh);
+    for (const { _id } of fresh) this.#remembered.add(_id);
+  }
+
+  async find(model: string, version: string): Promise<Pricing | null> {
+    const found = await this.#prices.findOne({ _id: `${model}:${version}` });
+    return found?.pricing ?? null;
+  }
+}
