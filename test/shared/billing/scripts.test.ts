@@ -156,7 +156,7 @@ test('a free request is used first, and goes back where the request failed', asy
   const again = admission(id, { fixedNano: 100n, freeAllowed: true });
   await runAdmission(redis, again);
   const used = await runSettlement(redis, usageEvent(id, again.requestId), 70n, false);
-  t.deepEqual({ ...used }, { settled: true, costNano: 0n, free: true });
+  t.deepEqual({ ...used }, { outcome: 'settled', costNano: 0n, free: true });
   t.like(await readBalance(id), { balance: 1_000n, free: 0, freeHeld: 0 });
 });
 
