@@ -87,8 +87,8 @@ async function createAccount({
   };
 }
 
-async function findAccountId({ accounts, positionals }: AdminContext): Promise<string> {
-  const given = positionals[0]!;
+/** @throws RefusedError where there is no account of that id or key */
+export async function findAccountId({ accounts }: AdminContext, given: string): Promise<string> {
   const id = isApiKey(given) ? await accounts.findIdByKeyHash(hashSecret(given)) : given;
   if (id === null || (await accounts.findById(id)) === null)
     throw new RefusedError('There is no such account.');
@@ -96,7 +96,9 @@ async function findAccountId({ accounts, positionals }: AdminContext): Promise<s
 }
 
 async function showAccount(context: AdminContext): Promise<unknown> {
-  return describeAccount(await context.hotAccounts.get(await findAccountId(context)));
+  return describeAccount(
+    await context.hotAccounts.get(await findAccountId(context, context.positionals[0]!)),
+  );
 }
 
 async function listAccounts({ accounts, hotAccounts }: AdminContext): Promise<unknown> {
@@ -112,7 +114,7 @@ async function creditAccount(context: AdminContext): Promise<unknown> {
   }
   const amountNano = readMoney(options, 'balance', '0');
   const freeRequests = readInteger(options, 'free-requests', 0, -1_000_000_000);
-  const id = await findAccountId(context);
+  const id = await findAccountId(context, context.positionals[0]!);
   await hotAccounts.load(id);
   const event = createRefillEvent(randomUUID(), id, 'admin');
   await runRefill(redis, { amountNano, freeRequests, event });
@@ -124,7 +126,7 @@ async function changeAccount(
   change: { requestsPerMinute?: number; banned?: boolean; banReason?: string | null },
 ): Promise<unknown> {
   const { accounts, hotAccounts, redis } = context;
-  const id = await findAccountId(context);
+  const id = await findAccountId(context, context.positionals[0]!);
   await accounts.update(id, change);
   await hotAccounts.update(id, change);
   await publishInvalidation(redis, { kind: 'account', accountId: id });
@@ -150,7 +152,7 @@ async function unbanAccount(context: AdminContext): Promise<unknown> {
 
 async function rotateKey(context: AdminContext): Promise<unknown> {
   const { accounts, hotAccounts, redis } = context;
-  const id = await findAccountId(context);
+  const id = await findAccountId(context, context.positionals[0]!);
   const replaced = await accounts.replaceKey(id);
   if (replaced === null) throw new RefusedError('There is no such account.');
   await hotAccounts.update(id, { keyHash: replaced.keyHash });

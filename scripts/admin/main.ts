@@ -10,14 +10,16 @@ import { createLogger } from '../../shared/runtime/logger.ts';
 import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
 import { accountVerbs } from './account.ts';
 import { codeVerbs } from './code.ts';
-import { RefusedError, UsageError, type AdminVerb } from './command.ts';
+import { FoundDifferences, RefusedError, UsageError, type AdminVerb } from './command.ts';
 import { formatTable } from './format-table.ts';
+import { ledgerVerbs } from './ledger.ts';
 import { modelVerbs } from './model.ts';
 import { queueVerbs } from './queue.ts';
 
 const resources: Record<string, Record<string, AdminVerb>> = {
   account: accountVerbs,
   code: codeVerbs,
+  ledger: ledgerVerbs,
   model: modelVerbs,
   queue: queueVerbs,
 };
@@ -44,17 +46,19 @@ function readCommandLine(args: string[]): CommandLine {
       resource === '' ? 'say what to do' : `there is no "${`${resource} ${name}`.trim()}"`,
     );
   const known = Object.fromEntries(verb.options.map((option) => [option, { type: 'string' as const }]));
+  const flags = Object.fromEntries((verb.flags ?? []).map((flag) => [flag, { type: 'boolean' as const }]));
   try {
     const { values, positionals } = parseArgs({
       // An amount may be negative, and would else be taken for an option.
       args: rest.flatMap(joinNegative),
-      options: { ...known, json: { type: 'boolean' } },
+      options: { ...known, ...flags, json: { type: 'boolean' } },
       allowPositionals: true,
     });
     if (positionals.length !== verb.positionals)
       throw new UsageError(`"${resource} ${name}" takes ${verb.usage || 'nothing more'}`);
-    const { json, ...options } = values as Record<string, string> & { json?: boolean };
-    return { verb, positionals, options, json: json === true };
+    const { json, ...given } = values as Record<string, string | boolean> & { json?: boolean };
+    const options = Object.entries(given).map(([name, value]) => [name, value === true ? '' : String(value)]);
+    return { verb, positionals, options: Object.fromEntries(options), json: json === true };
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError((error as Error).message);
   }
@@ -83,8 +87,24 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
     const ledger = new LedgerStore(mongo.db);
     const hotAccounts = new HotAccountStore(redis, accounts, ledger);
     const codes = new RefillCodeStore(mongo.db);
-    const context = { config, env, log, redis, accounts, hotAccounts, codes, positionals, options };
-    const answer = await verb.run(context);
+    const context = {
+      config,
+      env,
+      log,
+      redis,
+      mongo,
+      ledger,
+      accounts,
+      hotAccounts,
+      codes,
+      positionals,
+      options,
+    };
+    const answer = await verb.run(context).catch((error: unknown) => {
+      if (!(error instanceof FoundDifferences)) throw error;
+      process.exitCode = 1;
+      return error.answer;
+    });
     process.stdout.write(`${json ? JSON.stringify(answer) : formatTable(answer)}\n`);
   } finally {
     await mongo.close();

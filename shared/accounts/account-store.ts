@@ -71,6 +71,10 @@ export class AccountStore {
     return await whileMongoIsThere(() => this.#accounts.findOne({ _id: id }));
   }
 
+  async findByIds(ids: readonly string[]): Promise<AccountDocument[]> {
+    return await this.#accounts.find({ _id: { $in: [...ids] } }).toArray();
+  }
+
   async findIdByKeyHash(keyHash: string): Promise<string | null> {
     const found = await whileMongoIsThere(() =>
       this.#accounts.findOne({ keyHash }, { projection: { _id: 1 } }),

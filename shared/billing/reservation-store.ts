@@ -57,15 +57,11 @@ for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'GT', untilMs, ARGV[i]) end
 return 1
 `);
 
-/** Of some requests, those that nobody has in hand; marks that ran out are forgotten. */
-const findScript = new RedisScript(`${now}
-local orphans = {}
-for _, id in ipairs(ARGV) do
-  local untilMs = redis.call('ZSCORE', KEYS[1], id)
-  if not untilMs or tonumber(untilMs) < now then orphans[#orphans + 1] = id end
-end
-return orphans
-`);
+/** A reservation that nobody has in hand. */
+export interface Orphan extends Reservation {
+  /** Since when that is so, in ms of Redis's clock. */
+  readonly lostSinceMs: number;
+}
 
 /** Takes a reservation from a request that nobody has in hand, and with it the claim of its Idempotency-Key. */
 const releaseScript = new RedisScript(`${now}
@@ -113,19 +109,21 @@ export class ReservationStore {
     );
   }
 
-  /** Reservations of one shard that nobody has in hand, and that are old enough to know. */
-  async findOrphans(shard: number): Promise<Reservation[]> {
-    const old: Reservation[] = [];
+  /** Reservations of one shard that nobody has in hand, and that are old enough to know; with the time they were read. */
+  async findOrphans(shard: number): Promise<{ readonly orphans: readonly Orphan[]; readonly nowMs: number }> {
     const nowMs = await this.#readTime();
+    const old: Reservation[] = [];
     for await (const reservation of this.#scan(shard)) {
       if (nowMs - reservation.admittedAtMs > quietMs) old.push(reservation);
     }
-    if (old.length === 0) return [];
+    if (old.length === 0) return { orphans: [], nowMs };
     const ids = old.map((one) => one.requestId);
-    const orphans = new Set(
-      (await callRedis(() => findScript.run(this.#redis, [redisKeys.heldRequests(shard)], ids))) as string[],
-    );
-    return old.filter((one) => orphans.has(one.requestId));
+    const heldUntil = await callRedis(() => this.#redis.zmscore(redisKeys.heldRequests(shard), ...ids));
+    const orphans = old.flatMap((reservation, i): Orphan[] => {
+      const untilMs = Number(heldUntil[i] ?? reservation.admittedAtMs + quietMs);
+      return untilMs < nowMs ? [{ ...reservation, lostSinceMs: untilMs }] : [];
+    });
+    return { orphans, nowMs };
   }
 
   /** @returns whether it was released now: not where it was settled, or is in hand again */

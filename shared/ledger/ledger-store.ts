@@ -65,6 +65,16 @@ export interface Applied {
   readonly appliedSeq: number;
 }
 
+/** What some of an account's entries come to. */
+export interface LedgerSums {
+  readonly amountNano: bigint;
+  /** Of refills that added money. */
+  readonly addedNano: bigint;
+  readonly freeRequests: number;
+  readonly charges: number;
+  readonly entries: number;
+}
+
 interface AccountSums extends Applied {
   readonly _id: string;
 }
@@ -136,6 +146,30 @@ export class LedgerStore {
       .find({ accountId, ...later })
       .sort({ streamMs: 1, streamSeq: 1 })
       .toArray();
+  }
+
+  async findEntries(ids: readonly string[]): Promise<LedgerDocument[]> {
+    return ids.length === 0 ? [] : await this.entries.find({ _id: { $in: [...ids] } }).toArray();
+  }
+
+  /** Sums an account's entries at rest up to a place of the stream; reads all of them. */
+  async sumApplied(accountId: string, applied: StreamId): Promise<LedgerSums> {
+    const upTo = {
+      $or: [{ streamMs: { $lt: applied.ms } }, { streamMs: applied.ms, streamSeq: { $lte: applied.seq } }],
+    };
+    const sums = { amountNano: 0n, addedNano: 0n, freeRequests: 0, charges: 0, entries: 0 };
+    const rows = this.entries.find(
+      { accountId, ...upTo },
+      { projection: { kind: 1, amountNano: 1, freeRequests: 1 } },
+    );
+    for await (const { kind, amountNano, freeRequests } of rows) {
+      sums.amountNano += amountNano;
+      sums.freeRequests += freeRequests;
+      sums.entries += 1;
+      if (kind === 'charge') sums.charges += 1;
+      else if (amountNano > 0n) sums.addedNano += amountNano;
+    }
+    return sums;
   }
 
   async insertEntries(documents: readonly LedgerDocument[]): Promise<void> {

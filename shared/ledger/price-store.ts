@@ -15,6 +15,7 @@ interface PriceDocument {
 /** Every price there ever was: what a row of the ledger is recomputed from. */
 export class PriceStore {
   readonly #prices: Collection<PriceDocument>;
+  readonly #found = new Map<string, Pricing>();
   readonly #remembered = new Set<string>();
 
   constructor(db: Database) {
@@ -36,8 +37,13 @@ export class PriceStore {
     for (const { _id } of fresh) this.#remembered.add(_id);
   }
 
+  /** Null where it is not kept. */
   async find(model: string, version: string): Promise<Pricing | null> {
-    const found = await this.#prices.findOne({ _id: `${model}:${version}` });
-    return found?.pricing ?? null;
+    const _id = `${model}:${version}`;
+    const known = this.#found.get(_id);
+    if (known !== undefined) return known;
+    const document = await this.#prices.findOne({ _id });
+    if (document !== null) this.#found.set(_id, document.pricing);
+    return document?.pricing ?? null;
   }
 }

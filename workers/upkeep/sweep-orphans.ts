@@ -26,7 +26,8 @@ export class OrphanSweeper {
     this.#suspects = new Set();
     const found: string[] = [];
     for (const shard of this.#leases.held) {
-      for (const orphan of await this.#reservations.findOrphans(shard)) {
+      const { orphans } = await this.#reservations.findOrphans(shard);
+      for (const orphan of orphans) {
         const { requestId, accountId, costNano } = orphan;
         if (!suspects.has(requestId)) found.push(requestId);
         else if (await this.#reservations.releaseOrphan(orphan))
