@@ -8,6 +8,7 @@ import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import { ReservationStore } from '../shared/billing/reservation-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
+import { PriceStore } from '../shared/ledger/price-store.ts';
 import { loadTokenizer } from '../shared/pricing/count-tokens.ts';
 import type { EmbeddingJob, ImageJob } from '../shared/queue/job-kinds.ts';
 import { JobQueue } from '../shared/queue/job-queue.ts';
@@ -42,7 +43,14 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
   await waitUntilReady(redis);
   const mongo = openMongo(config.mongodbUrl, log);
   const objects = new ObjectStore(config.s3);
-  const catalog = await CatalogStore.open({ path: config.catalogPath, env, redis, log });
+  const prices = new PriceStore(mongo.db);
+  const catalog = await CatalogStore.open({
+    path: config.catalogPath,
+    env,
+    redis,
+    log,
+    findPriceDay: await prices.readDays(),
+  });
   const accounts = new AccountStore(mongo.db, config.masterKey);
   const apiKeys = new ApiKeyStore(redis, accounts);
   const workers = new WorkerRegistryStore(redis);

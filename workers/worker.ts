@@ -51,7 +51,14 @@ export async function startWorker(
   const subscriber = createRedis(config.redisUrl, 'subscriber', log);
   await waitUntilReady(redis);
   const mongo = openMongo(config.mongodbUrl, log);
-  const catalog = await CatalogStore.open({ path: config.catalogPath, env, redis, log });
+  const prices = new PriceStore(mongo.db);
+  const catalog = await CatalogStore.open({
+    path: config.catalogPath,
+    env,
+    redis,
+    log,
+    findPriceDay: await prices.readDays(),
+  });
   const upstreams = new UpstreamPool(log);
   catalog.onReload((reloaded) => upstreams.forgetMissing(reloaded));
   const ledger = new LedgerStore(mongo.db);
@@ -113,7 +120,6 @@ export async function startWorker(
           }),
     );
   }
-  const prices = new PriceStore(mongo.db);
   const preparing = startPreparing(
     {
       accounts: () => accounts.createIndexes(),

@@ -1,9 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { maxTokensPerEmbeddingInput, type EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { countTokensAsync } from '../../shared/pricing/count-tokens.ts';
+import { CountingTurn, countTokensAsync } from '../../shared/pricing/count-tokens.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import { admit } from '../middleware/admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
@@ -53,9 +52,6 @@ export function createEmbeddings(services: Services) {
   };
 }
 
-/** Many short inputs, each below the counter's own turn, must not hold the event loop together. */
-const charactersPerTurn = 16_000;
-
 /** @throws AppError `content_too_long` for an input above the limit of one */
 async function countInputs(
   inputs: readonly string[],
@@ -64,14 +60,9 @@ async function countInputs(
 ): Promise<number[]> {
   const counts: number[] = [];
   const limit = Math.min(maxTokensPerEmbeddingInput, model.context);
-  let sinceTurn = 0;
+  const turn = new CountingTurn();
   for (const [i, input] of inputs.entries()) {
-    sinceTurn += input.length;
-    if (sinceTurn > charactersPerTurn) {
-      sinceTurn = 0;
-      await nextTurn();
-    }
-    const tokens = await countTokensAsync(input, { limit });
+    const tokens = await countTokensAsync(input, { limit, turn });
     if (tokens === null) {
       const loc = ['body', 'input', ...(isSingle ? [] : [i])];
       throw invalidField(loc, `is longer than ${limit} tokens`, { code: 'content_too_long' });

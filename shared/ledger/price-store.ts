@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../catalog/catalog-schema.ts';
 import type { Pricing } from '../contract/models.ts';
 import { insertMissing } from '../storage/insert-missing.ts';
-import type { Collection, Database } from '../storage/mongo-client.ts';
+import { isMongoAway, type Collection, type Database } from '../storage/mongo-client.ts';
 
 /** A price that requests were settled by; kept for good. `_id` is `model:version`. */
 interface PriceDocument {
@@ -11,6 +11,9 @@ interface PriceDocument {
   readonly pricing: Pricing;
   readonly firstSeenAt: Date;
 }
+
+/** The day from which a model's price is known, if it is. */
+export type PriceDays = (model: string, version: string) => string | undefined;
 
 /** Every price there ever was: what a row of the ledger is recomputed from. */
 export class PriceStore {
@@ -35,6 +38,21 @@ export class PriceStore {
     const fresh = documents.filter(({ _id }) => !this.#remembered.has(_id));
     await insertMissing(this.#prices, fresh);
     for (const { _id } of fresh) this.#remembered.add(_id);
+  }
+
+  /**
+   * Since which day (UTC) each price has been known here, as `find` names them: what a catalog that does not say so
+   * tells its callers. Empty while MongoDB is away.
+   */
+  async readDays(): Promise<PriceDays> {
+    const days = new Map<string, string>();
+    try {
+      const kept = this.#prices.find({}, { projection: { firstSeenAt: 1 } });
+      for await (const { _id, firstSeenAt } of kept) days.set(_id, firstSeenAt.toISOString().slice(0, 10));
+    } catch (error) {
+      if (!isMongoAway(error)) throw error;
+    }
+    return (model, version) => days.get(`${model}:${version}`);
   }
 
   /** Null where it is not kept. */
