@@ -3,8 +3,10 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AccountStore } from '../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
+import { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import { HistoryStore } from '../shared/ledger/history-store.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { loadTokenizer } from '../shared/pricing/count-tokens.ts';
 import type { EmbeddingJob, ImageJob } from '../shared/queue/job-kinds.ts';
@@ -54,7 +56,8 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
   });
 
   const payloads = new PayloadStore(redis);
-  const finish = { redis, ledger: new LedgerStore(mongo.db) };
+  const ledger = new LedgerStore(mongo.db);
+  const finish = { redis, ledger };
   const jobs = new JobWaiting(finish, payloads, waiters, log);
   const embeddingQueue = new JobQueue<EmbeddingJob>('embedding', redis, payloads);
   const images = new JobQueue<ImageJob>('image', redis, payloads);
@@ -68,6 +71,8 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
     accounts,
     apiKeys,
     hotAccounts: new HotAccountStore(redis, accounts),
+    codes: new RefillCodeStore(mongo.db),
+    history: new HistoryStore(ledger),
     workers,
     payloads,
     chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, log),
