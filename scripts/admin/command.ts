@@ -1,4 +1,5 @@
 import type { AccountStore } from '../../shared/accounts/account-store.ts';
+import type { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import type { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
@@ -13,17 +14,22 @@ export interface AdminContext {
   readonly log: Logger;
   readonly redis: RedisClient;
   readonly accounts: AccountStore;
+  readonly apiKeys: ApiKeyStore;
   readonly hotAccounts: HotAccountStore;
   readonly codes: RefillCodeStore;
   readonly positionals: readonly string[];
   readonly options: Readonly<Record<string, string>>;
+  readonly flags: ReadonlySet<string>;
 }
 
 export interface AdminVerb {
   /** After the verb, as the usage shows it. */
   readonly usage: string;
   readonly positionals: number;
+  /** Those with a value. */
   readonly options: readonly string[];
+  /** Those without one. */
+  readonly flags?: readonly string[];
   /** @returns what `--json` prints. @throws RefusedError */
   readonly run: (context: AdminContext) => Promise<unknown>;
 }

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
@@ -32,6 +33,7 @@ interface CommandLine {
   readonly verb: AdminVerb;
   readonly positionals: readonly string[];
   readonly options: Record<string, string>;
+  readonly flags: ReadonlySet<string>;
   readonly json: boolean;
 }
 
@@ -43,17 +45,25 @@ function readCommandLine(args: string[]): CommandLine {
       resource === '' ? 'say what to do' : `there is no "${`${resource} ${name}`.trim()}"`,
     );
   const known = Object.fromEntries(verb.options.map((option) => [option, { type: 'string' as const }]));
+  const knownFlags = Object.fromEntries(
+    (verb.flags ?? []).map((flag) => [flag, { type: 'boolean' as const }]),
+  );
   try {
     const { values, positionals } = parseArgs({
       // An amount may be negative, and would else be taken for an option.
       args: rest.flatMap(joinNegative),
-      options: { ...known, json: { type: 'boolean' } },
+      options: { ...known, ...knownFlags, json: { type: 'boolean' } },
       allowPositionals: true,
     });
     if (positionals.length !== verb.positionals)
       throw new UsageError(`"${resource} ${name}" takes ${verb.usage || 'nothing more'}`);
-    const { json, ...options } = values as Record<string, string> & { json?: boolean };
-    return { verb, positionals, options, json: json === true };
+    const options: Record<string, string> = {};
+    const flags = new Set<string>();
+    for (const [option, value] of Object.entries(values)) {
+      if (typeof value === 'string') options[option] = value;
+      else flags.add(option);
+    }
+    return { verb, positionals, options, flags, json: flags.delete('json') };
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError((error as Error).message);
   }
@@ -71,7 +81,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
     process.stdout.write(`${describeUsage()}\n`);
     return;
   }
-  const { verb, positionals, options, json } = readCommandLine(args);
+  const { verb, positionals, options, flags, json } = readCommandLine(args);
   const config = loadConfig(env);
   const log = createLogger('admin', 'silent');
   const redis = createRedis(config.redisUrl, 'commands', log);
@@ -81,8 +91,8 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
     const accounts = new AccountStore(mongo.db, config.masterKey);
     const hotAccounts = new HotAccountStore(redis, accounts);
     const codes = new RefillCodeStore(mongo.db);
-    const context = { config, env, log, redis, accounts, hotAccounts, codes, positionals, options };
-    const answer = await verb.run(context);
+    const stores = { redis, accounts, apiKeys: new ApiKeyStore(redis, accounts), hotAccounts, codes };
+    const answer = await verb.run({ config, env, log, ...stores, positionals, options, flags });
     process.stdout.write(`${json ? JSON.stringify(answer) : formatTable(answer)}\n`);
   } finally {
     await mongo.close();
