@@ -4,9 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { AccountStore } from '../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
 import { startHolding } from '../shared/billing/hold-requests.ts';
+import { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import { ReservationStore } from '../shared/billing/reservation-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import { HistoryStore } from '../shared/ledger/history-store.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
 import { loadTokenizer } from '../shared/pricing/count-tokens.ts';
@@ -86,6 +88,8 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
     accounts,
     apiKeys,
     hotAccounts,
+    codes: new RefillCodeStore(mongo.db),
+    history: new HistoryStore(ledger),
     workers,
     answers,
     chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, kept, log),

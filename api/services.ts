@@ -1,7 +1,9 @@
 import type { AccountStore } from '../shared/accounts/account-store.ts';
 import type { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
+import type { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import type { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import type { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import type { HistoryStore } from '../shared/ledger/history-store.ts';
 import type { JobQueue } from '../shared/queue/job-queue.ts';
 import type { AnswerStore } from '../shared/reply/answer-store.ts';
 import type { ImageJob } from '../shared/queue/job-kinds.ts';
@@ -26,6 +28,8 @@ export interface Services {
   readonly accounts: AccountStore;
   readonly apiKeys: ApiKeyStore;
   readonly hotAccounts: HotAccountStore;
+  readonly codes: RefillCodeStore;
+  readonly history: HistoryStore;
   readonly workers: WorkerRegistryStore;
   readonly answers: AnswerStore;
   readonly chats: ChatDispatcher;

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AccountStore } from '../shared/accounts/account-store.ts';
+import { finishClaims } from '../shared/accounts/finish-claims.ts';
+import { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import { startHolding } from '../shared/billing/hold-requests.ts';
 import { holdIntervalMs, ReservationStore } from '../shared/billing/reservation-store.ts';
@@ -120,9 +122,11 @@ export async function startWorker(
           }),
     );
   }
+  const codes = new RefillCodeStore(mongo.db);
   const preparing = startPreparing(
     {
       accounts: () => accounts.createIndexes(),
+      codes: () => codes.createIndexes(),
       ledger: () => ledger.createIndexes(),
       bucket: () => objects.prepareBucket(),
     },
@@ -136,6 +140,14 @@ export async function startWorker(
     startHolding(reservations, () => [...runsByQueue.values()].flatMap((runs) => [...runs.requests()]), log),
     repeat(
       { name: 'remember prices', intervalMs: 5_000, run: () => prices.remember(catalog.current.models) },
+      log,
+    ),
+    repeat(
+      {
+        name: 'finish redeemed codes',
+        intervalMs: 5_000,
+        run: () => finishClaims({ redis, hotAccounts, codes, ledger, log }),
+      },
       log,
     ),
     repeat({ name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() }, log),

@@ -1,3 +1,4 @@
+import { healKey } from '../../shared/accounts/heal-key.ts';
 import { createClaim, type Claim } from '../../shared/billing/claim.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { callRedis } from '../../shared/redis/redis-client.ts';
@@ -110,15 +111,24 @@ function readClaim(context: ApiContext): Claim | null {
   return createClaim(text, context.path, context.state.body);
 }
 
-/** An account that Redis does not hold is loaded from MongoDB once, and asked for again. */
-async function askAdmission(
-  { redis, hotAccounts }: Services,
-  request: AdmissionRequest,
-): Promise<AdmissionAnswer> {
-  const answer = await callRedis(() => runAdmission(redis, request));
-  if (answer.outcome !== 'unknown') return answer;
-  await hotAccounts.load(request.accountId);
-  return await callRedis(() => runAdmission(redis, request));
+/**
+ * An account that Redis does not hold is loaded from MongoDB, and a key that Redis does not take for the account's own is
+ * looked up there; then it is asked once more.
+ */
+async function askAdmission(services: Services, request: AdmissionRequest): Promise<AdmissionAnswer> {
+  const { redis, hotAccounts } = services;
+  const { accountId } = request;
+  const ask = (): Promise<AdmissionAnswer> => callRedis(() => runAdmission(redis, request));
+  const answer = await ask();
+  switch (answer.outcome) {
+    case 'unknown':
+      await hotAccounts.load(accountId);
+      return await ask();
+    case 'revoked':
+      return (await healKey(services, request)) ? await ask() : answer;
+    default:
+      return answer;
+  }
 }
 
 type Refusal = Exclude<AdmissionAnswer, { outcome: 'ok' | 'attached' }>;

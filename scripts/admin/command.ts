@@ -1,4 +1,5 @@
 import type { AccountStore } from '../../shared/accounts/account-store.ts';
+import type { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import type { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
@@ -17,18 +18,21 @@ export interface AdminContext {
   readonly mongo: MongoConnection;
   readonly ledger: LedgerStore;
   readonly accounts: AccountStore;
+  readonly apiKeys: ApiKeyStore;
   readonly hotAccounts: HotAccountStore;
   readonly codes: RefillCodeStore;
   readonly positionals: readonly string[];
   readonly options: Readonly<Record<string, string>>;
+  readonly flags: ReadonlySet<string>;
 }
 
 export interface AdminVerb {
   /** After the verb, as the usage shows it. */
   readonly usage: string;
   readonly positionals: number;
+  /** Those with a value. */
   readonly options: readonly string[];
-  /** Options without a value; one that is given is an empty text among the options. */
+  /** Those without one. */
   readonly flags?: readonly string[];
   /** @returns what `--json` prints. @throws RefusedError */
   readonly run: (context: AdminContext) => Promise<unknown>;

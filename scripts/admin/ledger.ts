@@ -15,7 +15,7 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
 };
 
 async function verify(context: AdminContext): Promise<unknown> {
-  const { redis, mongo, accounts, ledger, options } = context;
+  const { redis, mongo, accounts, ledger, options, flags } = context;
   const given = options['account'];
   const verification = await verifyLedger(
     {
@@ -27,7 +27,7 @@ async function verify(context: AdminContext): Promise<unknown> {
     },
     {
       account: given === undefined ? null : await findAccountId(context, given),
-      releaseOrphans: options['release-orphans'] !== undefined,
+      releaseOrphans: flags.has('release-orphans'),
       onProgress: showProgress,
     },
   );

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
@@ -35,6 +36,7 @@ interface CommandLine {
   readonly verb: AdminVerb;
   readonly positionals: readonly string[];
   readonly options: Record<string, string>;
+  readonly flags: ReadonlySet<string>;
   readonly json: boolean;
 }
 
@@ -46,19 +48,25 @@ function readCommandLine(args: string[]): CommandLine {
       resource === '' ? 'say what to do' : `there is no "${`${resource} ${name}`.trim()}"`,
     );
   const known = Object.fromEntries(verb.options.map((option) => [option, { type: 'string' as const }]));
-  const flags = Object.fromEntries((verb.flags ?? []).map((flag) => [flag, { type: 'boolean' as const }]));
+  const knownFlags = Object.fromEntries(
+    (verb.flags ?? []).map((flag) => [flag, { type: 'boolean' as const }]),
+  );
   try {
     const { values, positionals } = parseArgs({
       // An amount may be negative, and would else be taken for an option.
       args: rest.flatMap(joinNegative),
-      options: { ...known, ...flags, json: { type: 'boolean' } },
+      options: { ...known, ...knownFlags, json: { type: 'boolean' } },
       allowPositionals: true,
     });
     if (positionals.length !== verb.positionals)
       throw new UsageError(`"${resource} ${name}" takes ${verb.usage || 'nothing more'}`);
-    const { json, ...given } = values as Record<string, string | boolean> & { json?: boolean };
-    const options = Object.entries(given).map(([name, value]) => [name, value === true ? '' : String(value)]);
-    return { verb, positionals, options: Object.fromEntries(options), json: json === true };
+    const options: Record<string, string> = {};
+    const flags = new Set<string>();
+    for (const [option, value] of Object.entries(values)) {
+      if (typeof value === 'string') options[option] = value;
+      else flags.add(option);
+    }
+    return { verb, positionals, options, flags, json: flags.delete('json') };
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError((error as Error).message);
   }
@@ -76,7 +84,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
     process.stdout.write(`${describeUsage()}\n`);
     return;
   }
-  const { verb, positionals, options, json } = readCommandLine(args);
+  const { verb, positionals, options, flags, json } = readCommandLine(args);
   const config = loadConfig(env);
   const log = createLogger('admin', 'silent');
   const redis = createRedis(config.redisUrl, 'commands', log);
@@ -87,19 +95,9 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
     const ledger = new LedgerStore(mongo.db);
     const hotAccounts = new HotAccountStore(redis, accounts, ledger);
     const codes = new RefillCodeStore(mongo.db);
-    const context = {
-      config,
-      env,
-      log,
-      redis,
-      mongo,
-      ledger,
-      accounts,
-      hotAccounts,
-      codes,
-      positionals,
-      options,
-    };
+    const apiKeys = new ApiKeyStore(redis, accounts);
+    const stores = { redis, mongo, ledger, accounts, apiKeys, hotAccounts, codes };
+    const context = { config, env, log, ...stores, positionals, options, flags };
     const answer = await verb.run(context).catch((error: unknown) => {
       if (!(error instanceof FoundDifferences)) throw error;
       process.exitCode = 1;

@@ -20,4 +20,16 @@ export function StringEnum<const T extends readonly string[]>(values: T, options
 }
 
 /** Page and page size of the lists that are paged. */
-export const Page = Type.Integer({ minimum: 1, default: 1 });
+export const Page = Type.Integer({ minimum: 1, default: 1, description: 'The first page holds the newest.' });
+export const PageSize = Type.Integer({ minimum: 1, maximum: 100, default: 20 });
+
+/** One page of a list, newest first; a page past the last is empty. */
+export function PageOf<T extends TSchema>(item: T) {
+  return Type.Object({
+    total_count: Type.Integer({ description: 'Items on all pages.' }),
+    total_pages: Type.Integer(),
+    page: Type.Integer(),
+    page_size: Type.Integer({ description: 'Items on a full page.' }),
+    items: Type.Array(item),
+  });
+}

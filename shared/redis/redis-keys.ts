@@ -42,8 +42,10 @@ export const redisKeys = {
   ledgerRecovering: (shard: number) => `mg:${tag(shard)}:ledger-recovering`,
   /** String: the worker that reads this shard's stream now; seconds. */
   ledgerLease: (shard: number) => `mg:${tag(shard)}:ledger-lease`,
-  /** String: a refill that was credited; a week, after which MongoDB alone remembers it. */
+  /** String: a refill that was credited or withdrawn; a week, after which MongoDB alone remembers it. */
   refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,
+  /** String: unknown refill codes that an account tried; an hour from the first of them. */
+  unknownCodes: (accountId: string) => `mg:${tag(shardOf(accountId))}:unknown-codes:${accountId}`,
 
   /** String: hash of an API key → account id; a day, so that known keys work while MongoDB is away. */
   apiKey: (keyHash: string) => `mg:key:${keyHash}`,
