@@ -14,6 +14,8 @@ import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { openMongo } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
+import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
+import { TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { ActiveRuns } from './intake/active-runs.ts';
 import { startQueuedIntake } from './intake/take-queued.ts';
 import { startReadyIntake } from './intake/take-ready.ts';
@@ -48,9 +50,11 @@ export async function startWorker(
   catalog.onReload((reloaded) => upstreams.forgetMissing(reloaded));
   const ledger = new LedgerStore(mongo.db);
   const objects = new ObjectStore(config.s3);
+  const traffic = new TrafficRecorder(new TrafficStore(redis), log);
   const dependencies: JobDependencies = {
     redis,
     ledger,
+    traffic,
     catalog,
     upstreams,
     payloads: new PayloadStore(redis),
@@ -118,6 +122,7 @@ export async function startWorker(
       await heartbeat.stop();
       await preparing.stop();
       await ledgerReader.stop();
+      await traffic.stop();
       catalog.close();
       await upstreams.close();
       objects.close();

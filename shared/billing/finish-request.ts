@@ -4,6 +4,7 @@ import type { UsageEvent } from '../ledger/usage-event.ts';
 import { computeCost, type Usage } from '../pricing/cost.ts';
 import type { AdmittedRequest } from '../queue/job-kinds.ts';
 import { isRedisAway, type RedisClient } from '../redis/redis-client.ts';
+import type { TrafficRecorder } from '../traffic/traffic-recorder.ts';
 import { releaseReservation, runSettlement, type Settlement } from './settle-script.ts';
 
 export interface RequestOutcome {
@@ -28,6 +29,7 @@ export interface Receipt {
 export interface FinishDependencies {
   readonly redis: RedisClient;
   readonly ledger: LedgerStore;
+  readonly traffic: TrafficRecorder;
 }
 
 /**
@@ -35,7 +37,7 @@ export interface FinishDependencies {
  * here, however it went. Where another run of the same job settled it before, the receipt is that settlement's.
  */
 export async function finishRequest(
-  { redis, ledger }: FinishDependencies,
+  { redis, ledger, traffic }: FinishDependencies,
   request: AdmittedRequest,
   outcome: RequestOutcome,
 ): Promise<Receipt> {
@@ -72,7 +74,10 @@ export async function finishRequest(
   };
   const costNano = charged ? computeCost(request.pricing, usage) : 0n;
   const settlement = await throughOutage(() => runSettlement(redis, event, costNano, !charged));
-  if (settlement.settled) return { costNano: settlement.costNano, free: settlement.free, durationMs };
+  if (settlement.settled) {
+    traffic.note(event);
+    return { costNano: settlement.costNano, free: settlement.free, durationMs };
+  }
   const earlier = await findEarlierCharge(ledger, request.requestId);
   return { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
 }
