@@ -5,8 +5,10 @@ import type { Operation } from '../shared/contract/operation.ts';
 import { operations, type OperationId } from '../shared/contract/operations.ts';
 import { createChat } from './endpoints/chat.ts';
 import { createEmbeddings } from './endpoints/embeddings.ts';
+import { getLogsSummary, getModelsStatus } from './endpoints/figures.ts';
 import { createImages, getFile } from './endpoints/images.ts';
 import { getModel, listModels } from './endpoints/models.ts';
+import { listServers } from './endpoints/servers.ts';
 import { getHealth } from './endpoints/system.ts';
 import { getProfile } from './endpoints/users.ts';
 import { authenticate } from './middleware/authenticate.ts';
@@ -29,7 +31,10 @@ function createHandlers(services: Services): Record<OperationId, ApiMiddleware> 
     createImage: createImages(services),
     listModels: listModels(services),
     getModel: getModel(services),
+    getModelsStatus: getModelsStatus(services),
     getProfile: getProfile(services),
+    getLogsSummary: getLogsSummary(services),
+    listServers: listServers(services),
     getHealth: getHealth(services),
   };
 }

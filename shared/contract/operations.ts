@@ -1,8 +1,8 @@
 import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
 import { createImage } from './images.ts';
-import { getModel, listModels } from './models.ts';
-import { getHealth } from './system.ts';
+import { getModel, getModelsStatus, listModels } from './models.ts';
+import { getHealth, getLogsSummary, listServers } from './system.ts';
 import { getProfile } from './users.ts';
 
 /** Every operation of the API. The server refuses to start while one of them has no handler. */
@@ -12,7 +12,10 @@ export const operations = {
   createImage,
   listModels,
   getModel,
+  getModelsStatus,
   getProfile,
+  getLogsSummary,
+  listServers,
   getHealth,
 } as const;
 
