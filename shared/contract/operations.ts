@@ -1,8 +1,8 @@
 import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
 import { createImage } from './images.ts';
-import { getModel, listModels } from './models.ts';
-import { getHealth } from './system.ts';
+import { getModel, getModelsStatus, listModels } from './models.ts';
+import { getHealth, getLogsSummary, listServers } from './system.ts';
 import {
   getProfile,
   getStats,
@@ -19,12 +19,15 @@ export const operations = {
   createImage,
   listModels,
   getModel,
+  getModelsStatus,
   getProfile,
   redeemCode,
   listRefillLogs,
   getStats,
   listRequestLogs,
   regenerateApiKey,
+  getLogsSummary,
+  listServers,
   getHealth,
 } as const;
 
