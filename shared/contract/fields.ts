@@ -20,4 +20,35 @@ export function StringEnum<const T extends readonly string[]>(values: T, options
 }
 
 /** Page and page size of the lists that are paged. */
-export const Page = Type.Integer({ minimum: 1, default: 1 });
+export const Page = Type.Integer({
+  minimum: 1,
+  default: 1,
+  description: 'Counts from 1; a page beyond the last is empty.',
+});
+
+export const RequestId = Type.String({
+  description: 'The id of the request: the same as in the `x-request-id` header and in the request log.',
+});
+
+export const CreatedSeconds = Type.Integer({ description: 'When the answer was begun, in Unix seconds.' });
+
+export const TotalTime = Type.Number({
+  description: 'From admission to the end of the work, in seconds; waiting in the queue counts.',
+});
+
+export const CostRequest = Type.Number({
+  description: 'What was debited, in roubles, exact to nine decimals; 0 for a free request.',
+});
+
+export const FreeRequest = Nullable(
+  Type.Boolean({ description: 'Whether one of the free requests paid for it.' }),
+);
+
+export const EndUser = Type.Optional(
+  Nullable(
+    Type.String({
+      maxLength: 512,
+      description: 'Your own id of the end user, kept in the log against abuse.',
+    }),
+  ),
+);

@@ -1,8 +1,8 @@
 import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
-import { createImage } from './images.ts';
+import { createImage, getFile } from './images.ts';
 import { getModel, listModels } from './models.ts';
-import { getHealth } from './system.ts';
+import { getDescription, getDocs, getHealth } from './system.ts';
 import { getProfile } from './users.ts';
 
 /** Every operation of the API. The server refuses to start while one of them has no handler. */
@@ -10,10 +10,13 @@ export const operations = {
   createChatCompletion,
   createEmbedding,
   createImage,
+  getFile,
   listModels,
   getModel,
   getProfile,
   getHealth,
+  getDescription,
+  getDocs,
 } as const;
 
 export type OperationId = keyof typeof operations;
