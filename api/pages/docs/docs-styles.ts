@@ -75,8 +75,8 @@ tbody th, td { padding: .55rem .9rem .55rem 0; text-align: left; vertical-align:
 tbody th code { font-weight: 600; overflow-wrap: anywhere; }
 tr > :last-child { padding-right: 0; }
 .fields { table-layout: fixed; }
-.fields th:first-child { width: 30%; }
-.fields th:nth-child(2) { width: 23%; }
+.fields tr:not(.inner) > :first-child { width: 30%; }
+.fields tr:not(.inner) > :nth-child(2) { width: 23%; }
 tr.inner { border-top: 0; }
 tr.inner > td { padding: 0 0 .7rem; }
 .inner details { border-left: 2px solid var(--line); padding-left: .9rem; }
@@ -84,7 +84,8 @@ tr.inner > td { padding: 0 0 .7rem; }
 .inner summary:hover { color: var(--ink); }
 .inner details[open] > summary { margin-bottom: .5rem; }
 .inner table { margin-bottom: .2rem; }
-.required { display: block; font-size: .75rem; color: var(--required); }
+.required, .optional { display: block; font-size: .75rem; color: var(--required); }
+.optional { color: var(--soft); }
 .type { color: var(--soft); }
 .type span { display: block; }
 .bound { font-size: .8125rem; }
@@ -116,12 +117,13 @@ tr.inner > td { padding: 0 0 .7rem; }
 @media (max-width: 37.99rem) {
   h1 { font-size: 1.5rem; }
   .fields thead { position: absolute; clip-path: inset(50%); height: 1px; overflow: hidden; }
-  .fields, .fields tbody, .fields tr, .fields tbody th, .fields td { display: block; width: auto; }
-  .fields tbody th:first-child { width: auto; padding: .6rem 0 0; }
+  .fields, .fields tbody, .fields tr, .fields tbody th, .fields td { display: block; }
+  .fields tr:not(.inner) > :nth-child(n) { width: auto; }
+  .fields tbody th:first-child { padding: .6rem 0 0; }
   .fields td { padding: .1rem 0; }
   .fields td:last-child { padding-bottom: .6rem; }
   .fields tr.inner > td { padding: 0 0 .6rem; }
-  .required { display: inline; margin-left: .4rem; }
+  .required, .optional { display: inline; margin-left: .4rem; }
   .type span { display: inline; margin-right: .5rem; }
   .errors thead { position: absolute; clip-path: inset(50%); height: 1px; overflow: hidden; }
   .errors, .errors tbody { display: block; }

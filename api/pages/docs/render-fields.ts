@@ -2,8 +2,11 @@ import { formatLine } from './format-text.ts';
 import { html, type Html } from './html.ts';
 import type { Field } from './list-fields.ts';
 
+/** What a caller is told: which fields a request cannot do without, or which an answer may lack. */
+export type Direction = 'request' | 'answer';
+
 /** A table of fields or parameters. @param noun what heads its first column */
-export function renderFields(fields: readonly Field[], noun: string): Html {
+export function renderFields(fields: readonly Field[], noun: string, direction: Direction): Html {
   return html`<table class="fields">
     <thead>
       <tr>
@@ -13,16 +16,21 @@ export function renderFields(fields: readonly Field[], noun: string): Html {
       </tr>
     </thead>
     <tbody>
-      ${fields.flatMap((field) => [renderField(field), ...renderInnerFields(field)])}
+      ${fields.flatMap((field) => [renderField(field, direction), ...renderInnerFields(field, direction)])}
     </tbody>
   </table>`;
 }
 
-function renderField(field: Field): Html {
+function renderPresence({ required }: Field, direction: Direction): Html | null {
+  if (direction === 'request') return required ? html`<span class="required">required</span>` : null;
+  return required ? null : html`<span class="optional">may be left out</span>`;
+}
+
+function renderField(field: Field, direction: Direction): Html {
   return html`<tr>
     <th scope="row">
       <code>${field.name}</code>
-      ${field.required ? html`<span class="required">required</span>` : null}
+      ${renderPresence(field, direction)}
     </th>
     <td class="type">
       <span>${field.type}</span>
@@ -40,11 +48,11 @@ function renderField(field: Field): Html {
   </tr> `;
 }
 
-/** What an object holds, folded away unless no call can do without it. */
-function renderInnerFields({ fields, path, required }: Field): Html[] {
+/** What an object holds, folded away unless it is always there. */
+function renderInnerFields({ fields, path, required }: Field, direction: Direction): Html[] {
   if (fields.length === 0) return [];
   const summary = html`<summary>Fields of <code>${path}</code></summary>`;
-  const table = renderFields(fields, 'Field');
+  const table = renderFields(fields, 'Field', direction);
   const inner = required
     ? html`<details open>${summary}${table}</details>`
     : html`<details>${summary}${table}</details>`;

@@ -46,7 +46,7 @@ export function renderOperation(
             ? null
             : html`<h4>Body</h4>
                 ${formatText(requestBody?.description ?? '')}
-                ${renderFields(listFields(bodySchema, schemas), 'Field')}`
+                ${renderFields(listFields(bodySchema, schemas), 'Field', 'request')}`
         }
         ${renderAnswers(operation, schemas)} ${renderOperationErrors(responses)}
       </div>
@@ -66,7 +66,7 @@ function renderParameters(parameters: readonly ParameterObject[], schemas: Schem
     return { ...field, choices, description: `${places[place]}. ${description}` };
   };
   return html`<h4>Parameters</h4>
-    ${renderFields(parameters.map(toField), 'Name')}`;
+    ${renderFields(parameters.map(toField), 'Name', 'request')}`;
 }
 
 /** What the answers hold, folded away; the words on a stream or a report stay in sight. */
@@ -88,7 +88,7 @@ function renderAnswers({ responses }: OperationObject, schemas: Schemas): Html[]
             ${schema.contentSchema === undefined ? 'Fields of the answer' : 'Fields of an event'}
             <span class="statuses"><span>${status}</span> <span>${contentType}</span></span>
           </summary>
-          ${renderFields(fields, 'Field')}
+          ${renderFields(fields, 'Field', 'answer')}
         </details>`;
       }),
     ]);
