@@ -1,9 +1,11 @@
 import Router from '@koa/router';
 import Koa from 'koa';
 import { AppError } from '../shared/contract/errors.ts';
-import type { Operation } from '../shared/contract/operation.ts';
+import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
+import { defaultBodyLimitBytes, type Operation } from '../shared/contract/operation.ts';
 import { operations, type OperationId } from '../shared/contract/operations.ts';
 import { createChat } from './endpoints/chat.ts';
+import { getDescription, getDocs } from './endpoints/description.ts';
 import { createEmbeddings } from './endpoints/embeddings.ts';
 import { getStats, listRefillLogs, listRequestLogs } from './endpoints/history.ts';
 import { getLogsSummary, getModelsStatus } from './endpoints/figures.ts';
@@ -30,6 +32,7 @@ function createHandlers(services: Services): Record<OperationId, ApiMiddleware> 
     createChatCompletion: createChat(services),
     createEmbedding: createEmbeddings(services),
     createImage: createImages(services),
+    getFile: getFile(services),
     listModels: listModels(services),
     getModel: getModel(services),
     getModelsStatus: getModelsStatus(services),
@@ -42,12 +45,13 @@ function createHandlers(services: Services): Record<OperationId, ApiMiddleware> 
     getLogsSummary: getLogsSummary(services),
     listServers: listServers(services),
     getHealth: getHealth(services),
+    getDescription: getDescription(services),
+    getDocs: getDocs(services),
   };
 }
 
-/** The whole of the HTTP API: what happens to every call, then the operations of the contract. */
-export function createApp(services: Services): Koa<RequestState> {
-  const app = new Koa<RequestState>({ proxy: services.config.trustProxy, maxIpsCount: 1 });
+/** A route for each operation of the contract, and no other. */
+export function createRouter(services: Services): Router<RequestState> {
   const router = new Router<RequestState>();
   const handlers = createHandlers(services);
   // Among paths that match, the first counts: one with a parameter comes after those without.
@@ -56,7 +60,13 @@ export function createApp(services: Services): Koa<RequestState> {
     const stack = stackOf(operation, services);
     router[operation.method](toRouterPath(operation), ...stack, handlers[id as OperationId]);
   }
-  router.get('/files/:name', getFile(services));
+  return router;
+}
+
+/** The whole of the HTTP API: what happens to every call, then the operations of the contract. */
+export function createApp(services: Services): Koa<RequestState> {
+  const app = new Koa<RequestState>({ proxy: services.config.trustProxy, maxIpsCount: 1 });
+  const router = createRouter(services);
 
   app.use(requestContext(services.log));
   app.use(renderError(services.log));
@@ -74,14 +84,16 @@ const parametersOf = (operation: Operation): number => operation.path.split('{')
 function stackOf(operation: Operation, services: Services): ApiMiddleware[] {
   const stack: ApiMiddleware[] = [];
   if (operation.auth === 'key') stack.push(authenticate(services));
-  if (operation.body !== undefined) stack.push(parseBody(operation.bodyLimitBytes ?? 64_000));
+  if (operation.body !== undefined) stack.push(parseBody(operation.bodyLimitBytes ?? defaultBodyLimitBytes));
   stack.push(validate(operation));
   return stack;
 }
 
 /** `/models/{model_id}` as the router writes it; a model's id may hold slashes. */
-function toRouterPath({ path }: Operation): string {
-  return `/v1${path.replace('{model_id}', '*model_id').replaceAll(/\{(\w+)\}/g, ':$1')}`;
+function toRouterPath(operation: Operation): string {
+  return fullPathOf(operation)
+    .replace('{model_id}', '*model_id')
+    .replaceAll(/\{(\w+)\}/g, ':$1');
 }
 
 /** The router says which methods an address takes; a wrong one is an error in our own form. */

@@ -1,160 +1,252 @@
 import Type, { type Static } from 'typebox';
-import { Nullable, StringEnum } from './fields.ts';
+import { chatExample } from './chat-examples.ts';
+import { ChatResponse } from './chat-response.ts';
+import { chatStream } from './chat-stream.ts';
+import { EndUser, Nullable, StringEnum } from './fields.ts';
 import { creationErrors, defineOperation } from './operation.ts';
 
-export const ImageUrl = Type.Object({
-  url: Type.String({
-    minLength: 1,
-    format: 'image-url',
-    description: 'An https URL of at most 2083 characters, or a base64 data URI of at most 20 MB.',
-  }),
-  detail: Type.Optional(Nullable(Type.String())),
-});
-
-export const ContentItem = Type.Object({
-  type: Type.Optional(Nullable(StringEnum(['text', 'image_url', 'file']))),
-  text: Type.Optional(Nullable(Type.String())),
-  image_url: Type.Optional(Nullable(ImageUrl)),
-  file: Type.Optional(Nullable(Type.Object({}, { description: 'For models with supported_file_types.' }))),
-});
-
-export const ToolCall = Type.Object({
-  id: Type.Optional(Type.String()),
-  type: Type.Optional(StringEnum(['function'])),
-  function: Type.Object({ name: Type.String(), arguments: Type.Optional(Type.String()) }),
-});
-
-export const Message = Type.Object({
-  role: StringEnum(['user', 'assistant', 'system', 'developer', 'tool']),
-  content: Type.Optional(
-    Type.Unsafe<string | Static<typeof ContentItem>[] | null>({
-      anyOf: [{ type: 'string' }, Type.Array(ContentItem), { type: 'null' }],
-      default: '',
+export const ImageUrl = Type.Object(
+  {
+    url: Type.String({
+      minLength: 1,
+      format: 'image-url',
+      description: 'An https URL of at most 2083 characters, or a base64 data URI of at most 20 MB.',
     }),
-  ),
-  name: Type.Optional(Nullable(Type.String())),
-  tool_calls: Type.Optional(Nullable(Type.Array(ToolCall))),
-  tool_call_id: Type.Optional(Nullable(Type.String())),
-});
+    detail: Type.Optional(
+      Nullable(Type.String({ description: 'How closely the model looks, such as `low` or `high`.' })),
+    ),
+  },
+  { title: 'ImageUrl' },
+);
+
+export const ContentItem = Type.Object(
+  {
+    type: Type.Optional(
+      Nullable(
+        StringEnum(['text', 'image_url', 'file'], { description: 'Which of the other fields is set.' }),
+      ),
+    ),
+    text: Type.Optional(Nullable(Type.String())),
+    image_url: Type.Optional(Nullable(ImageUrl)),
+    file: Type.Optional(
+      Nullable(
+        Type.Object(
+          {},
+          { description: 'As OpenAI takes it, for models with `supported_file_types`; others refuse it.' },
+        ),
+      ),
+    ),
+  },
+  { title: 'ContentItem' },
+);
+
+export const ToolCall = Type.Object(
+  {
+    id: Type.Optional(Type.String({ description: 'What the `tool_call_id` of its answer names.' })),
+    type: Type.Optional(StringEnum(['function'])),
+    function: Type.Object({
+      name: Type.String(),
+      arguments: Type.Optional(Type.String({ description: 'JSON as a text, as the model made it.' })),
+    }),
+  },
+  { title: 'ToolCall' },
+);
+
+export const Message = Type.Object(
+  {
+    role: StringEnum(['user', 'assistant', 'system', 'developer', 'tool']),
+    content: Type.Optional(
+      Type.Unsafe<string | Static<typeof ContentItem>[] | null>({
+        anyOf: [{ type: 'string' }, Type.Array(ContentItem), { type: 'null' }],
+        default: '',
+        description: 'A text, or a list of texts, images and files.',
+      }),
+    ),
+    name: Type.Optional(Nullable(Type.String({ description: 'Tells apart speakers of one role.' }))),
+    tool_calls: Type.Optional(
+      Nullable(Type.Array(ToolCall, { description: 'Of an `assistant` message: the calls it made.' })),
+    ),
+    tool_call_id: Type.Optional(
+      Nullable(Type.String({ description: 'Of a `tool` message: the call that it answers.' })),
+    ),
+  },
+  { title: 'Message' },
+);
 export type Message = Static<typeof Message>;
 
-export const Tool = Type.Object({
-  type: StringEnum(['function']),
-  function: Type.Object({
-    name: Type.String({ minLength: 1 }),
-    description: Type.Optional(Nullable(Type.String())),
-    parameters: Type.Optional(Type.Unknown()),
-    strict: Type.Optional(Nullable(Type.Boolean())),
-  }),
-});
-
-const bounded = (minimum: number, maximum?: number, more: object = {}) =>
-  Type.Optional(Nullable(Type.Number({ minimum, ...(maximum === undefined ? {} : { maximum }), ...more })));
-
-export const ChatRequest = Type.Object({
-  model: Type.String({ minLength: 1 }),
-  messages: Type.Array(Message, { minItems: 1 }),
-  max_tokens: Type.Optional(
-    Nullable(Type.Integer({ minimum: 0, default: 0, description: '0 means no limit of the caller’s own.' })),
-  ),
-  max_completion_tokens: Type.Optional(Nullable(Type.Integer({ minimum: 0 }))),
-  temperature: bounded(0, 2, { default: 0.7 }),
-  top_p: bounded(0, 1),
-  top_k: Type.Optional(Nullable(Type.Integer({ minimum: 0 }))),
-  frequency_penalty: bounded(-2, 2),
-  presence_penalty: bounded(-2, 2),
-  repetition_penalty: bounded(0, 2),
-  min_p: bounded(0, 1),
-  top_a: bounded(0, 1),
-  stream: Type.Optional(Nullable(Type.Boolean({ default: false }))),
-  stream_options: Type.Optional(
-    Nullable(Type.Object({ include_usage: Type.Optional(Nullable(Type.Boolean())) })),
-  ),
-  web_search: Type.Optional(
-    Type.Unsafe<boolean | 'links' | 'no-links' | null>({
-      type: ['boolean', 'string', 'null'],
-      enum: [true, false, 'links', 'no-links', null],
+export const Tool = Type.Object(
+  {
+    type: StringEnum(['function']),
+    function: Type.Object({
+      name: Type.String({ minLength: 1 }),
+      description: Type.Optional(
+        Nullable(Type.String({ description: 'When to call it; the model goes by this.' })),
+      ),
+      parameters: Type.Optional(Type.Unknown({ description: 'The JSON Schema of its arguments.' })),
+      strict: Type.Optional(
+        Nullable(Type.Boolean({ description: 'Whether the arguments keep to the schema exactly.' })),
+      ),
     }),
-  ),
-  reasoning_effort: Type.Optional(Nullable(Type.String())),
-  image_quality: Type.Optional(Nullable(Type.String())),
-  quality: Type.Optional(Nullable(Type.String())),
-  size: Type.Optional(Nullable(Type.String())),
-  tools: Type.Optional(Nullable(Type.Array(Tool))),
-  tool_choice: Type.Optional(Type.Unsafe<string | object | null>({ type: ['string', 'object', 'null'] })),
-  parallel_tool_calls: Type.Optional(Nullable(Type.Boolean())),
-  response_format: Type.Optional(Nullable(Type.Object({ type: Type.String() }))),
-  stop: Type.Optional(
-    Type.Unsafe<string | string[] | null>({
-      anyOf: [
-        { type: 'string' },
-        { type: 'array', items: { type: 'string' }, maxItems: 16 },
-        { type: 'null' },
-      ],
+  },
+  { title: 'Tool' },
+);
+
+const bounded = (description: string, minimum: number, maximum?: number, more: object = {}) =>
+  Type.Optional(
+    Nullable(Type.Number({ minimum, ...(maximum === undefined ? {} : { maximum }), ...more, description })),
+  );
+
+const unlessDropped = 'Left out for vendors that do not know it.';
+
+export const ChatRequest = Type.Object(
+  {
+    model: Type.String({ minLength: 1, description: 'The id of a `chat` or `vision` model.' }),
+    messages: Type.Array(Message, {
+      minItems: 1,
+      description: 'The conversation so far, oldest first. Together they must fit the model’s `context`.',
     }),
-  ),
-  n: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 8 }))),
-  seed: Type.Optional(Nullable(Type.Integer())),
-  logprobs: Type.Optional(Nullable(Type.Boolean())),
-  top_logprobs: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: 20 }))),
-  logit_bias: Type.Optional(Nullable(Type.Object({}))),
-  user: Type.Optional(Nullable(Type.String({ maxLength: 512 }))),
-});
+    max_tokens: Type.Optional(
+      Nullable(
+        Type.Integer({
+          minimum: 0,
+          default: 0,
+          description:
+            'The most tokens of each answer. 0 or null sets no bound of your own: the gateway then allows as many ' +
+            'as the model’s context and half of the spendable balance afford.',
+        }),
+      ),
+    ),
+    max_completion_tokens: Type.Optional(
+      Nullable(
+        Type.Integer({ minimum: 0, description: 'The newer name of `max_tokens`; wins where both are set.' }),
+      ),
+    ),
+    temperature: bounded('0 is the most predictable; 2 the most varied.', 0, 2, { default: 0.7 }),
+    top_p: bounded('Picks from the likeliest tokens that make up this share.', 0, 1),
+    top_k: Type.Optional(
+      Nullable(
+        Type.Integer({ minimum: 0, description: `Picks from this many likeliest tokens. ${unlessDropped}` }),
+      ),
+    ),
+    frequency_penalty: bounded('Above 0, tokens become less likely the more often they occurred.', -2, 2),
+    presence_penalty: bounded('Above 0, tokens become less likely once they occurred.', -2, 2),
+    repetition_penalty: bounded(`Above 1, repetition becomes less likely. ${unlessDropped}`, 0, 2),
+    min_p: bounded(
+      `Drops tokens below this share of the likeliest one’s probability. ${unlessDropped}`,
+      0,
+      1,
+    ),
+    top_a: bounded(`Like \`min_p\`, by the square of the probability. ${unlessDropped}`, 0, 1),
+    stream: Type.Optional(
+      Nullable(Type.Boolean({ default: false, description: 'Whether the answer comes as an event stream.' })),
+    ),
+    stream_options: Type.Optional(
+      Nullable(
+        Type.Object({
+          include_usage: Type.Optional(
+            Nullable(
+              Type.Boolean({ description: 'Whether a stream ends with a chunk that tells usage and cost.' }),
+            ),
+          ),
+        }),
+      ),
+    ),
+    web_search: Type.Optional(
+      Type.Unsafe<boolean | 'links' | 'no-links' | null>({
+        type: ['boolean', 'string', 'null'],
+        enum: [true, false, 'links', 'no-links', null],
+        description:
+          '`true` or `"links"` searches and names sources, `"no-links"` searches without naming them; ' +
+          '`false` or null is off. For models with `web_search`.',
+      }),
+    ),
+    reasoning_effort: Type.Optional(
+      Nullable(Type.String({ description: 'One of the model’s `reasoning_effort.choices`.' })),
+    ),
+    image_quality: Type.Optional(
+      Nullable(Type.String({ description: 'One of the model’s `image_quality.choices`.' })),
+    ),
+    quality: Type.Optional(
+      Nullable(Type.String({ description: 'Of images that the model makes, where it takes this.' })),
+    ),
+    size: Type.Optional(
+      Nullable(Type.String({ description: 'Of images that the model makes, where it takes this.' })),
+    ),
+    tools: Type.Optional(
+      Nullable(Type.Array(Tool, { description: 'Functions that the model may ask you to call.' })),
+    ),
+    tool_choice: Type.Optional(
+      Type.Unsafe<string | object | null>({
+        type: ['string', 'object', 'null'],
+        description: '`auto`, `none`, `required`, or an object that names one function.',
+      }),
+    ),
+    parallel_tool_calls: Type.Optional(
+      Nullable(Type.Boolean({ description: 'Whether one answer may hold several tool calls.' })),
+    ),
+    response_format: Type.Optional(
+      Nullable(
+        Type.Object(
+          { type: Type.String({ description: '`text`, `json_object` or `json_schema`.' }) },
+          { description: 'The form of the answer, as OpenAI takes it.' },
+        ),
+      ),
+    ),
+    stop: Type.Optional(
+      Type.Unsafe<string | string[] | null>({
+        anyOf: [
+          { type: 'string' },
+          { type: 'array', items: { type: 'string' }, maxItems: 16 },
+          { type: 'null' },
+        ],
+        description: 'One or more texts at which the answer ends; they are not part of it.',
+      }),
+    ),
+    n: Type.Optional(
+      Nullable(
+        Type.Integer({ minimum: 1, maximum: 8, description: 'How many answers to make; each is paid for.' }),
+      ),
+    ),
+    seed: Type.Optional(
+      Nullable(Type.Integer({ description: 'Makes equal requests likelier to get equal answers.' })),
+    ),
+    logprobs: Type.Optional(
+      Nullable(Type.Boolean({ description: 'Whether to tell the probability of each token.' })),
+    ),
+    top_logprobs: Type.Optional(
+      Nullable(
+        Type.Integer({
+          minimum: 0,
+          maximum: 20,
+          description: 'How many other likely tokens to tell at each place; needs `logprobs`.',
+        }),
+      ),
+    ),
+    logit_bias: Type.Optional(
+      Nullable(Type.Object({}, { description: 'Token id to a bias of -100 to 100, as OpenAI takes it.' })),
+    ),
+    user: EndUser,
+  },
+  { title: 'ChatRequest' },
+);
 export type ChatRequest = Static<typeof ChatRequest>;
-
-export const ChatUsage = Type.Object({
-  prompt_tokens: Type.Integer(),
-  prompt_tokens_details: Nullable(
-    Type.Object({
-      cached_tokens: Nullable(Type.Integer()),
-      audio_tokens: Nullable(Type.Integer()),
-      web_search_tokens: Nullable(Type.Integer()),
-    }),
-  ),
-  completion_tokens: Type.Integer(),
-  completion_tokens_details: Nullable(
-    Type.Object({ reasoning_tokens: Nullable(Type.Integer()), audio_tokens: Nullable(Type.Integer()) }),
-  ),
-  total_tokens: Type.Integer(),
-  total_time: Type.Number({ description: 'Seconds.' }),
-  cost_request: Type.Number({ description: 'Roubles.' }),
-  free_request: Nullable(Type.Boolean()),
-});
-export type ChatUsage = Static<typeof ChatUsage>;
-
-export const ChatChoice = Type.Object({
-  message: Type.Object({
-    role: Type.String(),
-    content: Type.Unsafe<unknown>({}),
-    tool_calls: Type.Optional(Type.Unknown()),
-    tool_call_id: Type.Optional(Nullable(Type.String())),
-  }),
-  logprobs: Type.Unknown(),
-  finish_reason: Nullable(Type.String()),
-  index: Nullable(Type.Integer()),
-  function_call: Type.Optional(Nullable(Type.String())),
-  native_finish_reason: Type.Optional(Nullable(Type.String())),
-});
-
-export const ChatResponse = Type.Object({
-  id: Type.String(),
-  object: Type.String(),
-  created: Type.Integer({ description: 'Unix seconds.' }),
-  model: Type.String(),
-  choices: Type.Array(ChatChoice),
-  usage: ChatUsage,
-});
-export type ChatResponse = Static<typeof ChatResponse>;
 
 export const createChatCompletion = defineOperation({
   operationId: 'createChatCompletion',
   tag: 'Chat',
   summary: 'Generate text, whole or streamed',
+  description:
+    'Answers a conversation. Messages may hold images and files for models that take them, and tools for the model ' +
+    'to call. Fields that are not listed are accepted and ignored.\n\n' +
+    'The most that the answer can cost is reserved before it starts, its exact cost is debited at the end, and ' +
+    '`usage` says what it was. If you close the connection the work stops, and what was generated is charged.',
   method: 'post',
   path: '/chat/completions',
   auth: 'key',
   bodyLimitBytes: 32_000_000,
   body: ChatRequest,
   response: ChatResponse,
+  furtherAnswers: [chatStream],
   errors: creationErrors,
+  example: chatExample,
 });

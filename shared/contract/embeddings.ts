@@ -1,56 +1,104 @@
 import Type, { type Static } from 'typebox';
-import { Nullable, StringEnum } from './fields.ts';
+import {
+  CostRequest,
+  CreatedSeconds,
+  EndUser,
+  FreeRequest,
+  Nullable,
+  RequestId,
+  StringEnum,
+  TotalTime,
+} from './fields.ts';
 import { creationErrors, defineOperation } from './operation.ts';
 
 export const maxEmbeddingInputs = 2048;
 export const maxTokensPerEmbeddingInput = 8192;
 
-export const EmbeddingRequest = Type.Object({
-  model: Type.String({ minLength: 1 }),
-  input: Type.Unsafe<string | string[]>({
-    anyOf: [
-      { type: 'string', minLength: 1 },
-      { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: maxEmbeddingInputs },
-    ],
-    description: 'A text, or up to 2048 of them, each of at most 8192 tokens.',
-  }),
-  dimensions: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 65_536 }))),
-  encoding_format: Type.Optional(Nullable(StringEnum(['float', 'base64'], { default: 'float' }))),
-  user: Type.Optional(Nullable(Type.String({ maxLength: 512 }))),
-});
+export const EmbeddingRequest = Type.Object(
+  {
+    model: Type.String({ minLength: 1, description: 'The id of an `embedding` model.' }),
+    input: Type.Unsafe<string | string[]>({
+      anyOf: [
+        { type: 'string', minLength: 1 },
+        {
+          type: 'array',
+          items: { type: 'string', minLength: 1 },
+          minItems: 1,
+          maxItems: maxEmbeddingInputs,
+        },
+      ],
+      description:
+        'A text, or up to 2048 of them, each of at most 8192 tokens or the model’s `context`, if that is less. ' +
+        'A longer one is refused, not cut.',
+    }),
+    dimensions: Type.Optional(
+      Nullable(
+        Type.Integer({
+          minimum: 1,
+          maximum: 65_536,
+          description:
+            'The length of the vectors, for models that can shorten them; others take only their own. null is the ' +
+            'model’s own length.',
+        }),
+      ),
+    ),
+    encoding_format: Type.Optional(
+      Nullable(
+        StringEnum(['float', 'base64'], {
+          default: 'float',
+          description: '`base64` is a quarter of the size: float32, little-endian.',
+        }),
+      ),
+    ),
+    user: EndUser,
+  },
+  { title: 'EmbeddingRequest' },
+);
 export type EmbeddingRequest = Static<typeof EmbeddingRequest>;
 
-export const EmbeddingUsage = Type.Object({
-  prompt_tokens: Type.Integer(),
-  total_tokens: Type.Integer(),
-  total_time: Nullable(Type.Number({ description: 'Seconds.' })),
-  cost_request: Nullable(Type.Number({ description: 'Roubles.' })),
-  free_request: Nullable(Type.Boolean()),
-});
+export const EmbeddingUsage = Type.Object(
+  {
+    prompt_tokens: Type.Integer({ description: 'Tokens of all inputs.' }),
+    total_tokens: Type.Integer({ description: 'The same: vectors have no tokens.' }),
+    total_time: Nullable(TotalTime),
+    cost_request: Nullable(CostRequest),
+    free_request: FreeRequest,
+  },
+  { title: 'EmbeddingUsage' },
+);
 export type EmbeddingUsage = Static<typeof EmbeddingUsage>;
 
-export const EmbeddingResponse = Type.Object({
-  id: Type.String(),
-  created: Type.Integer(),
-  object: Type.Literal('list'),
-  data: Type.Array(
-    Type.Object({
-      object: Type.Literal('embedding'),
-      embedding: Type.Unsafe<number[] | string>({
-        anyOf: [{ type: 'array', items: { type: 'number' } }, { type: 'string' }],
-        description: 'Numbers, or base64 of little-endian float32.',
-      }),
-      index: Type.Integer(),
+export const Embedding = Type.Object(
+  {
+    object: Type.Literal('embedding'),
+    embedding: Type.Unsafe<number[] | string>({
+      anyOf: [{ type: 'array', items: { type: 'number' } }, { type: 'string' }],
+      description: 'Numbers, or base64 of little-endian float32.',
     }),
-  ),
-  model: Type.String(),
-  usage: EmbeddingUsage,
-});
+    index: Type.Integer({ description: 'The place of its text in `input`, from 0.' }),
+  },
+  { title: 'Embedding' },
+);
+
+export const EmbeddingResponse = Type.Object(
+  {
+    id: RequestId,
+    created: CreatedSeconds,
+    object: Type.Literal('list'),
+    data: Type.Array(Embedding, { description: 'One for each text, in the order of `input`.' }),
+    model: Type.String(),
+    usage: EmbeddingUsage,
+  },
+  { title: 'EmbeddingResponse' },
+);
 
 export const createEmbedding = defineOperation({
   operationId: 'createEmbedding',
   tag: 'Embeddings',
   summary: 'Turn texts into vectors',
+  description:
+    'Texts of similar meaning get vectors that point in similar directions. Many texts in one request cost the same ' +
+    'as one by one, and are quicker.',
   method: 'post',
   path: '/embeddings',
   auth: 'key',
@@ -58,4 +106,25 @@ export const createEmbedding = defineOperation({
   body: EmbeddingRequest,
   response: EmbeddingResponse,
   errors: creationErrors,
+  example: {
+    body: { model: 'use-lite-en-512', input: ['a cat on the sofa', 'tax law'] },
+    // Real vectors of this model have 512 numbers.
+    response: {
+      id: '019aa2f4-70b3-7d0e-8c44-5e9f0d6a1b27',
+      created: 1_763_726_842,
+      object: 'list',
+      data: [
+        { object: 'embedding', index: 0, embedding: [0.0412, -0.0187, 0.0663, -0.0021] },
+        { object: 'embedding', index: 1, embedding: [-0.0295, 0.0518, 0.0074, 0.0386] },
+      ],
+      model: 'use-lite-en-512',
+      usage: {
+        prompt_tokens: 7,
+        total_tokens: 7,
+        total_time: 0.018,
+        cost_request: 0.00007,
+        free_request: false,
+      },
+    },
+  },
 });

@@ -20,7 +20,6 @@ export function StringEnum<const T extends readonly string[]>(values: T, options
 }
 
 /** Page and page size of the lists that are paged. */
-export const Page = Type.Integer({ minimum: 1, default: 1, description: 'The first page holds the newest.' });
 export const PageSize = Type.Integer({ minimum: 1, maximum: 100, default: 20 });
 
 /** One page of a list, newest first; a page past the last is empty. */
@@ -33,3 +32,35 @@ export function PageOf<T extends TSchema>(item: T) {
     items: Type.Array(item),
   });
 }
+export const Page = Type.Integer({
+  minimum: 1,
+  default: 1,
+  description: 'Counts from 1, which holds the newest; a page beyond the last is empty.',
+});
+
+export const RequestId = Type.String({
+  description: 'The id of the request: the same as in the `x-request-id` header and in the request log.',
+});
+
+export const CreatedSeconds = Type.Integer({ description: 'When the answer was begun, in Unix seconds.' });
+
+export const TotalTime = Type.Number({
+  description: 'From admission to the end of the work, in seconds; waiting in the queue counts.',
+});
+
+export const CostRequest = Type.Number({
+  description: 'What was debited, in roubles, exact to nine decimals; 0 for a free request.',
+});
+
+export const FreeRequest = Nullable(
+  Type.Boolean({ description: 'Whether one of the free requests paid for it.' }),
+);
+
+export const EndUser = Type.Optional(
+  Nullable(
+    Type.String({
+      maxLength: 512,
+      description: 'Your own id of the end user, kept in the log against abuse.',
+    }),
+  ),
+);

@@ -11,21 +11,32 @@ export const PricingType = StringEnum(pricingTypes);
 export type PricingType = Static<typeof PricingType>;
 
 /** Roubles; at most nine decimals, which the catalog checks. */
-const Price = Type.Number({ minimum: 0 });
-const price = () => Type.Optional(Nullable(Price));
+const price = (description: string) =>
+  Type.Optional(Nullable(Type.Number({ minimum: 0, description: `${description}, in roubles.` })));
+const tokenPrices = {
+  prompt: price('A million tokens of prompt'),
+  completion: price('A million tokens of answer'),
+  input_cache_read: price('A million tokens that the vendor read from its cache'),
+  input_cache_write: price('A million tokens that the vendor wrote to its cache'),
+};
 
-export const PriceOverride = Type.Object({
-  min_prompt_tokens: Type.Integer({ exclusiveMinimum: 0 }),
-  prompt: price(),
-  completion: price(),
-  input_cache_read: price(),
-  input_cache_write: price(),
-});
+export const PriceOverride = Type.Object(
+  {
+    min_prompt_tokens: Type.Integer({
+      exclusiveMinimum: 0,
+      description: 'The override applies to requests whose prompt has at least so many tokens.',
+    }),
+    ...tokenPrices,
+  },
+  { title: 'PriceOverride' },
+);
 export type PriceOverride = Static<typeof PriceOverride>;
 
 /** By quality, or by quality and then size: `{hd: 8}` or `{hd: {"1024x1024": 8}}`. */
 export const CostPerImageQuality = Type.Unsafe<Record<string, number | Record<string, number>>>({
   type: 'object',
+  description:
+    'A picture, in roubles, by quality, or by quality and then size: `{"hd": 8}` or `{"hd": {"1024x1024": 8}}`.',
   additionalProperties: {
     anyOf: [
       { type: 'number', minimum: 0 },
@@ -34,76 +45,157 @@ export const CostPerImageQuality = Type.Unsafe<Record<string, number | Record<st
   },
 });
 
-export const Pricing = Type.Object({
-  date_of_use: Type.String({ description: 'The day this price took effect, YYYY-MM-DD.' }),
-  type: Type.Unsafe<PricingType>({ ...PricingType, default: 'tokens' }),
-  in_cost_per_million: price(),
-  out_cost_per_million: price(),
-  cost_per_million: price(),
-  cost_per_image: price(),
-  cost_per_image_quality: Type.Optional(Nullable(CostPerImageQuality)),
-  cost_per_second: price(),
-  cost_per_request: price(),
-  prompt: price(),
-  completion: price(),
-  input_cache_read: price(),
-  input_cache_write: price(),
-  overrides: Type.Optional(Nullable(Type.Array(PriceOverride))),
-  free_requests: Type.Boolean({ default: false }),
-});
+export const Pricing = Type.Object(
+  {
+    date_of_use: Type.String({ description: 'The day this price took effect, YYYY-MM-DD.' }),
+    type: Type.Unsafe<PricingType>({
+      ...PricingType,
+      default: 'tokens',
+      description: 'What is paid for; the fields of the other types are null.',
+    }),
+    in_cost_per_million: price('A million tokens of prompt, where `prompt` is null'),
+    out_cost_per_million: price('A million tokens of answer, where `completion` is null'),
+    cost_per_million: price(
+      'A million characters where `type` is `characters`, else a million tokens of any kind',
+    ),
+    cost_per_image: price('A picture, where `cost_per_image_quality` does not say otherwise'),
+    cost_per_image_quality: Type.Optional(Nullable(CostPerImageQuality)),
+    cost_per_second: price('A second of the vendor’s work, where `type` is `time`'),
+    cost_per_request: price('A request, where `type` is `request`'),
+    ...tokenPrices,
+    overrides: Type.Optional(
+      Nullable(
+        Type.Array(PriceOverride, {
+          description:
+            'Prices of long prompts: of those that apply, the one with the most `min_prompt_tokens`.',
+        }),
+      ),
+    ),
+    free_requests: Type.Boolean({ default: false, description: 'Whether free requests pay for it.' }),
+  },
+  { title: 'Pricing' },
+);
 export type Pricing = Static<typeof Pricing>;
 
-export const OptionSpec = Type.Object({
-  default: Nullable(Type.String()),
-  choices: Nullable(Type.Array(Type.String())),
-});
+export const OptionSpec = Type.Object(
+  {
+    default: Nullable(Type.String({ description: 'What holds where the field is left out.' })),
+    choices: Nullable(Type.Array(Type.String(), { description: 'Other values are refused.' })),
+  },
+  { title: 'OptionSpec' },
+);
 export type OptionSpec = Static<typeof OptionSpec>;
 
-const strings = () => Nullable(Type.Array(Type.String()));
+const strings = (description: string) => Nullable(Type.Array(Type.String(), { description }));
+const text = (description: string) => Nullable(Type.String({ description }));
+const count = (description: string) => Nullable(Type.Integer({ description }));
+const ability = (description: string) => Nullable(Type.Boolean({ description }));
 
-export const Model = Type.Object({
-  id: Type.String(),
-  object: StringEnum(['model', 'proxy']),
-  created: Type.Integer(),
-  context: Type.Integer(),
-  size: strings(),
-  type: ModelType,
-  active: Type.Boolean(),
-  name: Nullable(Type.String()),
-  description: Nullable(Type.String()),
-  img: Nullable(Type.String()),
-  reasoning: Nullable(Type.Boolean()),
-  reasoning_effort: Nullable(OptionSpec),
-  image_quality: Nullable(OptionSpec),
-  web_search: Nullable(Type.Boolean()),
-  input_modalities: strings(),
-  output_modalities: strings(),
-  supported_file_types: strings(),
-  max_image_count: Nullable(Type.Integer()),
-  max_file_count: Nullable(Type.Integer()),
-  architecture: Nullable(Type.String()),
-  quantization: Nullable(Type.String()),
-  pricing: Pricing,
-  owned_by: Type.String(),
-  rpm_coefficient: Type.Integer({ default: 1 }),
-});
+export const Model = Type.Object(
+  {
+    id: Type.String({ description: 'What requests name it by.' }),
+    object: StringEnum(['model', 'proxy']),
+    created: Type.Integer({ description: 'Unix seconds.' }),
+    context: Type.Integer({
+      description: 'The most tokens of prompt and answer together; of one input, for embeddings.',
+    }),
+    size: strings('Sizes of the pictures it makes; null where any is taken or it makes none.'),
+    type: ModelType,
+    active: Type.Boolean({ description: 'Whether it can be used now; requests for others are refused.' }),
+    name: text('For people to read.'),
+    description: text('For people to read.'),
+    img: text('URL of a picture of it.'),
+    reasoning: ability('Whether it thinks before it answers.'),
+    reasoning_effort: Nullable(OptionSpec),
+    image_quality: Nullable(OptionSpec),
+    web_search: ability('Whether it can search the web; null where that makes no sense.'),
+    input_modalities: strings('What it reads: `text`, `image`, `audio`, `file`.'),
+    output_modalities: strings('What it makes: `text`, `image`, `embedding`.'),
+    supported_file_types: strings(
+      'Extensions of the files it reads, such as `pdf`; null where it reads none.',
+    ),
+    max_image_count: count('The most pictures of one request.'),
+    max_file_count: count('The most files of one request.'),
+    architecture: text('As its maker describes it.'),
+    quantization: text('As its host runs it, such as `fp8`.'),
+    pricing: Pricing,
+    owned_by: Type.String({ description: 'Who made it or offers it.' }),
+    rpm_coefficient: Type.Integer({
+      default: 1,
+      description: 'How many of the account’s requests per minute one request to it takes up.',
+    }),
+  },
+  { title: 'Model' },
+);
 export type Model = Static<typeof Model>;
 
-export const ModelList = Type.Object({
-  object: Nullable(Type.String({ default: 'list' })),
-  data: Nullable(Type.Array(Model)),
-});
+export const ModelList = Type.Object(
+  {
+    object: Nullable(Type.String({ default: 'list' })),
+    data: Nullable(Type.Array(Model, { description: 'In the operator’s order.' })),
+  },
+  { title: 'ModelList' },
+);
+
+const modelExample = {
+  id: 'demo-echo',
+  object: 'model',
+  created: 1_763_683_200,
+  context: 8192,
+  size: null,
+  type: 'chat',
+  active: true,
+  name: 'Demo echo',
+  description: 'No AI. It repeats what it was told, so that a client can be tried without a vendor.',
+  img: null,
+  reasoning: null,
+  reasoning_effort: null,
+  image_quality: null,
+  web_search: null,
+  input_modalities: ['text'],
+  output_modalities: ['text'],
+  supported_file_types: null,
+  max_image_count: null,
+  max_file_count: null,
+  architecture: null,
+  quantization: null,
+  pricing: {
+    date_of_use: '2025-11-21',
+    type: 'tokens',
+    in_cost_per_million: null,
+    out_cost_per_million: null,
+    cost_per_million: null,
+    cost_per_image: null,
+    cost_per_image_quality: null,
+    cost_per_second: null,
+    cost_per_request: null,
+    prompt: 50,
+    completion: 150,
+    input_cache_read: null,
+    input_cache_write: null,
+    overrides: null,
+    free_requests: true,
+  },
+  owned_by: 'builtin',
+  rpm_coefficient: 1,
+};
 
 export const listModels = defineOperation({
   operationId: 'listModels',
   tag: 'Models',
   summary: 'List the models and their prices',
+  description: 'Models that cannot be used now are listed too, with `"active": false`.',
   method: 'get',
   path: '/models',
   auth: 'none',
-  query: Type.Object({ type: Type.Optional(ModelType) }),
+  query: Type.Object({
+    type: Type.Optional(
+      Type.Unsafe<ModelType>({ ...ModelType, description: 'Only models of this type; all, where left out.' }),
+    ),
+  }),
   response: ModelList,
   errors: [],
+  example: { query: { type: 'chat' }, response: { object: 'list', data: [modelExample] } },
 });
 
 export const getModel = defineOperation({
@@ -113,8 +205,12 @@ export const getModel = defineOperation({
   method: 'get',
   path: '/models/{model_id}',
   auth: 'none',
+  pathParameters: Type.Object({
+    model_id: Type.String({ description: 'Slashes in it may be written as they are or as `%2F`.' }),
+  }),
   response: Model,
   errors: ['model_not_found'],
+  example: { path: { model_id: 'demo-echo' }, response: modelExample },
 });
 
 export const StatusMessage = StringEnum(

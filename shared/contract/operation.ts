@@ -7,12 +7,34 @@ export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 export const tags = ['Chat', 'Images', 'Embeddings', 'Models', 'Users', 'System'] as const;
 export type Tag = (typeof tags)[number];
 
+/** A call that works, and its answer: realistic, and valid by the operation's schemas. */
+export interface OperationExample {
+  /** Values of the path's parameters, by name. */
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number>>;
+  readonly body?: unknown;
+  /** A JSON value, or the text of an answer that is not JSON; left out where the answer is bytes. */
+  readonly response?: unknown;
+}
+
+/** An answer beside the usual one of success and the errors: a stream, or a report with a status of its own. */
+export interface FurtherAnswer {
+  readonly status: number;
+  /** JSON unless given. */
+  readonly responseType?: string;
+  /** Of a JSON answer; of the data of one event where the answer is an event stream. */
+  readonly response: TSchema;
+  /** When it comes and how it reads, as a sentence or more. */
+  readonly description: string;
+  readonly example: OperationExample;
+}
+
 /** One operation of the API: what the router serves, the validator checks and the description tells. */
 export interface Operation {
   readonly operationId: string;
   readonly tag: Tag;
   readonly summary: string;
-  /** What the summary leaves open, in Markdown. */
+  /** What the summary leaves open: paragraphs, with names and values in backticks. */
   readonly description?: string;
   readonly method: Method;
   /** Below the version segment, in OpenAPI's form: `/models/{model_id}`. */
@@ -22,6 +44,8 @@ export interface Operation {
   readonly auth: 'key' | 'none' | 'web';
   /** The largest body that is read; a longer one is a 413. Without a body schema no body is read. */
   readonly bodyLimitBytes?: number;
+  /** An object of the path's parameters, for the description; one that is missing is told as a string. */
+  readonly pathParameters?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
   readonly response: TSchema;
@@ -29,21 +53,27 @@ export interface Operation {
   readonly responseType?: string;
   /** Status of success. */
   readonly status?: number;
+  readonly furtherAnswers?: readonly FurtherAnswer[];
   /** What it can fail with, beside what its authentication, query and body already tell. */
   readonly errors: readonly ErrorCode[];
+  readonly example?: OperationExample;
 }
+
+/** What is read of a body where the operation sets no bound of its own. */
+export const defaultBodyLimitBytes = 64_000;
 
 /** What any request for a model's work can fail with. */
 export const creationErrors = [
+  'insufficient_balance',
   'model_not_found',
+  'idempotency_conflict',
   'model_disabled',
   'content_too_long',
-  'insufficient_balance',
-  'rate_limit_exceeded',
   'upstream_rejected',
+  'rate_limit_exceeded',
   'upstream_error',
-  'upstream_timeout',
   'queue_full',
+  'upstream_timeout',
   'deadline_exceeded',
 ] as const satisfies readonly ErrorCode[];
 

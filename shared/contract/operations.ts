@@ -1,8 +1,8 @@
 import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
-import { createImage } from './images.ts';
+import { createImage, getFile } from './images.ts';
 import { getModel, getModelsStatus, listModels } from './models.ts';
-import { getHealth, getLogsSummary, listServers } from './system.ts';
+import { getDescription, getDocs, getHealth, getLogsSummary, listServers } from './system.ts';
 import {
   getProfile,
   getStats,
@@ -17,6 +17,7 @@ export const operations = {
   createChatCompletion,
   createEmbedding,
   createImage,
+  getFile,
   listModels,
   getModel,
   getModelsStatus,
@@ -29,6 +30,8 @@ export const operations = {
   getLogsSummary,
   listServers,
   getHealth,
+  getDescription,
+  getDocs,
 } as const;
 
 export type OperationId = keyof typeof operations;

@@ -1,4 +1,4 @@
-import type { ChatResponse, ChatUsage } from '../../shared/contract/chat.ts';
+import type { ChatResponse, ChatUsage } from '../../shared/contract/chat-response.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 
 interface ToolCall {

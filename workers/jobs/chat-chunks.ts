@@ -1,4 +1,4 @@
-import type { ChatUsage } from '../../shared/contract/chat.ts';
+import type { ChatUsage } from '../../shared/contract/chat-response.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 
 type Delta = Extract<ChatEvent, { type: 'delta' }>;

@@ -1,4 +1,4 @@
-import type { ChatUsage } from '../../shared/contract/chat.ts';
+import type { ChatUsage } from '../../shared/contract/chat-response.ts';
 import type { Receipt } from '../../shared/billing/finish-request.ts';
 import { noUsage, type Usage } from '../../shared/pricing/cost.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';

@@ -1,0 +1,11 @@
+import { html, type Html } from './html.ts';
+
+/** A line of a description: names and values in backticks become code. */
+export function formatLine(text: string): Html[] {
+  return text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+}
+
+/** A description: paragraphs are parted by empty lines. */
+export function formatText(text: string): Html[] {
+  return text.split('\n\n').map((paragraph) => html`<p>${formatLine(paragraph)}</p> `);
+}

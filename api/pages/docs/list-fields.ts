@@ -1,0 +1,108 @@
+import type { JsonSchema } from '../../../shared/contract/openapi/description.ts';
+import { resolveSchema } from '../../../shared/contract/openapi/schema-components.ts';
+
+export type Schemas = Readonly<Record<string, JsonSchema>>;
+
+/** One line of a table of fields, and the table of what it holds. */
+export interface Field {
+  readonly name: string;
+  readonly type: string;
+  readonly required: boolean;
+  /** As JSON. */
+  readonly default: string | null;
+  /** The only values there are, as JSON. */
+  readonly choices: readonly string[];
+  /** Such as `0 to 2` or `at most 255 characters`. */
+  readonly bounds: string;
+  readonly description: string;
+  /** How the objects in it are reached, such as `messages[]`. */
+  readonly path: string;
+  /** The fields of those objects. */
+  readonly fields: readonly Field[];
+}
+
+/** No schema of the contract is recursive or a tenth as deep; one that is must not hang the page. */
+const maxDepth = 20;
+
+/** The fields of an object, or of the objects that a list holds. */
+export function listFields(schema: JsonSchema, schemas: Schemas, path = '', depth = 0): Field[] {
+  const { properties = {}, required = [] } = findObject(schema, schemas, path)?.schema ?? {};
+  return Object.entries(properties).map(([name, one]) => {
+    const field = describeField(name, one, schemas, required.includes(name));
+    const inner = findObject(one, schemas, path === '' ? name : `${path}.${name}`);
+    if (inner === null || depth >= maxDepth) return field;
+    return { ...field, path: inner.path, fields: listFields(inner.schema, schemas, inner.path, depth + 1) };
+  });
+}
+
+export function describeField(name: string, schema: JsonSchema, schemas: Schemas, required: boolean): Field {
+  const resolved = { ...resolveSchema(schema, schemas), ...schema };
+  const choices = resolved.const === undefined ? (resolved.enum ?? []) : [resolved.const];
+  return {
+    name,
+    type: describeType(schema, schemas),
+    required,
+    default: resolved.default === undefined ? null : JSON.stringify(resolved.default),
+    choices: choices.map((value) => JSON.stringify(value)),
+    bounds: describeBounds(resolved),
+    description: resolved.description ?? '',
+    path: '',
+    fields: [],
+  };
+}
+
+interface FoundObject {
+  readonly schema: JsonSchema;
+  /** With `[]` for each list around it. */
+  readonly path: string;
+}
+
+/** The object that a field holds, by itself, in a list, or as one of several possibilities. */
+function findObject(schema: JsonSchema, schemas: Schemas, path: string): FoundObject | null {
+  const resolved = resolveSchema(schema, schemas) ?? schema;
+  if (resolved.properties !== undefined) return { schema: resolved, path };
+  if (resolved.items !== undefined) return findObject(resolved.items, schemas, `${path}[]`);
+  for (const branch of resolved.anyOf ?? []) {
+    const found = findObject(branch, schemas, path);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** Such as `string or null` or `array of object`. */
+function describeType(schema: JsonSchema, schemas: Schemas): string {
+  const resolved = resolveSchema(schema, schemas) ?? schema;
+  if (resolved.anyOf !== undefined) {
+    return [...new Set(resolved.anyOf.map((branch) => describeType(branch, schemas)))].join(' or ');
+  }
+  const types = [resolved.type ?? []].flat();
+  if (types.length === 0) return resolved.const === undefined ? 'any' : typeof resolved.const;
+  const names = types.map((type) =>
+    type === 'array' && resolved.items !== undefined
+      ? `array of ${describeType(resolved.items, schemas)}`
+      : type,
+  );
+  return names.join(' or ');
+}
+
+function describeBounds(schema: JsonSchema): string {
+  const array = schema.anyOf?.find((branch) => branch.items !== undefined);
+  const { minItems, maxItems } = array ?? schema;
+  return [
+    describeRange(schema.minimum, schema.maximum, ''),
+    schema.exclusiveMinimum === undefined ? '' : `above ${schema.exclusiveMinimum}`,
+    describeRange(schema.minLength, schema.maxLength, 'characters'),
+    describeRange(minItems, maxItems, 'items'),
+    schema.format === 'date' ? 'YYYY-MM-DD' : schema.format === 'date-time' ? 'ISO 8601' : '',
+    schema.format === 'uuid' ? 'UUID' : '',
+  ]
+    .filter((bound) => bound !== '')
+    .join(', ');
+}
+
+function describeRange(min: number | undefined, max: number | undefined, unit: string): string {
+  if (min === undefined && max === undefined) return '';
+  const range =
+    max === undefined ? `at least ${min}` : min === undefined ? `at most ${max}` : `${min} to ${max}`;
+  return `${range} ${max === 1 || (max === undefined && min === 1) ? unit.replace(/s$/, '') : unit}`.trim();
+}

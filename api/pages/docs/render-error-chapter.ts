@@ -1,0 +1,60 @@
+import { createErrorExample } from '../../../shared/contract/error-bodies.ts';
+import { errorKinds, type ErrorCode } from '../../../shared/contract/errors.ts';
+import type { Description } from '../../../shared/contract/openapi/description.ts';
+import { formatText } from './format-text.ts';
+import { highlightJson } from './highlight-code.ts';
+import { html, type Html } from './html.ts';
+import { codesOf } from './render-errors.ts';
+import { renderCode } from './render-examples.ts';
+
+/** Answers to calls that reach no operation, and so are described by none. */
+const codesOfNoOperation = ['not_found', 'method_not_allowed'] as const satisfies readonly ErrorCode[];
+
+const introduction =
+  'Tell errors apart by `error.code`; its texts may change. `detail` says the same in English and Russian. Of a 422 ' +
+  'it is a list of the faults instead, each with `loc`, `msg` and `type`.\n\n' +
+  'A 429 and a 503 say in `retry-after` when to try again. OpenAI’s clients do so by themselves.';
+
+/** The chapter on errors: their form, and every code that a caller can meet. */
+export function renderErrorChapter({ paths }: Description): Html {
+  const responses = Object.values(paths).flatMap((item) =>
+    Object.values(item).flatMap((operation) => Object.values(operation.responses)),
+  );
+  const codes = new Set<ErrorCode>([...codesOfNoOperation, ...responses.flatMap(codesOf)]);
+  const form = JSON.stringify(createErrorExample('insufficient_balance', []), null, 2);
+  return html`<section id="errors" class="chapter">
+    <h2>Errors</h2>
+    <div class="columns">
+      <div class="prose">${formatText(introduction)}</div>
+      <div class="examples">${renderCode('An error: 402', highlightJson(form))}</div>
+    </div>
+    ${renderErrorTable((Object.keys(errorKinds) as ErrorCode[]).filter((code) => codes.has(code)))}
+  </section> `;
+}
+
+/** Codes with their texts in both languages. */
+function renderErrorTable(codes: readonly ErrorCode[]): Html {
+  return html`<table class="errors">
+    <thead>
+      <tr>
+        <th scope="col">Status</th>
+        <th scope="col">Code</th>
+        <th scope="col">Meaning</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${codes.map(
+        (code) =>
+          html`<tr id="error-${code}">
+            <td class="status">${errorKinds[code].status}</td>
+            <th scope="row"><code>${code}</code></th>
+            <td>
+              ${errorKinds[code].en}
+              <span class="translation" lang="ru">${errorKinds[code].ru}</span>
+              ${errorKinds[code].retry ? html`<span class="retry">worth a retry</span>` : null}
+            </td>
+          </tr> `,
+      )}
+    </tbody>
+  </table>`;
+}

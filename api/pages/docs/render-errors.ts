@@ -1,0 +1,43 @@
+import type { ResponseObject } from '../../../shared/contract/openapi/description.ts';
+import { errorKinds, isErrorCode, type ErrorCode } from '../../../shared/contract/errors.ts';
+import { html, type Html } from './html.ts';
+
+const json = 'application/json';
+
+/** The codes that a response can carry: its examples are named for them. None where it is no error. */
+export function codesOf(response: ResponseObject): ErrorCode[] {
+  return Object.keys(response.content[json]?.examples ?? {}).filter(isErrorCode);
+}
+
+/** Every error of one operation, folded away behind its statuses. */
+export function renderOperationErrors(responses: Readonly<Record<string, ResponseObject>>): Html {
+  const failures = Object.entries(responses).filter(([, response]) => codesOf(response).length > 0);
+  return html`<details class="more">
+    <summary>
+      Errors <span class="statuses">${failures.map(([status]) => html`<span>${status}</span> `)}</span>
+    </summary>
+    <table class="errors">
+      <thead>
+        <tr>
+          <th scope="col">Status</th>
+          <th scope="col">Code</th>
+          <th scope="col">Meaning</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${failures.flatMap(([status, response]) =>
+          codesOf(response).map(
+            (code) =>
+              html`<tr>
+                <td class="status">${status}</td>
+                <th scope="row">
+                  <a href="#error-${code}"><code>${code}</code></a>
+                </th>
+                <td>${errorKinds[code].en}</td>
+              </tr> `,
+          ),
+        )}
+      </tbody>
+    </table>
+  </details>`;
+}

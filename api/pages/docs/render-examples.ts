@@ -1,0 +1,54 @@
+import type { OperationObject } from '../../../shared/contract/openapi/description.ts';
+import { highlightJson } from './highlight-code.ts';
+import { html, type Html } from './html.ts';
+import { writeCurl, type Call } from './write-curl.ts';
+
+const json = 'application/json';
+
+/** @param wrapping `lines` where a long line is scrolled to, because each stands for something */
+export function renderCode(
+  title: string,
+  code: Html | readonly Html[],
+  wrapping: 'wrapped' | 'lines' = 'wrapped',
+): Html {
+  return html`<figure class="code ${wrapping}">
+    <figcaption>${title}</figcaption>
+    <pre tabindex="0"><code>${code}</code></pre>
+  </figure>`;
+}
+
+/** A call and its answer for each form of success that the operation has. */
+export function renderExamples(call: Omit<Call, 'body' | 'contentType'>): Html[] {
+  const { operation } = call;
+  return Object.entries(operation.responses)
+    .filter(([status]) => Number(status) < 300)
+    .flatMap(([status, { content }]) => {
+      const forms = Object.keys(content);
+      return (forms.length === 0 ? [''] : forms).flatMap((contentType) => {
+        const body = findBody(operation, contentType);
+        const request = writeCurl({ ...call, body, contentType });
+        return [
+          renderCode(
+            contentType === 'text/event-stream' ? 'Request of a stream' : 'Request',
+            html`${request}`,
+          ),
+          renderAnswer(status, contentType, content[contentType]?.examples?.['usual']?.value),
+        ];
+      });
+    });
+}
+
+/** The example of a body that is answered in this form: it has the form's name, or is the usual one. */
+function findBody({ requestBody }: OperationObject, contentType: string): unknown {
+  const examples = requestBody?.content[json]?.examples ?? {};
+  return (examples[contentType.split('/')[1] ?? ''] ?? examples['usual'])?.value;
+}
+
+function renderAnswer(status: string, contentType: string, value: unknown): Html {
+  const title = `Answer ${status} ${contentType}`.trim();
+  if (contentType === '') return renderCode(title, html`(no body)`);
+  if (value === undefined) return renderCode(title, html`(the bytes of the file)`);
+  const text = typeof value === 'string' ? value.trimEnd() : JSON.stringify(value, null, 2);
+  if (contentType === 'text/event-stream') return renderCode(title, highlightJson(text), 'lines');
+  return renderCode(title, contentType === 'text/html' ? html`${text}` : highlightJson(text));
+}

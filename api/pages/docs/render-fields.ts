@@ -1,0 +1,64 @@
+import { formatLine } from './format-text.ts';
+import { html, type Html } from './html.ts';
+import type { Field } from './list-fields.ts';
+
+/** What a caller is told: which fields a request cannot do without, or which an answer may lack. */
+export type Direction = 'request' | 'answer';
+
+/** A table of fields or parameters. @param noun what heads its first column */
+export function renderFields(fields: readonly Field[], noun: string, direction: Direction): Html {
+  return html`<table class="fields">
+    <thead>
+      <tr>
+        <th scope="col">${noun}</th>
+        <th scope="col">Type</th>
+        <th scope="col">Meaning</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${fields.flatMap((field) => [renderField(field, direction), ...renderInnerFields(field, direction)])}
+    </tbody>
+  </table>`;
+}
+
+function renderPresence({ required }: Field, direction: Direction): Html | null {
+  if (direction === 'request') return required ? html`<span class="required">required</span>` : null;
+  return required ? null : html`<span class="optional">may be left out</span>`;
+}
+
+function renderField(field: Field, direction: Direction): Html {
+  return html`<tr>
+    <th scope="row">
+      <code>${field.name}</code>
+      ${renderPresence(field, direction)}
+    </th>
+    <td class="type">
+      <span>${field.type}</span>
+      ${field.bounds === '' ? null : html`<span class="bound">${field.bounds}</span>`}
+      ${field.default === null ? null : html`<span class="bound">default <code>${field.default}</code></span>`}
+    </td>
+    <td>
+      ${formatLine(field.description)}
+      ${
+        field.choices.length === 0
+          ? null
+          : html`<span class="choices">${field.choices.map((choice) => html`<code>${choice}</code> `)}</span>`
+      }
+    </td>
+  </tr> `;
+}
+
+/** What an object holds, folded away unless it is always there. */
+function renderInnerFields({ fields, path, required }: Field, direction: Direction): Html[] {
+  if (fields.length === 0) return [];
+  const summary = html`<summary>Fields of <code>${path}</code></summary>`;
+  const table = renderFields(fields, 'Field', direction);
+  const inner = required
+    ? html`<details open>${summary}${table}</details>`
+    : html`<details>${summary}${table}</details>`;
+  return [
+    html`<tr class="inner">
+      <td colspan="3">${inner}</td>
+    </tr> `,
+  ];
+}

@@ -1,0 +1,95 @@
+import type { OperationObject, ParameterObject } from '../../../shared/contract/openapi/description.ts';
+import { formatText } from './format-text.ts';
+import { html, type Html } from './html.ts';
+import { describeField, listFields, type Field, type Schemas } from './list-fields.ts';
+import { codesOf, renderOperationErrors } from './render-errors.ts';
+import { renderExamples } from './render-examples.ts';
+import { renderFields } from './render-fields.ts';
+
+export interface Entry {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: OperationObject;
+}
+
+const json = 'application/json';
+
+export function renderMethod(method: string): Html {
+  return html`<span class="method ${method}">${method}</span>`;
+}
+
+/** The words on who may call an operation. */
+function describeAccess({ security }: OperationObject): string {
+  const [scheme] = security.flatMap((requirement) => Object.keys(requirement));
+  if (scheme === undefined) return 'No key needed';
+  return scheme === 'apiKey' ? 'Needs an API key' : 'Needs a web session';
+}
+
+export function renderOperation(
+  { method, path, operation }: Entry,
+  serverUrl: string,
+  schemas: Schemas,
+): Html {
+  const { operationId, summary, description, parameters = [], requestBody, responses } = operation;
+  const bodySchema = requestBody?.content[json]?.schema;
+  return html`<article class="operation" id="${operationId}">
+    <header>
+      <h3><a href="#${operationId}">${summary}</a></h3>
+      <p class="address">${renderMethod(method)} <code>${path}</code></p>
+      <p class="access">${describeAccess(operation)}</p>
+    </header>
+    <div class="columns">
+      <div class="prose">
+        ${description === undefined ? null : formatText(description)} ${renderParameters(parameters, schemas)}
+        ${
+          bodySchema === undefined
+            ? null
+            : html`<h4>Body</h4>
+                ${formatText(requestBody?.description ?? '')}
+                ${renderFields(listFields(bodySchema, schemas), 'Field', 'request')}`
+        }
+        ${renderAnswers(operation, schemas)} ${renderOperationErrors(responses)}
+      </div>
+      <div class="examples">${renderExamples({ serverUrl, method, path, operation })}</div>
+    </div>
+  </article> `;
+}
+
+const places = { path: 'In the path', query: 'In the query', header: 'In a header' } as const;
+
+function renderParameters(parameters: readonly ParameterObject[], schemas: Schemas): Html | null {
+  if (parameters.length === 0) return null;
+  const toField = ({ name, in: place, required, description = '', schema }: ParameterObject): Field => {
+    const field = describeField(name, schema, schemas, required);
+    // Outside of JSON a text stands without quotes.
+    const choices = field.choices.map((choice) => choice.replaceAll(/^"|"$/g, ''));
+    return { ...field, choices, description: `${places[place]}. ${description}` };
+  };
+  return html`<h4>Parameters</h4>
+    ${renderFields(parameters.map(toField), 'Name', 'request')}`;
+}
+
+/** What the answers hold, folded away; the words on a stream or a report stay in sight. */
+function renderAnswers({ responses }: OperationObject, schemas: Schemas): Html[] {
+  return Object.entries(responses)
+    .filter(([, response]) => codesOf(response).length === 0)
+    .flatMap(([status, { description, content }]) => [
+      ...(description.split(' ').length > 2
+        ? [
+            html`<h4>Answer ${status}</h4>
+              ${formatText(description)}`,
+          ]
+        : []),
+      ...Object.entries(content).map(([contentType, { schema }]) => {
+        const fields = listFields(schema.contentSchema ?? schema, schemas);
+        if (fields.length === 0) return html``;
+        return html`<details class="more">
+          <summary>
+            ${schema.contentSchema === undefined ? 'Fields of the answer' : 'Fields of an event'}
+            <span class="statuses"><span>${status}</span> <span>${contentType}</span></span>
+          </summary>
+          ${renderFields(fields, 'Field', 'answer')}
+        </details>`;
+      }),
+    ]);
+}

@@ -1,0 +1,41 @@
+import type { Description } from '../../../shared/contract/openapi/description.ts';
+import { formatText } from './format-text.ts';
+import { html, type Html } from './html.ts';
+import { renderCode } from './render-examples.ts';
+
+/** The chapters before the operations: what holds for all of them, the address and the key. */
+export function renderOverview({ info, servers }: Description): Html {
+  const serverUrl = servers[0]?.url ?? '';
+  return html`<section id="overview" class="chapter first">
+      <h1>${info.title} <span class="version">${info.version}</span></h1>
+      <div class="columns">
+        <div class="prose">
+          ${formatText(info.description)}
+          <p>
+            This page is made from <a href="/v1/openapi.json">openapi.json</a>, which says the same to
+            programs.
+          </p>
+        </div>
+        <div class="examples">
+          ${renderCode('Base URL', html`${serverUrl}/v1`)}
+          ${renderCode('First request', html`curl ${serverUrl}/v1/models`)}
+        </div>
+      </div>
+    </section>
+    <section id="authentication" class="chapter">
+      <h2>Authentication</h2>
+      <div class="columns">
+        <div class="prose">
+          <p>
+            Operations that need a key take it as a bearer token. A key stands for an account with its balance
+            and its limit of requests per minute: keep it out of pages, apps and repositories.
+          </p>
+          <p>The commands on this page read the key from <code>API_KEY</code>.</p>
+        </div>
+        <div class="examples">
+          ${renderCode('Set the key for the examples', html`export API_KEY=mg-...`)}
+          ${renderCode('Header', html`Authorization: Bearer $API_KEY`)}
+        </div>
+      </div>
+    </section> `;
+}

@@ -1,0 +1,56 @@
+import Type from 'typebox';
+import { errorKinds, type ErrorCode } from './errors.ts';
+import { Nullable, StringEnum } from './fields.ts';
+
+const errorTypes = [...new Set(Object.values(errorKinds).map((kind) => kind.type))];
+
+const ErrorSummary = Type.Object(
+  {
+    message: Type.String({ description: 'What was wrong, where, and what to do; in English.' }),
+    type: StringEnum(errorTypes, { description: 'OpenAI’s word for the kind of error.' }),
+    param: Nullable(Type.String({ description: 'The field that is at fault, such as `messages.0.role`.' })),
+    code: Type.String({ description: 'What programs tell errors apart by.' }),
+  },
+  { description: 'The form that OpenAI’s clients read.' },
+);
+
+/** The body of every error but a 422. */
+export const ErrorBody = Type.Object(
+  {
+    error: ErrorSummary,
+    detail: Type.Object({
+      error: Type.String({ description: 'The same as `error.code`.' }),
+      message_ru: Type.String({ description: 'What the code means, in Russian.' }),
+      message_en: Type.String({ description: 'The same as `error.message`.' }),
+    }),
+  },
+  { title: 'Error' },
+);
+
+/** The body of a 422: one item for each fault that was found. */
+export const ValidationErrorBody = Type.Object(
+  {
+    error: ErrorSummary,
+    detail: Type.Array(
+      Type.Object({
+        loc: Type.Array(Type.Unsafe<string | number>({ type: ['string', 'integer'] }), {
+          description: 'The way to the fault, such as `["body", "messages", 0, "role"]`.',
+        }),
+        msg: Type.String({ description: 'What is wrong there.' }),
+        type: Type.String({ description: 'Which rule it breaks.' }),
+      }),
+      { description: 'Not all faults are always listed: a broken body may show the first alone.' },
+    ),
+  },
+  { title: 'ValidationError' },
+);
+
+/** An error of this code as a caller sees it, with the table's own text. @param loc where a 422's fault lies */
+export function createErrorExample(code: ErrorCode, loc: readonly string[]): object {
+  const { status, type, en, ru } = errorKinds[code];
+  const param = status === 422 ? loc.slice(1).join('.') || null : null;
+  return {
+    error: { message: en, type, param, code },
+    detail: status === 422 ? [{ loc, msg: en, type: code }] : { error: code, message_ru: ru, message_en: en },
+  };
+}

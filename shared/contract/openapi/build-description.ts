@@ -1,0 +1,43 @@
+import type { Operation } from '../operation.ts';
+import { tags } from '../operation.ts';
+import { apiVersion } from '../system.ts';
+import { describeOperation, fullPathOf, securitySchemes } from './describe-operation.ts';
+import type { Description, OperationObject } from './description.ts';
+import { responseHeaders } from './headers.ts';
+import { overview, tagDescriptions } from './overview.ts';
+import { SchemaComponents } from './schema-components.ts';
+
+/**
+ * The OpenAPI 3.1 description of these operations. Pure.
+ * @param serverUrl where callers reach the server, without the version segment and without a last slash
+ */
+export function buildDescription(operations: readonly Operation[], serverUrl: string): Description {
+  const components = new SchemaComponents();
+  const paths: Record<string, Record<string, OperationObject>> = {};
+  const ordered = tags.flatMap((tag) => operations.filter((operation) => operation.tag === tag));
+  for (const operation of ordered) {
+    const item = (paths[fullPathOf(operation)] ??= {});
+    item[operation.method] = describeOperation(operation, components);
+  }
+  const used = new Set(ordered.map((operation) => operation.auth));
+  const schemes = Object.entries(securitySchemes).filter(([auth]) => used.has(auth as Operation['auth']));
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Model Gateway',
+      version: apiVersion,
+      description: overview,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: serverUrl }],
+    tags: tags
+      .filter((tag) => ordered.some((operation) => operation.tag === tag))
+      .map((name) => ({ name, description: tagDescriptions[name] })),
+    paths,
+    components: {
+      schemas: components.all(),
+      headers: responseHeaders,
+      securitySchemes: Object.fromEntries(schemes.map(([, { name, scheme }]) => [name, scheme])),
+    },
+  };
+}

@@ -1,0 +1,160 @@
+import { STATUS_CODES } from 'node:http';
+import type { TSchema } from 'typebox';
+import { defaultBodyLimitBytes, type FurtherAnswer, type Operation } from '../operation.ts';
+import type {
+  JsonSchema,
+  MediaType,
+  OperationObject,
+  ParameterObject,
+  ResponseObject,
+} from './description.ts';
+import { describeErrors } from './error-responses.ts';
+import { headersOf, requestHeaders } from './headers.ts';
+import type { SchemaComponents } from './schema-components.ts';
+
+export const securitySchemes = {
+  key: {
+    name: 'apiKey',
+    scheme: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'An API key, as `Authorization: Bearer <API_KEY>`.',
+    },
+  },
+  web: {
+    name: 'webSession',
+    scheme: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: 'mg_session',
+      description:
+        'The session of the account pages. Methods that change something need `X-CSRF-Token` as well.',
+    },
+  },
+} as const;
+
+const json = 'application/json';
+
+/** Where the operation is found, below the server's address. */
+export function fullPathOf({ path, atRoot }: Operation): string {
+  return atRoot === true ? path : `/v1${path}`;
+}
+
+export function describeOperation(operation: Operation, components: SchemaComponents): OperationObject {
+  const { operationId, tag, summary, description, auth } = operation;
+  const parameters = describeParameters(operation, components);
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: auth === 'none' ? [] : [{ [securitySchemes[auth].name]: [] }],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...describeBody(operation, components),
+    responses: { ...describeSuccess(operation, components), ...describeErrors(operation, components) },
+  };
+}
+
+function describeParameters(operation: Operation, components: SchemaComponents): ParameterObject[] {
+  const { path, pathParameters, query, example } = operation;
+  const toParameter = (
+    name: string,
+    place: 'path' | 'query',
+    from: TSchema | undefined,
+    value: string | number | undefined,
+  ): ParameterObject => {
+    const { properties = {}, required = [] } = (from ?? {}) as JsonSchema;
+    const { description, ...schema } = components.rewrite(properties[name] ?? { type: 'string' }, 'request');
+    return {
+      name,
+      in: place,
+      required: place === 'path' || (required.includes(name) && schema.default === undefined),
+      ...(description === undefined ? {} : { description }),
+      schema,
+      ...(value === undefined ? {} : { example: value }),
+    };
+  };
+  const pathNames = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  const queryNames = Object.keys(propertiesOf(query));
+  return [
+    ...pathNames.map((name) => toParameter(name, 'path', pathParameters, example?.path?.[name])),
+    ...queryNames.map((name) => toParameter(name, 'query', query, example?.query?.[name])),
+    ...requestHeaders(operation),
+  ];
+}
+
+function describeBody(
+  { body, bodyLimitBytes = defaultBodyLimitBytes, example, furtherAnswers = [] }: Operation,
+  components: SchemaComponents,
+): Pick<OperationObject, 'requestBody'> {
+  if (body === undefined) return {};
+  const examples = Object.fromEntries(
+    [
+      ['usual', example] as const,
+      ...furtherAnswers.map((answer) => [nameOf(answer), answer.example] as const),
+    ].flatMap(([name, one]) => (one?.body === undefined ? [] : [[name, { value: one.body }]])),
+  );
+  const content = { schema: components.rewrite(body, 'request'), examples };
+  return {
+    requestBody: {
+      required: true,
+      description: `JSON in UTF-8, at most ${formatSize(bodyLimitBytes)}.`,
+      content: { [json]: content },
+    },
+  };
+}
+
+const propertiesOf = (schema: JsonSchema | undefined): object => schema?.properties ?? {};
+
+const formatSize = (bytes: number): string =>
+  bytes >= 1_000_000 ? `${bytes / 1_000_000} MB` : `${bytes / 1_000} KB`;
+
+/** How an example of this answer is called among those of the usual one. */
+const nameOf = ({ responseType, status }: FurtherAnswer): string =>
+  responseType?.split('/')[1] ?? `status-${status}`;
+
+/** The usual answer and the further ones, gathered by status. */
+function describeSuccess(operation: Operation, components: SchemaComponents): Record<string, ResponseObject> {
+  const usual: FurtherAnswer = {
+    status: operation.status ?? 200,
+    response: operation.response,
+    description: '',
+    example: operation.example ?? {},
+    ...(operation.responseType === undefined ? {} : { responseType: operation.responseType }),
+  };
+  const answers = [usual, ...(operation.furtherAnswers ?? [])];
+  const statuses = [...new Set(answers.map((answer) => answer.status))];
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const ofStatus = answers.filter((answer) => answer.status === status);
+      const texts = ofStatus.map((answer) => answer.description).filter((text) => text !== '');
+      return [
+        String(status),
+        {
+          description: texts.length > 0 ? texts.join('\n\n') : `${STATUS_CODES[status] ?? 'Success'}.`,
+          headers: headersOf(operation, status),
+          content: status === 204 ? {} : describeContent(ofStatus, components),
+        },
+      ];
+    }),
+  );
+}
+
+function describeContent(
+  answers: readonly FurtherAnswer[],
+  components: SchemaComponents,
+): Record<string, MediaType> {
+  return Object.fromEntries(
+    answers.map(({ responseType = json, response, example }) => {
+      const schema = components.rewrite(response, 'response');
+      const examples = example.response === undefined ? {} : { usual: { value: example.response } };
+      return [responseType, { schema: toMediaSchema(responseType, schema), examples }];
+    }),
+  );
+}
+
+/** An event stream is a text, whose events hold what the schema describes. */
+function toMediaSchema(responseType: string, schema: JsonSchema): JsonSchema {
+  if (responseType !== 'text/event-stream') return schema;
+  return { type: 'string', contentMediaType: responseType, contentSchema: schema };
+}

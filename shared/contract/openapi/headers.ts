@@ -1,0 +1,72 @@
+import { errorKinds } from '../errors.ts';
+import type { Operation } from '../operation.ts';
+import type { HeaderObject, ParameterObject, Reference } from './description.ts';
+
+/** Headers of answers, by name. */
+export const responseHeaders = {
+  'x-request-id': {
+    description: 'The id of this request. Quote it when you ask for help. One that you send is not adopted.',
+    schema: { type: 'string' },
+  },
+  'x-ratelimit-limit-requests': {
+    description: 'The account’s requests per minute. Sent once the request was counted, on errors too.',
+    schema: { type: 'integer' },
+  },
+  'x-ratelimit-remaining-requests': {
+    description: 'How many of them are left now.',
+    schema: { type: 'integer' },
+  },
+  'x-ratelimit-reset-requests': {
+    description: 'When all of them will be free again, such as `1s` or `6m0s`.',
+    schema: { type: 'string' },
+  },
+  'retry-after': {
+    description: 'After how many seconds to try again; under 60.',
+    schema: { type: 'integer' },
+  },
+  'x-should-retry': {
+    description: '`false`: the same request would fail again, and OpenAI’s clients do not send it.',
+    schema: { type: 'string' },
+  },
+} as const satisfies Record<string, HeaderObject>;
+
+type HeaderName = keyof typeof responseHeaders;
+
+const rateLimitHeaders = [
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+] as const satisfies readonly HeaderName[];
+
+/** The headers of an operation's answer of this status. */
+export function headersOf(operation: Operation, status: number): Record<string, Reference> {
+  const names: HeaderName[] = ['x-request-id'];
+  const isCounted = operation.errors.includes('rate_limit_exceeded');
+  if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
+  if (status === 429 || (status === 503 && !isReport(operation, status))) names.push('retry-after');
+  if (status === 409) names.push('x-should-retry');
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** Whether the status is an answer of its own, and no error. */
+const isReport = ({ furtherAnswers = [] }: Operation, status: number): boolean =>
+  furtherAnswers.some((answer) => answer.status === status);
+
+/** An operation that can tell of a conflict of keys is one that takes them. */
+export function requestHeaders({ errors }: Operation): ParameterObject[] {
+  if (!errors.includes('idempotency_conflict')) return [];
+  return [
+    {
+      name: 'Idempotency-Key',
+      in: 'header',
+      required: false,
+      description:
+        'A text of your choice that names this request, so that it can be sent again safely. The same key with the ' +
+        'same body attaches to the request while it runs, or gets its answer for 24 hours, and is charged once; the ' +
+        'work goes on if you disconnect. A failure is not kept: the next request with the key starts anew. The same ' +
+        `key with another body is a ${errorKinds.idempotency_conflict.status}, \`idempotency_conflict\`.`,
+      schema: { type: 'string', minLength: 1, maxLength: 255 },
+      example: 'order-1742-summary',
+    },
+  ];
+}

@@ -1,0 +1,19 @@
+import type { Tag } from '../operation.ts';
+
+/** What holds for all operations. */
+export const overview =
+  'OpenAI’s API for chat, images and embeddings, paid from a prepaid balance in roubles. Any OpenAI client works ' +
+  'once it is given the address, which ends in `/v1`, and a key.\n\n' +
+  'Every answer carries `x-request-id`. An unknown address, or one with a doubled slash, is a 404 `not_found`; a ' +
+  'method that an address does not take is a 405 `method_not_allowed`.\n\n' +
+  'Requests to models count against the account’s requests per minute once they passed validation, and reserve the ' +
+  'most that they can cost until they end. Fields that are not described are accepted and ignored.';
+
+export const tagDescriptions: Record<Tag, string> = {
+  Chat: 'Text from language models, with images, files and tools where the model takes them.',
+  Images: 'Pictures from a prompt.',
+  Embeddings: 'Vectors for search, clustering and comparison of texts.',
+  Models: 'What there is and what it costs. No key is needed.',
+  Users: 'The account behind the key: balance and limits.',
+  System: 'The service itself. No key is needed.',
+};

@@ -1,0 +1,100 @@
+import type { JsonSchema } from './description.ts';
+
+/** Requests may leave out what has a default; answers always carry what is required. */
+export type Direction = 'request' | 'response';
+
+const prefix = '#/components/schemas/';
+
+/**
+ * Rewrites the contract's schemas for the description. One with a `title` becomes the component of that name, and every
+ * use of it a reference; what a use alone says (its description, its default, that it may be null) stands beside it.
+ */
+export class SchemaComponents {
+  readonly #components = new Map<string, JsonSchema>();
+
+  /** By name, in alphabetical order. */
+  all(): Record<string, JsonSchema> {
+    const entries = [...this.#components].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(entries);
+  }
+
+  /** @throws Error where two different schemas have one title */
+  rewrite(schema: JsonSchema, direction: Direction): JsonSchema {
+    const { title, description, default: byDefault, ...rest } = schema;
+    const own = {
+      ...(description === undefined ? {} : { description }),
+      ...(byDefault === undefined ? {} : { default: byDefault }),
+    };
+    if (title === undefined) return { ...own, ...this.#rewriteParts(rest, direction) };
+    const isNullable = Array.isArray(rest.type) && rest.type.includes('null');
+    const reference = this.#refer(title, isNullable ? withoutNull(rest) : rest, direction);
+    return isNullable ? { ...own, anyOf: [reference, { type: 'null' }] } : { ...own, ...reference };
+  }
+
+  #refer(title: string, schema: JsonSchema, direction: Direction): JsonSchema {
+    const rewritten = this.#rewriteParts(schema, direction);
+    const known = this.#components.get(title);
+    if (known === undefined) this.#components.set(title, rewritten);
+    else if (!isSame(known, rewritten)) {
+      throw new Error(
+        `Two schemas of the contract differ and have the title "${title}". Rename one of them.`,
+      );
+    }
+    return { $ref: `${prefix}${title}` };
+  }
+
+  #rewriteParts(schema: JsonSchema, direction: Direction): JsonSchema {
+    const { properties, required, items, anyOf, allOf, additionalProperties } = schema;
+    const rewriteAll = (schemas: readonly JsonSchema[]): JsonSchema[] =>
+      schemas.map((one) => this.rewrite(one, direction));
+    const rewritten = {
+      ...schema,
+      ...(items === undefined ? {} : { items: this.rewrite(items, direction) }),
+      ...(anyOf === undefined ? {} : { anyOf: rewriteAll(anyOf) }),
+      ...(allOf === undefined ? {} : { allOf: rewriteAll(allOf) }),
+      ...(typeof additionalProperties === 'object'
+        ? { additionalProperties: this.rewrite(additionalProperties, direction) }
+        : {}),
+    };
+    if (properties === undefined) return rewritten;
+    const { required: _all, ...others } = rewritten;
+    const isDemanded = (name: string): boolean =>
+      direction === 'response' || properties[name]?.default === undefined;
+    const demanded = (required ?? []).filter(isDemanded);
+    return {
+      ...others,
+      ...(demanded.length > 0 ? { required: demanded } : {}),
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, one]) => [name, this.rewrite(one, direction)]),
+      ),
+    };
+  }
+}
+
+function withoutNull(schema: JsonSchema): JsonSchema {
+  const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
+  return { ...schema, type: types.length === 1 ? types[0]! : types };
+}
+
+/** Whether two schemas say the same, in whatever order. */
+function isSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(sortKeys(a)) === JSON.stringify(sortKeys(b));
+}
+
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sortKeys(inner)]));
+}
+
+/** The component that a reference names. @throws Error where there is none */
+export function resolveSchema(
+  { $ref }: JsonSchema,
+  components: Readonly<Record<string, JsonSchema>>,
+): JsonSchema | null {
+  if ($ref === undefined) return null;
+  const component = components[$ref.slice(prefix.length)];
+  if (component === undefined) throw new Error(`There is no schema ${$ref}.`);
+  return component;
+}

@@ -1,0 +1,64 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { useStack } from '../support/stack.ts';
+
+const run = promisify(execFile);
+
+test('the page is served whole, to be read by people, and kept for a while', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const response = await fetch(`${stack.url}/docs`);
+  t.is(response.status, 200);
+  t.is(response.headers.get('content-type'), 'text/html; charset=utf-8');
+  t.regex(response.headers.get('content-security-policy') ?? '', /^default-src 'none'; style-src 'sha256-/);
+  t.is(response.headers.get('x-content-type-options'), 'nosniff');
+  t.is(response.headers.get('cache-control'), 'public, max-age=300');
+  const page = await response.text();
+  t.regex(page, /<\/html>\s*$/);
+  t.is(await (await fetch(`${stack.url}/docs`)).text(), page);
+});
+
+test('PUBLIC_URL is the address that the description and the page tell', async (t) => {
+  const stack = await useStack(t, { workers: [], env: { PUBLIC_URL: 'https://ai.example/' } });
+  const { servers } = (await (await fetch(`${stack.url}/v1/openapi.json`)).json()) as { servers: object[] };
+  t.deepEqual(servers, [{ url: 'https://ai.example' }]);
+  const page = await (await fetch(`${stack.url}/docs`)).text();
+  t.true(page.includes('curl https://ai.example/v1/chat/completions'));
+  t.false(page.includes(stack.url));
+});
+
+const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' };
+
+/** The commands that a reader would copy: what the page shows of its blocks that start with curl. */
+function findCommands(page: string): string[] {
+  return [...page.matchAll(/<pre[^>]*><code>(.*?)<\/code><\/pre>/gs)]
+    .map(([, code]) =>
+      code!.replaceAll(/<[^>]*>/g, '').replaceAll(/&([^;]+);/g, (_, name: string) => entities[name]!),
+    )
+    .filter((text) => text.startsWith('curl '));
+}
+
+// Not every machine with Node has curl.
+const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : test.skip;
+
+/** What their examples name is not on a fresh server. */
+const cannotSucceed = /\/files\//;
+
+withCurl('every curl command of the page works as it is pasted', async (t) => {
+  const stack = await useStack(t);
+  const commands = findCommands(await (await fetch(`${stack.url}/docs`)).text());
+  t.true(commands.length >= 10);
+  const directory = await mkdtemp(join(tmpdir(), 'mg-docs-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  for (const command of commands.filter((one) => !cannotSucceed.test(one))) {
+    // Commands may change their account: each gets one of its own.
+    const { apiKey } = await stack.createAccount();
+    const script = `curl() { command curl --silent --show-error --fail-with-body "$@"; }\n${command}`;
+    const env = { PATH: process.env['PATH'] ?? '', API_KEY: apiKey };
+    const { stdout } = await run('sh', ['-c', script], { env, cwd: directory });
+    t.true(stdout.length > 0, command);
+  }
+});

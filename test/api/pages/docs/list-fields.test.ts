@@ -1,0 +1,49 @@
+import test from 'ava';
+import Type, { type TSchema } from 'typebox';
+import { listFields, type Schemas } from '../../../../api/pages/docs/list-fields.ts';
+import { Nullable, StringEnum } from '../../../../shared/contract/fields.ts';
+
+const schemas: Schemas = {
+  Thing: Type.Object({ id: Type.String({ description: 'Its id.' }) }),
+};
+const reference = { $ref: '#/components/schemas/Thing' };
+
+test('a field tells its type, whether it is required, its default, bounds and choices', (t) => {
+  const schema: TSchema = Type.Object({
+    size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
+    kind: Nullable(StringEnum(['a', 'b'])),
+    code: Type.String({ minLength: 1, maxLength: 32 }),
+    day: Type.String({ format: 'date' }),
+  });
+  const [size, kind, code, day] = listFields(schema, schemas);
+  t.like(size, { name: 'size', type: 'integer', required: false, default: '20', bounds: '1 to 100' });
+  t.like(kind, { type: 'string or null', required: true, choices: ['"a"', '"b"', 'null'], default: null });
+  t.is(code?.bounds, '1 to 32 characters');
+  t.is(day?.bounds, 'YYYY-MM-DD');
+});
+
+test('objects are found behind references, in lists and among possibilities', (t) => {
+  const [one, list, either] = listFields(
+    {
+      properties: {
+        one: reference,
+        list: { type: 'array', items: reference },
+        either: { anyOf: [{ type: 'string' }, { type: 'array', items: reference }, { type: 'null' }] },
+      },
+    },
+    schemas,
+  );
+  for (const field of [one, list, either]) t.is(field?.fields[0]?.description, 'Its id.');
+  t.deepEqual([one?.path, list?.path, either?.path], ['one', 'list[]', 'either[]']);
+  t.deepEqual(
+    [one?.type, list?.type, either?.type],
+    ['object', 'array of object', 'string or array of object or null'],
+  );
+});
+
+test('the fields of a list of objects are those of the objects', (t) => {
+  t.deepEqual(
+    listFields({ type: 'array', items: reference }, schemas).map((field) => field.name),
+    ['id'],
+  );
+});

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import test from 'ava';
+import Type from 'typebox';
+import { renderDocs } from '../../../../api/pages/docs/render-docs.ts';
+import { errorKinds } from '../../../../shared/contract/errors.ts';
+import { buildDescription } from '../../../../shared/contract/openapi/build-description.ts';
+import { findErrorCodes } from '../../../../shared/contract/openapi/error-responses.ts';
+import type { Operation } from '../../../../shared/contract/operation.ts';
+import { operations } from '../../../../shared/contract/operations.ts';
+
+const all: readonly Operation[] = Object.values(operations);
+const { html: page, contentSecurityPolicy } = renderDocs(buildDescription(all, 'http://gateway.test'));
+
+const idsOf = (markup: string): string[] => [...markup.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id!);
+
+test('every operation has its place, with its path, and the navigation leads there', (t) => {
+  const ids = idsOf(page);
+  for (const { operationId, path } of all) {
+    t.true(ids.includes(operationId), operationId);
+    t.true(page.includes(`href="#${operationId}"`), operationId);
+    t.true(page.includes(path), path);
+  }
+});
+
+test('no two places have one name, and every link within the page leads somewhere', (t) => {
+  const ids = idsOf(page);
+  t.is(new Set(ids).size, ids.length);
+  const targets = [...page.matchAll(/href="#([^"]*)"/g)].map(([, id]) => id!);
+  t.deepEqual(
+    targets.filter((id) => !ids.includes(id)),
+    [],
+  );
+});
+
+test('every code that an operation can fail with is explained in both languages', (t) => {
+  for (const code of new Set(all.flatMap(findErrorCodes))) {
+    t.true(page.includes(`id="error-${code}"`), code);
+    const escaped = errorKinds[code].ru.replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+    t.true(page.includes(escaped), code);
+  }
+});
+
+test('it has no script, loads nothing, and its policy allows its own style alone', (t) => {
+  t.notRegex(page, /<script|<iframe|<img| on\w+=| style="|@import|url\(/i);
+  const loaded = [...page.matchAll(/<link [^>]*href="([^"]*)"/g)].map(([, href]) => href!);
+  t.true(loaded.every((href) => href.startsWith('data:')));
+  const style = /<style>(.*?)<\/style>/s.exec(page)?.[1] ?? '';
+  const hash = createHash('sha256').update(style).digest('base64');
+  t.regex(contentSecurityPolicy, /^default-src 'none';/);
+  t.true(contentSecurityPolicy.includes(`style-src 'sha256-${hash}'`));
+  t.notRegex(contentSecurityPolicy, /script-src|unsafe|https?:|\*/);
+});
+
+test('a text of the contract that looks like markup is shown as text', (t) => {
+  const hostile = `</pre></style><script>alert("1")</script><img src=x onerror='alert(2)'>`;
+  const operation: Operation = {
+    operationId: 'doIt',
+    tag: 'System',
+    summary: hostile,
+    description: `${hostile} \`${hostile}\``,
+    method: 'post',
+    path: '/things/{thing_id}',
+    auth: 'key',
+    pathParameters: Type.Object({ thing_id: Type.String({ description: hostile }) }),
+    query: Type.Object({ kind: Type.Optional(Type.String({ description: hostile, default: hostile })) }),
+    body: Type.Object({
+      [hostile]: Type.Unsafe<string>({ type: 'string', enum: [hostile], description: hostile }),
+    }),
+    response: Type.Object({ [hostile]: Type.String({ description: hostile }) }),
+    errors: [],
+    example: {
+      path: { thing_id: hostile },
+      query: { kind: hostile },
+      body: { [hostile]: hostile },
+      response: { [hostile]: hostile },
+    },
+  };
+  const { html: hostilePage } = renderDocs(buildDescription([operation], 'http://gateway.test'));
+  t.notRegex(hostilePage, /<script|<img/);
+  t.is(hostilePage.match(/<\/style>/g)?.length, 1);
+});

@@ -1,0 +1,60 @@
+import { execFileSync } from 'node:child_process';
+import test from 'ava';
+import { writeCurl, type Call } from '../../../../api/pages/docs/write-curl.ts';
+import type { OperationObject } from '../../../../shared/contract/openapi/description.ts';
+
+const operation: OperationObject = {
+  operationId: 'doIt',
+  tags: ['System'],
+  summary: 'Do it',
+  security: [],
+  responses: {},
+};
+const call: Call = {
+  serverUrl: 'http://gateway.test',
+  method: 'get',
+  path: '/v1/things',
+  operation,
+  body: undefined,
+  contentType: 'application/json',
+};
+
+/** The arguments that curl gets when a shell runs the command. */
+function readArguments(command: string): string[] {
+  const script = `curl() { printf '%s\\0' "$@"; }\n${command}`;
+  return execFileSync('sh', ['-c', script], { encoding: 'utf8', env: { API_KEY: 'mg-key' } })
+    .split('\0')
+    .slice(0, -1);
+}
+
+test('a body reaches curl as it is, whatever is in it', (t) => {
+  const body = { text: `it's "$HOME" \`date\` \\ and\nmore`, n: 1 };
+  const [url, ...options] = readArguments(writeCurl({ ...call, method: 'post', body }));
+  t.is(url, 'http://gateway.test/v1/things');
+  t.deepEqual(JSON.parse(options.at(-1)!), body);
+  t.false(options.includes('-X'));
+});
+
+test('the key is taken from the shell', (t) => {
+  const keyed = { ...operation, security: [{ apiKey: [] }] };
+  t.deepEqual(readArguments(writeCurl({ ...call, operation: keyed })).slice(1), [
+    '-H',
+    'Authorization: Bearer mg-key',
+  ]);
+});
+
+test('parameters are filled in from their examples, encoded', (t) => {
+  const parameters = [
+    { name: 'id', in: 'path' as const, required: true, schema: {}, example: 'a/b c' },
+    { name: 'from', in: 'query' as const, required: false, schema: {}, example: "it's" },
+    { name: 'to', in: 'query' as const, required: false, schema: {}, example: 2 },
+  ];
+  const command = writeCurl({ ...call, path: '/v1/things/{id}', operation: { ...operation, parameters } });
+  t.deepEqual(readArguments(command), ["http://gateway.test/v1/things/a%2Fb%20c?from=it's&to=2"]);
+});
+
+test('methods that curl does not choose by itself are named', (t) => {
+  t.deepEqual(readArguments(writeCurl({ ...call, method: 'put', body: {} })).slice(1, 3), ['-X', 'PUT']);
+  t.deepEqual(readArguments(writeCurl({ ...call, method: 'post' })).slice(1), ['-X', 'POST']);
+  t.deepEqual(readArguments(writeCurl(call)).slice(1), []);
+});

@@ -1,0 +1,64 @@
+import test from 'ava';
+import type { TSchema } from 'typebox';
+import { ValidationErrorBody, createErrorExample, ErrorBody } from '../../../shared/contract/error-bodies.ts';
+import { errorKinds, AppError, type ErrorCode } from '../../../shared/contract/errors.ts';
+import { presentError } from '../../../api/middleware/render-error.ts';
+import type { Operation, OperationExample } from '../../../shared/contract/operation.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import { compileChecker } from '../../../shared/contract/validation.ts';
+import { parseSse } from '../../support/sse-events.ts';
+
+const all: readonly Operation[] = Object.values(operations);
+
+/** The faults of a value; the checker fills in defaults, so it is given a copy. */
+function findFaults(schema: TSchema, value: unknown): unknown[] {
+  return compileChecker(schema, 'json')(structuredClone(value));
+}
+
+function checkAnswer(
+  schema: TSchema,
+  responseType: string | undefined,
+  { response }: OperationExample,
+): unknown[] {
+  if (responseType !== 'text/event-stream') return findFaults(schema, response);
+  const { events, isDone } = parseSse(String(response));
+  if (!isDone || events.length === 0) return ['the stream does not end as streams do'];
+  return events.flatMap((event) => findFaults(schema, event));
+}
+
+for (const operation of all) {
+  const { operationId, example, furtherAnswers = [] } = operation;
+
+  test(`${operationId} has an example, valid by its own schemas`, (t) => {
+    t.truthy(example, 'Give the operation an `example`, beside its schemas.');
+    if (example === undefined) return;
+    t.is(example.body === undefined, operation.body === undefined);
+    if (operation.body !== undefined) t.deepEqual(findFaults(operation.body, example.body), []);
+    if (operation.query !== undefined) t.deepEqual(findFaults(operation.query, example.query ?? {}), []);
+    const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+    t.deepEqual(Object.keys(example.path ?? {}), names);
+    // The bytes of a file have no example, and an answer without a body has none either.
+    const hasBody = !operation.responseType?.startsWith('image/') && operation.status !== 204;
+    t.is(example.response !== undefined, hasBody);
+    if (hasBody) t.deepEqual(checkAnswer(operation.response, operation.responseType, example), []);
+  });
+
+  for (const answer of furtherAnswers) {
+    test(`${operationId} has a valid example of its ${answer.status} ${answer.responseType ?? 'json'}`, (t) => {
+      if (answer.example.body !== undefined)
+        t.deepEqual(findFaults(operation.body!, answer.example.body), []);
+      t.deepEqual(checkAnswer(answer.response, answer.responseType, answer.example), []);
+    });
+  }
+}
+
+for (const code of Object.keys(errorKinds) as ErrorCode[]) {
+  test(`the example of ${code} is what a caller is really sent, and valid`, (t) => {
+    const isValidation = errorKinds[code].status === 422;
+    const loc = ['body', 'model'];
+    const issues = isValidation ? [{ loc, msg: errorKinds[code].en, type: code }] : [];
+    const example = createErrorExample(code, loc);
+    t.deepEqual(example, presentError(new AppError(code, { issues })));
+    t.deepEqual(findFaults(isValidation ? ValidationErrorBody : ErrorBody, example), []);
+  });
+}

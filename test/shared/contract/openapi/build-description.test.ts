@@ -1,0 +1,186 @@
+import test from 'ava';
+import Type from 'typebox';
+import { Nullable, Page } from '../../../../shared/contract/fields.ts';
+import { buildDescription } from '../../../../shared/contract/openapi/build-description.ts';
+import type { JsonSchema, OperationObject } from '../../../../shared/contract/openapi/description.ts';
+import { defineOperation, tags, type Operation } from '../../../../shared/contract/operation.ts';
+import { operations } from '../../../../shared/contract/operations.ts';
+
+const base: Operation = {
+  operationId: 'listThings',
+  tag: 'System',
+  summary: 'List things',
+  method: 'get',
+  path: '/things',
+  auth: 'none',
+  response: Type.Object({ id: Type.String() }),
+  errors: [],
+};
+
+function describe(operation: Operation): OperationObject {
+  const { paths } = buildDescription([operation], 'http://gateway.test');
+  return Object.values(Object.values(paths)[0]!)[0]!;
+}
+
+/** The codes that a response narrows `error.code` to, by status. */
+function codesByStatus({ responses }: OperationObject): Record<string, unknown> {
+  const codes = Object.entries(responses).map(([status, { content }]) => {
+    const narrowing = content['application/json']?.schema.allOf?.[1];
+    return [status, narrowing?.properties?.['error']?.properties?.['code']?.enum] as const;
+  });
+  return Object.fromEntries(codes.filter(([, one]) => one !== undefined));
+}
+
+test('it names its version, and the server without the version segment', (t) => {
+  const { openapi, info, servers } = buildDescription([base], 'http://gateway.test');
+  t.is(openapi, '3.1.1');
+  t.is(info.version, '0.11.2β');
+  t.deepEqual(servers, [{ url: 'http://gateway.test' }]);
+});
+
+test('paths have the version segment in front, but for those at the root', (t) => {
+  const { paths } = buildDescription(
+    [base, { ...base, operationId: 'getPage', path: '/page', atRoot: true }],
+    '',
+  );
+  t.deepEqual(Object.keys(paths), ['/v1/things', '/page']);
+});
+
+test('operations are told in the order of the tags, and every tag in use is described', (t) => {
+  const described = buildDescription(Object.values(operations), '');
+  const used = new Set<string>(Object.values(operations).map((operation) => operation.tag));
+  const names = described.tags.map((tag) => tag.name);
+  t.deepEqual(
+    names,
+    tags.filter((tag) => used.has(tag)),
+  );
+  t.true(described.tags.every((tag) => tag.description.length > 0));
+});
+
+test('what authentication, query and body imply is told without being named', (t) => {
+  t.deepEqual(codesByStatus(describe(base)), { 500: ['internal_error'] });
+  t.deepEqual(codesByStatus(describe({ ...base, auth: 'key' })), {
+    401: ['invalid_api_key'],
+    403: ['account_banned'],
+    500: ['internal_error'],
+    503: ['service_unavailable'],
+  });
+  t.deepEqual(codesByStatus(describe({ ...base, query: Type.Object({ page: Page }) })), {
+    422: ['validation_failed'],
+    500: ['internal_error'],
+  });
+  t.deepEqual(codesByStatus(describe({ ...base, method: 'post', body: Type.Object({}) })), {
+    413: ['payload_too_large'],
+    415: ['unsupported_media_type'],
+    422: ['validation_failed'],
+    500: ['internal_error'],
+  });
+  t.deepEqual(codesByStatus(describe({ ...base, method: 'post', auth: 'web' })), {
+    401: ['unauthenticated'],
+    403: ['csrf_failed', 'origin_refused'],
+    500: ['internal_error'],
+    503: ['service_unavailable'],
+  });
+});
+
+test('codes of one status share a response', (t) => {
+  const codes = codesByStatus(describe({ ...base, errors: ['queue_full', 'service_unavailable'] }));
+  t.deepEqual(codes['503'], ['queue_full', 'service_unavailable']);
+});
+
+test('headers are told where they are sent', (t) => {
+  const { responses, parameters } = describe(operations.createChatCompletion);
+  const headersOf = (status: string): string[] => Object.keys(responses[status]!.headers);
+  const limits = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`);
+  t.deepEqual(headersOf('200'), ['x-request-id', ...limits]);
+  t.deepEqual(headersOf('429'), ['x-request-id', ...limits, 'retry-after']);
+  t.deepEqual(headersOf('503'), ['x-request-id', 'retry-after']);
+  t.deepEqual(headersOf('409'), ['x-request-id', 'x-should-retry']);
+  t.deepEqual(headersOf('401'), ['x-request-id']);
+  t.like(
+    parameters?.find((parameter) => parameter.in === 'header'),
+    {
+      name: 'Idempotency-Key',
+      required: false,
+      schema: { type: 'string', minLength: 1, maxLength: 255 },
+    },
+  );
+});
+
+test('only operations with a conflict of keys take an Idempotency-Key', (t) => {
+  const taking = Object.values(operations).filter((operation) =>
+    describe(operation).parameters?.some((parameter) => parameter.name === 'Idempotency-Key'),
+  );
+  t.deepEqual(taking.map((operation) => operation.operationId).toSorted(), [
+    'createChatCompletion',
+    'createEmbedding',
+    'createImage',
+  ]);
+});
+
+test('public operations need nothing, others their scheme', (t) => {
+  t.deepEqual(describe(base).security, []);
+  t.deepEqual(describe({ ...base, auth: 'key' }).security, [{ apiKey: [] }]);
+  t.deepEqual(describe({ ...base, auth: 'web' }).security, [{ webSession: [] }]);
+});
+
+test('a request may leave out what has a default; an answer has all that is required', (t) => {
+  const schema = Type.Object({ id: Type.String(), page: Page });
+  const { requestBody, responses } = describe({ ...base, method: 'post', body: schema, response: schema });
+  t.deepEqual(requestBody?.content['application/json']?.schema.required, ['id']);
+  t.deepEqual(responses['200']?.content['application/json']?.schema.required, ['id', 'page']);
+});
+
+test('the bound of a body is told in words', (t) => {
+  t.regex(describe(operations.createEmbedding).requestBody!.description, /at most 80 MB/);
+  t.regex(
+    describe({ ...base, method: 'post', body: Type.Object({}) }).requestBody!.description,
+    /at most 64 KB/,
+  );
+});
+
+test('a titled schema is one component, and what each use says of it stands beside the reference', (t) => {
+  const Thing = Type.Object({ id: Type.String() }, { title: 'Thing' });
+  const response = Type.Object({
+    list: Type.Array(Thing),
+    one: Nullable(Type.Object({ id: Type.String() }, { title: 'Thing', description: 'The first.' })),
+  });
+  const { components, paths } = buildDescription([{ ...base, response }], '');
+  const described = paths['/v1/things']!['get']!.responses['200']!.content['application/json']!.schema;
+  const reference = { $ref: '#/components/schemas/Thing' };
+  t.deepEqual(described.properties?.['list']?.items, reference);
+  t.deepEqual(described.properties?.['one'], {
+    description: 'The first.',
+    anyOf: [reference, { type: 'null' }],
+  } as JsonSchema);
+  t.like(components.schemas['Thing'], { type: 'object', required: ['id'] });
+});
+
+test('two different schemas of one title are refused', (t) => {
+  const response = Type.Object({
+    a: Type.Object({ id: Type.String() }, { title: 'Thing' }),
+    b: Type.Object({ id: Type.Integer() }, { title: 'Thing' }),
+  });
+  t.throws(() => buildDescription([{ ...base, response }], ''), { message: /title "Thing"/ });
+});
+
+test('a parameter without a schema is a string', (t) => {
+  const { parameters } = describe(defineOperation({ ...base, path: '/things/{thing_id}' }));
+  t.deepEqual(parameters, [{ name: 'thing_id', in: 'path', required: true, schema: { type: 'string' } }]);
+});
+
+test('an event stream is a text whose events are described', (t) => {
+  const { content } = describe(operations.createChatCompletion).responses['200']!;
+  t.deepEqual(Object.keys(content), ['application/json', 'text/event-stream']);
+  t.like(content['text/event-stream']?.schema, {
+    type: 'string',
+    contentSchema: { $ref: '#/components/schemas/ChatChunk' },
+  });
+});
+
+test('an answer that is no error has the errors of its status beside it', (t) => {
+  const { responses } = describe(operations.getHealth);
+  t.deepEqual(responses['503']?.content['application/json']?.schema, {
+    $ref: '#/components/schemas/Health',
+  });
+});
