@@ -5,7 +5,6 @@ import { runRefill } from '../../../shared/billing/refill-script.ts';
 import { runSettlement } from '../../../shared/billing/settle-script.ts';
 import { createRefillEvent, isAfter } from '../../../shared/ledger/usage-event.ts';
 import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
-import { wakeLedgerStream } from '../../../shared/ledger/wake-stream.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { admission, readEntries, usageEvent } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
@@ -219,7 +218,7 @@ test.serial('a Redis that came back older than MongoDB has its accounts restored
   t.is((await books.accounts.findById(account.id))?.balanceNano, 694n);
 });
 
-test.serial.failing(
+test.serial(
   'a Redis that came back older than MongoDB is noticed although another account was loaded first',
   async (t) => {
     const account = await rollBack();
@@ -230,7 +229,7 @@ test.serial.failing(
   },
 );
 
-test.serial.failing(
+test.serial(
   'a Redis that came back older than MongoDB is noticed although a request was settled first',
   async (t) => {
     const account = await rollBack();
@@ -238,18 +237,5 @@ test.serial.failing(
     const reader = books.startReader();
     t.teardown(() => reader.stop());
     await t.notThrowsAsync(waitForBalance(account.id, '694'));
-  },
-);
-
-test.serial.failing(
-  'a Redis that came back older than MongoDB is noticed although the first reader died over it',
-  async (t) => {
-    const account = await rollBack();
-    const checkpoint = await books.ledger.readCheckpoint(shardOf(account.id));
-    // What a reader does first; then it is killed.
-    t.true(await wakeLedgerStream(books.redis, shardOf(account.id), checkpoint));
-    const reader = books.startReader();
-    t.teardown(() => reader.stop());
-    await t.notThrowsAsync(waitForBalance(account.id, '699'));
   },
 );
