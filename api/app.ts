@@ -7,10 +7,11 @@ import { operations, type OperationId } from '../shared/contract/operations.ts';
 import { createChat } from './endpoints/chat.ts';
 import { getDescription, getDocs } from './endpoints/description.ts';
 import { createEmbeddings } from './endpoints/embeddings.ts';
+import { getStats, listRefillLogs, listRequestLogs } from './endpoints/history.ts';
 import { createImages, getFile } from './endpoints/images.ts';
 import { getModel, listModels } from './endpoints/models.ts';
 import { getHealth } from './endpoints/system.ts';
-import { getProfile } from './endpoints/users.ts';
+import { getProfile, redeem, regenerateApiKey } from './endpoints/users.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { parseBody } from './middleware/parse-body.ts';
 import { renderError } from './middleware/render-error.ts';
@@ -33,6 +34,11 @@ function createHandlers(services: Services): Record<OperationId, ApiMiddleware> 
     listModels: listModels(services),
     getModel: getModel(services),
     getProfile: getProfile(services),
+    redeemCode: redeem(services),
+    listRefillLogs: listRefillLogs(services),
+    getStats: getStats(services),
+    listRequestLogs: listRequestLogs(services),
+    regenerateApiKey: regenerateApiKey(services),
     getHealth: getHealth(services),
     getDescription: getDescription(services),
     getDocs: getDocs(services),

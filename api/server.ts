@@ -3,9 +3,14 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AccountStore } from '../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
+import { startHolding } from '../shared/billing/hold-requests.ts';
+import { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
+import { ReservationStore } from '../shared/billing/reservation-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import { HistoryStore } from '../shared/ledger/history-store.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
+import { PriceStore } from '../shared/ledger/price-store.ts';
 import { loadTokenizer } from '../shared/pricing/count-tokens.ts';
 import type { EmbeddingJob, ImageJob } from '../shared/queue/job-kinds.ts';
 import { JobQueue } from '../shared/queue/job-queue.ts';
@@ -13,6 +18,7 @@ import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { ReadyQueue } from '../shared/queue/ready-queue.ts';
 import { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
+import { AnswerStore } from '../shared/reply/answer-store.ts';
 import { createRedis, waitUntilReady } from '../shared/redis/redis-client.ts';
 import { ConfigError, type Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
@@ -23,6 +29,7 @@ import { createApp } from './app.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import { JobWaiting } from './dispatch/dispatch-job.ts';
 import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
+import { KeptAnswers } from './dispatch/kept-answers.ts';
 import { ReplyWaiters } from './dispatch/reply-waiters.ts';
 import type { Services } from './services.ts';
 
@@ -38,7 +45,14 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
   await waitUntilReady(redis);
   const mongo = openMongo(config.mongodbUrl, log);
   const objects = new ObjectStore(config.s3);
-  const catalog = await CatalogStore.open({ path: config.catalogPath, env, redis, log });
+  const prices = new PriceStore(mongo.db);
+  const catalog = await CatalogStore.open({
+    path: config.catalogPath,
+    env,
+    redis,
+    log,
+    findPriceDay: await prices.readDays(),
+  });
   const accounts = new AccountStore(mongo.db, config.masterKey);
   const apiKeys = new ApiKeyStore(redis, accounts);
   const workers = new WorkerRegistryStore(redis);
@@ -54,8 +68,14 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
   });
 
   const payloads = new PayloadStore(redis);
-  const finish = { redis, ledger: new LedgerStore(mongo.db) };
-  const jobs = new JobWaiting(finish, payloads, waiters, log);
+  const ledger = new LedgerStore(mongo.db);
+  const hotAccounts = new HotAccountStore(redis, accounts, ledger);
+  const finish = { redis, ledger, hotAccounts };
+  const answers = new AnswerStore(payloads, objects);
+  const kept = new KeptAnswers(redis, answers, log);
+  const reservations = new ReservationStore(redis);
+  const holding = startHolding(reservations, () => waiters.requests(), log);
+  const jobs = new JobWaiting(finish, answers, waiters, kept, reservations, log);
   const embeddingQueue = new JobQueue<EmbeddingJob>('embedding', redis, payloads);
   const images = new JobQueue<ImageJob>('image', redis, payloads);
   const services: Services = {
@@ -67,10 +87,12 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
     catalog,
     accounts,
     apiKeys,
-    hotAccounts: new HotAccountStore(redis, accounts),
+    hotAccounts,
+    codes: new RefillCodeStore(mongo.db),
+    history: new HistoryStore(ledger),
     workers,
-    payloads,
-    chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, log),
+    answers,
+    chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, kept, log),
     jobs,
     embeddings: new EmbeddingBatcher(embeddingQueue, jobs),
     images,
@@ -94,6 +116,7 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
       await waiters.drained();
       await closed;
       waiters.close();
+      await holding.stop();
       catalog.close();
       await Promise.all([embeddingQueue.close(), images.close()]);
       objects.close();

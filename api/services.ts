@@ -1,9 +1,11 @@
 import type { AccountStore } from '../shared/accounts/account-store.ts';
 import type { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
+import type { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import type { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import type { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import type { HistoryStore } from '../shared/ledger/history-store.ts';
 import type { JobQueue } from '../shared/queue/job-queue.ts';
-import type { PayloadStore } from '../shared/queue/payload-store.ts';
+import type { AnswerStore } from '../shared/reply/answer-store.ts';
 import type { ImageJob } from '../shared/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../shared/redis/redis-client.ts';
@@ -26,8 +28,10 @@ export interface Services {
   readonly accounts: AccountStore;
   readonly apiKeys: ApiKeyStore;
   readonly hotAccounts: HotAccountStore;
+  readonly codes: RefillCodeStore;
+  readonly history: HistoryStore;
   readonly workers: WorkerRegistryStore;
-  readonly payloads: PayloadStore;
+  readonly answers: AnswerStore;
   readonly chats: ChatDispatcher;
   readonly jobs: JobWaiting;
   readonly embeddings: EmbeddingBatcher;

@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { AccountStore } from '../shared/accounts/account-store.ts';
+import { finishClaims } from '../shared/accounts/finish-claims.ts';
+import { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
+import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
+import { startHolding } from '../shared/billing/hold-requests.ts';
+import { holdIntervalMs, ReservationStore } from '../shared/billing/reservation-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
+import { PriceStore } from '../shared/ledger/price-store.ts';
 import type { QueueName } from '../shared/queue/job-kinds.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { heartbeatIntervalMs, WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../shared/redis/redis-client.ts';
 import { redisChannels } from '../shared/redis/redis-keys.ts';
+import { AnswerStore } from '../shared/reply/answer-store.ts';
 import { ReplyPublisher, type ControlMessage } from '../shared/reply/reply-channel.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
@@ -19,7 +26,10 @@ import { startQueuedIntake } from './intake/take-queued.ts';
 import { startReadyIntake } from './intake/take-ready.ts';
 import type { JobDependencies } from './jobs/job-context.ts';
 import { startLedgerReader } from './ledger/ledger-reader.ts';
+import { ShardLeases } from './ledger/shard-leases.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
+import { repeat } from './upkeep/repeat.ts';
+import { OrphanSweeper } from './upkeep/sweep-orphans.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
 
 export interface WorkerOptions {
@@ -43,17 +53,29 @@ export async function startWorker(
   const subscriber = createRedis(config.redisUrl, 'subscriber', log);
   await waitUntilReady(redis);
   const mongo = openMongo(config.mongodbUrl, log);
-  const catalog = await CatalogStore.open({ path: config.catalogPath, env, redis, log });
+  const prices = new PriceStore(mongo.db);
+  const catalog = await CatalogStore.open({
+    path: config.catalogPath,
+    env,
+    redis,
+    log,
+    findPriceDay: await prices.readDays(),
+  });
   const upstreams = new UpstreamPool(log);
   catalog.onReload((reloaded) => upstreams.forgetMissing(reloaded));
   const ledger = new LedgerStore(mongo.db);
   const objects = new ObjectStore(config.s3);
+  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const hotAccounts = new HotAccountStore(redis, accounts, ledger);
+  const payloads = new PayloadStore(redis);
   const dependencies: JobDependencies = {
     redis,
     ledger,
+    hotAccounts,
     catalog,
     upstreams,
-    payloads: new PayloadStore(redis),
+    payloads,
+    answers: new AnswerStore(payloads, objects),
     objects,
     log,
     workerId,
@@ -100,16 +122,36 @@ export async function startWorker(
           }),
     );
   }
-  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const codes = new RefillCodeStore(mongo.db);
   const preparing = startPreparing(
     {
       accounts: () => accounts.createIndexes(),
+      codes: () => codes.createIndexes(),
       ledger: () => ledger.createIndexes(),
       bucket: () => objects.prepareBucket(),
     },
     log,
   );
-  const ledgerReader = startLedgerReader({ redis, store: ledger, log, workerId });
+  const leases = new ShardLeases(redis, workerId);
+  const ledgerReader = startLedgerReader({ redis, store: ledger, accounts, hotAccounts, leases, log });
+  const reservations = new ReservationStore(redis);
+  const sweeper = new OrphanSweeper(reservations, leases, log);
+  const upkeep = [
+    startHolding(reservations, () => [...runsByQueue.values()].flatMap((runs) => [...runs.requests()]), log),
+    repeat(
+      { name: 'remember prices', intervalMs: 5_000, run: () => prices.remember(catalog.current.models) },
+      log,
+    ),
+    repeat(
+      {
+        name: 'finish redeemed codes',
+        intervalMs: 5_000,
+        run: () => finishClaims({ redis, hotAccounts, codes, ledger, log }),
+      },
+      log,
+    ),
+    repeat({ name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() }, log),
+  ];
   log.info({ workerId, queues: options.queues, concurrency: options.concurrency }, 'worker ready');
 
   return {
@@ -117,6 +159,7 @@ export async function startWorker(
       await Promise.all(intakes.map((intake) => intake.stop()));
       await heartbeat.stop();
       await preparing.stop();
+      await Promise.all(upkeep.map((chore) => chore.stop()));
       await ledgerReader.stop();
       catalog.close();
       await upstreams.close();

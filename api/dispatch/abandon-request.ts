@@ -7,7 +7,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 
 /** Gives a reservation back for a request that no model was asked for. */
 export function release(dependencies: FinishDependencies, request: AdmittedRequest, log: Logger): void {
-  releaseReservation(dependencies.redis, request.accountId, request.requestId).catch((error: unknown) => {
+  releaseReservation(dependencies.redis, request).catch((error: unknown) => {
     log.warn({ requestId: request.requestId, err: error }, 'a reservation could not be released yet');
   });
 }

@@ -1,11 +1,13 @@
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest, ChatJob } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import type { ReadyQueue } from '../../shared/queue/ready-queue.ts';
+import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release, settleBroken } from './abandon-request.ts';
+import type { KeptAnswers } from './kept-answers.ts';
 import type { Receiver, ReplyWaiters, Waiter, WaiterOwner } from './reply-waiters.ts';
 
 /** How often a chat may be dispatched before its owner gives up: each time its worker died before any output. */
@@ -21,6 +23,9 @@ interface ChatWaiter extends Waiter {
   dispatching: boolean;
   position: number | null;
 }
+
+/** A chat that is not dispatched yet. */
+export type NewChatJob = Omit<ChatJob, 'attempt' | 'replyChannel'>;
 
 /** A dispatched chat, as its endpoint holds it. */
 export interface DispatchedChat {
@@ -38,6 +43,7 @@ export class ChatDispatcher implements WaiterOwner {
   readonly #queue: ReadyQueue;
   readonly #payloads: PayloadStore;
   readonly #waiters: ReplyWaiters;
+  readonly #kept: KeptAnswers;
   readonly #log: Logger;
   #taken = 0;
   #takenAtMs = 0;
@@ -47,30 +53,45 @@ export class ChatDispatcher implements WaiterOwner {
     queue: ReadyQueue,
     payloads: PayloadStore,
     waiters: ReplyWaiters,
+    kept: KeptAnswers,
     log: Logger,
   ) {
     this.#dependencies = dependencies;
     this.#queue = queue;
     this.#payloads = payloads;
     this.#waiters = waiters;
+    this.#kept = kept;
     this.#log = log;
   }
 
+  /** The answer of a chat that was sent before, under the same Idempotency-Key. */
+  attach(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>, receiver: Receiver): DispatchedChat {
+    const reader = this.#kept.follow(request, receiver);
+    return {
+      position: () => null,
+      pause: () => reader.pause(),
+      resume: () => reader.resume(),
+      cancel: () => reader.cancel(),
+    };
+  }
+
   /** @throws AppError `queue_full` or `service_unavailable`; the reservation is released then */
-  async dispatch(
-    job: Omit<ChatJob, 'attempt' | 'replyChannel'>,
-    receiver: Receiver,
-  ): Promise<DispatchedChat> {
-    const { requestId, deadlineAtMs } = job.request;
+  async dispatch(job: NewChatJob, receiver: Receiver): Promise<DispatchedChat> {
+    const { request } = job;
+    if (request.claimHash === null) return await this.#dispatch(job, receiver);
+    const owned = await this.#dispatch(job, this.#kept.createOwner(request));
+    return { ...this.attach(request, receiver), position: () => owned.position() };
+  }
+
+  async #dispatch(job: NewChatJob, receiver: Receiver): Promise<DispatchedChat> {
+    const { request } = job;
     const waiter: ChatWaiter = {
-      requestId,
+      request,
       queue: 'chat',
-      deadlineAtMs,
       receiver,
       job: { ...job, replyChannel: this.#waiters.channel, attempt: 1 },
-      attempt: 1,
+      order: new FrameOrder(1),
       workerId: null,
-      received: 0,
       hasOutput: false,
       tokens: 0,
       ticket: 0,
@@ -82,8 +103,8 @@ export class ChatDispatcher implements WaiterOwner {
       this.#waiters.add(waiter, this);
       waiter.ticket = await this.#push(waiter.job);
     } catch (error) {
-      this.#waiters.remove(requestId);
-      release(this.#dependencies, job.request, this.#log);
+      this.#waiters.remove(request.requestId);
+      release(this.#dependencies, request, this.#log);
       throw error;
     }
     waiter.dispatching = false;
@@ -110,12 +131,12 @@ export class ChatDispatcher implements WaiterOwner {
     if (waiter.hasOutput)
       settleBroken(
         this.#dependencies,
-        waiter.job.request,
+        waiter.request,
         waiter.tokens,
         new AppError('upstream_error'),
         this.#log,
       );
-    else release(this.#dependencies, waiter.job.request, this.#log);
+    else release(this.#dependencies, waiter.request, this.#log);
   }
 
   async #checkQueued(waiter: ChatWaiter): Promise<void> {
@@ -135,27 +156,22 @@ export class ChatDispatcher implements WaiterOwner {
 
   /** Its worker died: before output it is dispatched again, after output the stream ends with an error. */
   #recover(waiter: ChatWaiter): void {
-    const { requestId, request } = { requestId: waiter.requestId, request: waiter.job.request };
-    if (waiter.hasOutput || waiter.attempt >= maxDispatches) {
+    const { request, workerId, order } = waiter;
+    const { requestId } = request;
+    const { attempt } = order;
+    if (waiter.hasOutput || attempt >= maxDispatches) {
       const error = new AppError('upstream_error', { message: 'The worker that ran this request died.' });
-      this.#log.warn(
-        { requestId, workerId: waiter.workerId, attempt: waiter.attempt },
-        'the worker of a chat died',
-      );
+      this.#log.warn({ requestId, workerId, attempt }, 'the worker of a chat died');
       this.abandon(waiter);
       this.#waiters.fail(waiter, error);
       return;
     }
-    this.#log.warn(
-      { requestId, workerId: waiter.workerId, attempt: waiter.attempt },
-      'a chat is dispatched again',
-    );
-    waiter.attempt += 1;
-    waiter.received = 0;
+    this.#log.warn({ requestId, workerId, attempt }, 'a chat is dispatched again');
+    order.restart(attempt + 1);
     waiter.workerId = null;
     waiter.takenSinceMs = null;
     waiter.dispatching = true;
-    this.#push({ ...waiter.job, attempt: waiter.attempt })
+    this.#push({ ...waiter.job, attempt: order.attempt })
       .then((ticket) => {
         waiter.ticket = ticket;
         waiter.dispatching = false;
@@ -178,7 +194,7 @@ export class ChatDispatcher implements WaiterOwner {
   }
 
   #cancel(waiter: ChatWaiter): void {
-    if (!this.#waiters.remove(waiter.requestId)) return;
+    if (!this.#waiters.remove(waiter.request.requestId)) return;
     if (waiter.workerId !== null) {
       this.#waiters.control(waiter, 'cancel');
       return;
@@ -187,7 +203,7 @@ export class ChatDispatcher implements WaiterOwner {
     this.#queue
       .cancel(waiter.ticket)
       .then((removed) => {
-        if (removed) release(this.#dependencies, waiter.job.request, this.#log);
+        if (removed) release(this.#dependencies, waiter.request, this.#log);
       })
       .catch((error: unknown) => this.#log.debug({ err: error }, 'a queued chat could not be cancelled'));
   }

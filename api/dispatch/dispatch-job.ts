@@ -1,37 +1,50 @@
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
+import type { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
 import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
-import type { PayloadStore } from '../../shared/queue/payload-store.ts';
+import type { AnswerStore } from '../../shared/reply/answer-store.ts';
+import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release } from './abandon-request.ts';
-import type { ReplyWaiters, Waiter, WaiterOwner } from './reply-waiters.ts';
-
-interface JobWaiter extends Waiter {
-  readonly request: AdmittedRequest;
-}
+import type { KeptAnswers } from './kept-answers.ts';
+import type { Receiver, ReplyWaiters, Waiter, WaiterOwner } from './reply-waiters.ts';
 
 /** A request whose job is on one of BullMQ's queues, and whose whole answer is awaited. */
 export interface AwaitedJob {
   readonly answer: Promise<Buffer>;
-  /** The caller has gone. @returns whether it still waited */
-  cancel(): boolean;
+  /** The caller has gone. */
+  cancel(): void;
   /** The job never came to lie on its queue. */
   fail(error: AppError): void;
 }
 
+/** A job that waits for its worker is in hand without any process; so much longer than its deadline, to be sure. */
+const deadlineSlackMs = 60_000;
+
 /** Waits for the answers of durable jobs. A job whose worker dies is run again by BullMQ, so waiting simply goes on. */
 export class JobWaiting implements WaiterOwner {
   readonly #dependencies: FinishDependencies;
-  readonly #payloads: PayloadStore;
+  readonly #answers: AnswerStore;
   readonly #waiters: ReplyWaiters;
+  readonly #kept: KeptAnswers;
+  readonly #reservations: ReservationStore;
   readonly #cancelled: CancelledStore;
   readonly #log: Logger;
 
-  constructor(dependencies: FinishDependencies, payloads: PayloadStore, waiters: ReplyWaiters, log: Logger) {
+  constructor(
+    dependencies: FinishDependencies,
+    answers: AnswerStore,
+    waiters: ReplyWaiters,
+    kept: KeptAnswers,
+    reservations: ReservationStore,
+    log: Logger,
+  ) {
     this.#dependencies = dependencies;
-    this.#payloads = payloads;
+    this.#answers = answers;
     this.#waiters = waiters;
+    this.#kept = kept;
+    this.#reservations = reservations;
     this.#cancelled = new CancelledStore(dependencies.redis);
     this.#log = log;
   }
@@ -41,28 +54,16 @@ export class JobWaiting implements WaiterOwner {
   }
 
   await(request: AdmittedRequest, queue: QueueName): AwaitedJob {
-    let settle: { resolve: (bytes: Buffer) => void; reject: (error: unknown) => void };
-    const answer = new Promise<Buffer>((resolve, reject) => {
-      settle = { resolve, reject };
-    });
-    const waiter: JobWaiter = {
+    const isKept = request.claimHash !== null;
+    const { receiver, answer } = this.#receive();
+    const waiter: Waiter = {
       request,
-      requestId: request.requestId,
       queue,
-      deadlineAtMs: request.deadlineAtMs,
-      attempt: 0,
+      order: new FrameOrder(),
       workerId: null,
-      received: 0,
       hasOutput: false,
       tokens: 0,
-      receiver: {
-        delta: () => undefined,
-        end: (result) => {
-          if ('bytes' in result) settle.resolve(result.bytes);
-          else this.#takeStored(result.stored).then(settle.resolve, settle.reject);
-        },
-        fail: (error) => settle.reject(error),
-      },
+      receiver: isKept ? this.#kept.createOwner(request) : receiver,
     };
     try {
       this.#waiters.add(waiter, this);
@@ -70,12 +71,14 @@ export class JobWaiting implements WaiterOwner {
       release(this.#dependencies, request, this.#log);
       throw error;
     }
+    if (isKept) this.#holdThroughQueue(request);
+    const reader = isKept ? this.#kept.follow(request, receiver) : null;
     return {
       answer,
       cancel: () => {
-        this.#tellCancelled(waiter);
-        settle.reject(new AppError('job_cancelled'));
-        return this.#waiters.remove(request.requestId);
+        if (reader !== null) reader.cancel();
+        else this.#cancel(waiter);
+        receiver.fail(new AppError('job_cancelled'));
       },
       fail: (error) => {
         release(this.#dependencies, request, this.#log);
@@ -84,27 +87,68 @@ export class JobWaiting implements WaiterOwner {
     };
   }
 
-  /** A worker that has the request is told at once; one that takes it later finds the mark. */
-  #tellCancelled(waiter: JobWaiter): void {
-    if (waiter.workerId !== null) {
-      this.#waiters.control(waiter, 'cancel');
-      return;
-    }
-    this.#cancelled.add(waiter.requestId).catch((error: unknown) => {
-      this.#log.debug({ requestId: waiter.requestId, err: error }, 'a queued request could not be cancelled');
-    });
+  /** The answer of a request that was sent before, under the same Idempotency-Key. */
+  attach(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>): Omit<AwaitedJob, 'fail'> {
+    const { receiver, answer } = this.#receive();
+    const reader = this.#kept.follow(request, receiver);
+    return {
+      answer,
+      cancel: () => {
+        reader.cancel();
+        receiver.fail(new AppError('job_cancelled'));
+      },
+    };
   }
 
   check(): void {
     // BullMQ notices a dead worker by its lock and gives the job to another.
   }
 
-  abandon(waiter: JobWaiter): void {
-    release(this.#dependencies, waiter.request, this.#log);
+  abandon({ request }: Waiter): void {
+    release(this.#dependencies, request, this.#log);
   }
 
-  async #takeStored(id: string): Promise<Buffer> {
-    const bytes = await this.#payloads.take(id);
+  /** A whole answer as a promise. */
+  #receive(): { readonly receiver: Receiver; readonly answer: Promise<Buffer> } {
+    let settle: { resolve: (bytes: Buffer) => void; reject: (error: unknown) => void };
+    const answer = new Promise<Buffer>((resolve, reject) => {
+      settle = { resolve, reject };
+    });
+    // Whoever awaits it sees a failure; one that comes before somebody does must not end the process.
+    answer.catch(() => undefined);
+    const receiver: Receiver = {
+      delta: () => undefined,
+      end: (result) => {
+        if ('bytes' in result) settle.resolve(result.bytes);
+        else this.#readStored(result.stored).then(settle.resolve, settle.reject);
+      },
+      fail: (error) => settle.reject(error),
+    };
+    return { receiver, answer };
+  }
+
+  #holdThroughQueue(request: AdmittedRequest): void {
+    const forMs = request.deadlineAtMs - Date.now() + deadlineSlackMs;
+    this.#reservations.hold([request], forMs).catch((error: unknown) => {
+      this.#log.debug({ requestId: request.requestId, err: error }, 'what is in hand could not be told');
+    });
+  }
+
+  /** A worker that has the request is told at once; one that takes it later finds the mark. */
+  #cancel(waiter: Waiter): void {
+    const { requestId } = waiter.request;
+    this.#waiters.remove(requestId);
+    if (waiter.workerId !== null) {
+      this.#waiters.control(waiter, 'cancel');
+      return;
+    }
+    this.#cancelled.add(requestId).catch((error: unknown) => {
+      this.#log.debug({ requestId, err: error }, 'a queued request could not be cancelled');
+    });
+  }
+
+  async #readStored(place: string): Promise<Buffer> {
+    const bytes = await this.#answers.read(place);
     if (bytes === null)
       throw new AppError('service_unavailable', { message: 'The answer was lost on its way.' });
     return bytes;

@@ -1,10 +1,12 @@
-import { AppError, isErrorCode } from '../../shared/contract/errors.ts';
-import type { QueueName } from '../../shared/queue/job-kinds.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import { decodeFrames, type Frame } from '../../shared/reply/frame.ts';
-import { sendControl, type ControlMessage, type ErrorPayload } from '../../shared/reply/reply-channel.ts';
+import { readErrorPayload } from '../../shared/reply/error-payload.ts';
+import type { FrameOrder } from '../../shared/reply/frame-order.ts';
+import { sendControl, type ControlMessage } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
 /** Takes what comes for one request. `end` and `fail` are the last calls, and only one of them comes. */
@@ -17,15 +19,12 @@ export interface Receiver {
 
 /** One request that this process owns until it has answered it. */
 export interface Waiter {
-  readonly requestId: string;
+  readonly request: AdmittedRequest;
   readonly queue: QueueName;
-  readonly deadlineAtMs: number;
   readonly receiver: Receiver;
-  attempt: number;
+  readonly order: FrameOrder;
   /** The worker that accepted it; null while it is queued. */
   workerId: string | null;
-  /** Frames of this attempt received so far. */
-  received: number;
   hasOutput: boolean;
   /** Completion tokens that were generated, as far as this process knows. */
   tokens: number;
@@ -75,8 +74,9 @@ export class ReplyWaiters {
     this.#timer.unref();
   }
 
-  get size(): number {
-    return this.#waiters.size;
+  /** What is waited for, for who must say that it is in hand. */
+  *requests(): Generator<AdmittedRequest> {
+    for (const { waiter } of this.#waiters.values()) yield waiter.request;
   }
 
   async subscribe(): Promise<void> {
@@ -86,13 +86,13 @@ export class ReplyWaiters {
       for (const frame of decodeFrames(message)) this.#take(frame);
     });
     // What was sent while the subscription was cut is gone, and with it perhaps the last frame of any request.
-    this.#subscriber.on('close', () => this.#failAll());
+    this.#subscriber.on('close', () => this.#letGo());
     await this.#subscriber.subscribe(this.channel);
   }
 
   add(waiter: Waiter, owner: WaiterOwner): void {
     if (this.#subscriber.status !== 'ready') throw new AppError('service_unavailable');
-    this.#waiters.set(waiter.requestId, { waiter, owner });
+    this.#waiters.set(waiter.request.requestId, { waiter, owner });
   }
 
   /** Stops waiting without telling the receiver. */
@@ -104,18 +104,17 @@ export class ReplyWaiters {
 
   /** Ends a request from this side: its worker is told to stop, its receiver why. */
   fail(waiter: Waiter, error: AppError): void {
-    if (!this.remove(waiter.requestId)) return;
+    if (!this.remove(waiter.request.requestId)) return;
     this.control(waiter, 'cancel');
     waiter.receiver.fail(error);
   }
 
   control(waiter: Waiter, action: ControlMessage['action']): void {
     if (waiter.workerId === null) return;
-    sendControl(this.#redis, waiter.workerId, { action, requestId: waiter.requestId }).catch(
-      (error: unknown) => {
-        this.#log.debug({ requestId: waiter.requestId, action, err: error }, 'a worker could not be told');
-      },
-    );
+    const { requestId } = waiter.request;
+    sendControl(this.#redis, waiter.workerId, { action, requestId }).catch((error: unknown) => {
+      this.#log.debug({ requestId, action, err: error }, 'a worker could not be told');
+    });
   }
 
   /** Resolves when every request has been answered. */
@@ -138,23 +137,17 @@ export class ReplyWaiters {
       return;
     }
     const { waiter } = entry;
-    if (frame.attempt < waiter.attempt) return;
-    if (frame.attempt > waiter.attempt || frame.kind === 'accepted') {
-      waiter.attempt = frame.attempt;
-      waiter.received = 0;
-    }
-    if (frame.sequence !== waiter.received) {
-      this.#log.warn(
-        { requestId: frame.requestId, expected: waiter.received, got: frame.sequence },
-        'frames were lost',
-      );
+    const place = waiter.order.take(frame);
+    if (place === 'stale') return;
+    // A kept answer is read from where it is kept; here it is only known to have come on.
+    if (place === 'gap' && !isKept(waiter)) {
+      this.#log.warn({ requestId: frame.requestId }, 'frames were lost');
       this.fail(
         waiter,
         new AppError('service_unavailable', { message: 'A part of the answer was lost on its way.' }),
       );
       return;
     }
-    waiter.received += 1;
     switch (frame.kind) {
       case 'accepted':
         waiter.workerId = frame.payload.toString();
@@ -176,7 +169,7 @@ export class ReplyWaiters {
         return;
       case 'error':
         this.remove(frame.requestId);
-        waiter.receiver.fail(readError(frame.payload));
+        waiter.receiver.fail(readErrorPayload(frame.payload));
         return;
       default:
         frame.kind satisfies never;
@@ -190,8 +183,12 @@ export class ReplyWaiters {
     }).catch((error: unknown) => this.#log.debug({ err: error }, 'a worker could not be told'));
   }
 
-  #failAll(): void {
-    for (const { waiter } of this.#waiters.values()) this.fail(waiter, new AppError('service_unavailable'));
+  /** A kept answer goes on without its owner; whoever reads it finds its end where it is kept. */
+  #letGo(): void {
+    for (const { waiter } of this.#waiters.values()) {
+      if (isKept(waiter)) this.remove(waiter.request.requestId);
+      else this.fail(waiter, new AppError('service_unavailable'));
+    }
   }
 
   async #check(): Promise<void> {
@@ -214,7 +211,7 @@ export class ReplyWaiters {
     this.#lastAliveAtMs.set(queue, lastAliveAtMs);
     for (const { waiter, owner } of this.#waiters.values()) {
       if (waiter.queue !== queue) continue;
-      if (waiter.workerId === null && now > waiter.deadlineAtMs) {
+      if (waiter.workerId === null && now > waiter.request.deadlineAtMs) {
         owner.abandon(waiter);
         this.fail(waiter, new AppError('deadline_exceeded'));
       } else if (alive.size === 0 && now - lastAliveAtMs > noWorkerPatienceMs) {
@@ -227,7 +224,4 @@ export class ReplyWaiters {
   }
 }
 
-function readError(payload: Buffer): AppError {
-  const { code, message } = JSON.parse(payload.toString('utf8')) as ErrorPayload;
-  return new AppError(isErrorCode(code) ? code : 'internal_error', { message });
-}
+const isKept = ({ request }: Waiter): boolean => request.claimHash !== null;

@@ -3,7 +3,10 @@ import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 
 /** The answer of a job, unless its caller leaves first: then the work is cancelled. */
-export async function cancelWhenGone(context: ApiContext, job: AwaitedJob): Promise<Buffer> {
+export async function cancelWhenGone(
+  context: ApiContext,
+  job: Pick<AwaitedJob, 'answer' | 'cancel'>,
+): Promise<Buffer> {
   let onClose = (): void => undefined;
   const gone = new Promise<never>((_, reject) => {
     onClose = () => {

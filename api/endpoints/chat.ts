@@ -1,6 +1,7 @@
 import { ChatRequest, ContentItem, Message } from '../../shared/contract/chat.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { DispatchedChat, NewChatJob } from '../dispatch/dispatch-chat.ts';
 import type { Receiver } from '../dispatch/reply-waiters.ts';
 import { admit, type Admitted } from '../middleware/admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
@@ -31,39 +32,38 @@ export function createChat(services: Services) {
     checkOptions(body, model);
     const estimate = await estimateChat(body, model);
     const admitted = await admit(services, context, estimate);
-    const job = {
-      v: 1 as const,
-      kind: 'chat' as const,
-      request: admitted.request,
-      body: boundBody(body, admitted),
-    };
-    if (body.stream === true) await streamAnswer(services, context, job);
-    else await sendAnswer(services, context, job);
+    const start = (receiver: Receiver): Promise<DispatchedChat> =>
+      admitted.outcome === 'attached'
+        ? Promise.resolve(services.chats.attach(admitted, receiver))
+        : services.chats.dispatch(toJob(body, admitted), receiver);
+    if (body.stream === true) await streamAnswer(context, start);
+    else await sendAnswer(services, context, start);
   };
 }
 
-type NewChatJob = Parameters<Services['chats']['dispatch']>[0];
+/** Has the chat run, or found where it is kept, and its answer handed to the receiver. */
+type StartChat = (receiver: Receiver) => Promise<DispatchedChat>;
 
-async function streamAnswer({ chats }: Services, context: ApiContext, job: NewChatJob): Promise<void> {
+async function streamAnswer(context: ApiContext, start: StartChat): Promise<void> {
   const stream = new SseStream(context.res);
-  stream.attach(await chats.dispatch(job, stream));
+  stream.attach(await start(stream));
   // The stream writes its own head and bytes; Koa has nothing to add unless it fails before the first.
   await stream.finished;
   context.respond = false;
 }
 
-async function sendAnswer(services: Services, context: ApiContext, job: NewChatJob): Promise<void> {
+async function sendAnswer({ answers }: Services, context: ApiContext, start: StartChat): Promise<void> {
   let cancel = (): void => undefined;
   const answer = new Promise<Buffer>((resolve, reject) => {
     const receiver: Receiver = {
       delta: () => undefined,
       end: (result) => {
         if ('bytes' in result) resolve(result.bytes);
-        else services.payloads.take(result.stored).then((bytes) => resolve(bytes ?? Buffer.alloc(0)), reject);
+        else answers.read(result.stored).then((bytes) => resolve(bytes ?? Buffer.alloc(0)), reject);
       },
       fail: reject,
     };
-    services.chats.dispatch(job, receiver).then((chat) => {
+    start(receiver).then((chat) => {
       cancel = () => chat.cancel();
       if (context.res.destroyed) cancel();
     }, reject);
@@ -79,6 +79,13 @@ async function sendAnswer(services: Services, context: ApiContext, job: NewChatJ
   context.type = 'application/json';
   context.body = bytes;
 }
+
+const toJob = (body: ChatRequest, admitted: Admitted): NewChatJob => ({
+  v: 1,
+  kind: 'chat',
+  request: admitted.request,
+  body: boundBody(body, admitted),
+});
 
 function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void {
   for (const [i, { content }] of body.messages.entries()) {

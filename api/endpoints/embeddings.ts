@@ -1,9 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { maxTokensPerEmbeddingInput, type EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { countTokensAsync } from '../../shared/pricing/count-tokens.ts';
+import { CountingTurn, countTokensAsync } from '../../shared/pricing/count-tokens.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import { admit } from '../middleware/admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
@@ -26,7 +25,7 @@ export function createEmbeddings(services: Services) {
       characters: inputs.reduce((sum, text) => sum + text.length, 0),
       durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
     });
-    const { request } = await admit(services, context, {
+    const admitted = await admit(services, context, {
       model,
       promptTokens,
       fixedNano: worst.fixedNano,
@@ -36,12 +35,15 @@ export function createEmbeddings(services: Services) {
       sharePermille: 1_000,
       user: body.user ?? null,
     });
-    const job = services.embeddings.add({ request, inputs, inputTokens }, dimensions);
+    const job =
+      admitted.outcome === 'attached'
+        ? services.jobs.attach(admitted)
+        : services.embeddings.add({ request: admitted.request, inputs, inputTokens }, dimensions);
     const bytes = await cancelWhenGone(context, job);
     const { header, body: vectors } = decodeResult(bytes, 'embedding');
     context.type = 'application/json';
     context.body = presentEmbeddings({
-      requestId: request.requestId,
+      requestId: admitted.requestId,
       model: model.id,
       header,
       vectors,
@@ -49,9 +51,6 @@ export function createEmbeddings(services: Services) {
     });
   };
 }
-
-/** Many short inputs, each below the counter's own turn, must not hold the event loop together. */
-const charactersPerTurn = 16_000;
 
 /** @throws AppError `content_too_long` for an input above the limit of one */
 async function countInputs(
@@ -61,14 +60,9 @@ async function countInputs(
 ): Promise<number[]> {
   const counts: number[] = [];
   const limit = Math.min(maxTokensPerEmbeddingInput, model.context);
-  let sinceTurn = 0;
+  const turn = new CountingTurn();
   for (const [i, input] of inputs.entries()) {
-    sinceTurn += input.length;
-    if (sinceTurn > charactersPerTurn) {
-      sinceTurn = 0;
-      await nextTurn();
-    }
-    const tokens = await countTokensAsync(input, { limit });
+    const tokens = await countTokensAsync(input, { limit, turn });
     if (tokens === null) {
       const loc = ['body', 'input', ...(isSingle ? [] : [i])];
       throw invalidField(loc, `is longer than ${limit} tokens`, { code: 'content_too_long' });

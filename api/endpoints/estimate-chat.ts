@@ -1,16 +1,13 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest, Message } from '../../shared/contract/chat.ts';
 import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { countTokensAsync } from '../../shared/pricing/count-tokens.ts';
+import { CountingTurn, countTokensAsync } from '../../shared/pricing/count-tokens.ts';
 import type { Estimate } from '../middleware/admit.ts';
 
 /** What a vendor's chat form adds to each message, and to start the answer; as OpenAI counts it, rounded up. */
 const tokensPerMessage = 4;
 const tokensToAnswer = 3;
-/** A picture, whatever its size: OpenAI's high detail of a 2048×768 one, eight tiles of 170 and 85. */
-const tokensPerImage = 1_445;
 /** Text of a file is at most a token for so many characters of its base64. */
 const charactersPerFileToken = 4;
 
@@ -20,9 +17,6 @@ const charactersPerFileToken = 4;
  */
 const openEndedSharePermille = 500;
 const leastCompletionTokens = 16;
-
-/** Many short texts, each below the counter's own turn, must not hold the event loop together. */
-const charactersPerTurn = 16_000;
 
 /**
  * How much longer than by our count a vendor may find a prompt. A vendor that is strict about its context would refuse
@@ -66,21 +60,17 @@ export async function estimateChat(body: ChatRequest, model: CatalogModel): Prom
 
 async function countPrompt(body: ChatRequest, model: CatalogModel): Promise<number> {
   let tokens = tokensToAnswer;
-  let sinceTurn = 0;
+  const turn = new CountingTurn();
   const count = async (text: string): Promise<void> => {
-    sinceTurn += text.length;
-    if (sinceTurn > charactersPerTurn) {
-      sinceTurn = 0;
-      await nextTurn();
-    }
     // What is counted stops at what is left of the context: a prompt far beyond it costs no more than one just beyond.
-    const counted = await countTokensAsync(text, { limit: Math.max(0, model.context - tokens) });
+    const counted = await countTokensAsync(text, { limit: Math.max(0, model.context - tokens), turn });
     if (counted === null) throw tooLong(model);
     tokens += counted;
   };
   for (const message of body.messages) {
     const { text, images, fileCharacters } = readMessage(message);
-    tokens += tokensPerMessage + images * tokensPerImage + Math.ceil(fileCharacters / charactersPerFileToken);
+    tokens +=
+      tokensPerMessage + images * model.tokensPerPicture + Math.ceil(fileCharacters / charactersPerFileToken);
     await count(text);
   }
   if (body.tools?.length) await count(JSON.stringify(body.tools));

@@ -3,8 +3,10 @@ import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { defaultImageSize, type ImageRequest } from '../../shared/contract/images.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensUpTo } from '../../shared/pricing/count-tokens.ts';
+import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import { objectLifetimeMs } from '../../shared/storage/object-store.ts';
+import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import { admit } from '../middleware/admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentImages } from '../present/images.ts';
@@ -18,7 +20,8 @@ export function createImages(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const body = context.state.body as ImageRequest;
     const model = findModel(services, body.model, ['image']);
-    const { prompt, n, size, quality } = checkImageRequest(body, model);
+    const checked = checkImageRequest(body, model);
+    const { prompt, n, size, quality } = checked;
     const promptTokens = countTokensUpTo(prompt, model.context);
     if (promptTokens === null) {
       const msg = `The prompt is longer than the model's context of ${model.context} tokens.`;
@@ -30,7 +33,7 @@ export function createImages(services: Services) {
       characters: prompt.length,
       durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
     });
-    const { request } = await admit(services, context, {
+    const admitted = await admit(services, context, {
       model,
       promptTokens,
       fixedNano: worst.fixedNano,
@@ -40,30 +43,40 @@ export function createImages(services: Services) {
       sharePermille: 1_000,
       user: body.user ?? null,
     });
-    const job = services.jobs.await(request, 'image');
-    services.images
-      .add(request.requestId, {
-        v: 1,
-        kind: 'image',
-        request,
-        replyChannel: services.jobs.replyChannel,
-        prompt,
-        negativePrompt: body.negative_prompt ?? null,
-        n,
-        size,
-        quality,
-        style: body.style ?? null,
-        responseFormat: body.response_format ?? 'b64_json',
-      })
-      .catch((error: unknown) => {
-        job.fail(error instanceof AppError ? error : new AppError('internal_error', { cause: error }));
-      });
+    const job =
+      admitted.outcome === 'attached'
+        ? services.jobs.attach(admitted)
+        : startJob(services, admitted.request, body, checked);
     const bytes = await cancelWhenGone(context, job);
     const { header, body: images } = decodeResult(bytes, 'image');
     const { s3 } = services.config;
     const linkOf = (key: string): string => `${s3.publicUrl ?? `${services.publicUrl}/files`}/${key}`;
-    context.body = presentImages(request.requestId, header, images, linkOf);
+    context.body = presentImages(admitted.requestId, header, images, linkOf);
   };
+}
+
+function startJob(
+  { jobs, images }: Services,
+  request: AdmittedRequest,
+  body: ImageRequest,
+  checked: CheckedImageRequest,
+): AwaitedJob {
+  const job = jobs.await(request, 'image');
+  images
+    .add(request.requestId, {
+      v: 1,
+      kind: 'image',
+      request,
+      replyChannel: jobs.replyChannel,
+      ...checked,
+      negativePrompt: body.negative_prompt ?? null,
+      style: body.style ?? null,
+      responseFormat: body.response_format ?? 'b64_json',
+    })
+    .catch((error: unknown) => {
+      job.fail(error instanceof AppError ? error : new AppError('internal_error', { cause: error }));
+    });
+  return job;
 }
 
 interface CheckedImageRequest {

@@ -1,18 +1,48 @@
+import { healKey } from '../../shared/accounts/heal-key.ts';
+import { redeemCode } from '../../shared/accounts/redeem-code.ts';
+import { replaceKey } from '../../shared/accounts/replace-key.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import type { NewApiKey, RedeemRequest } from '../../shared/contract/users.ts';
 import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
-import { presentProfile } from '../present/accounts.ts';
+import { presentProfile, presentRedeemed } from '../present/accounts.ts';
 import type { Services } from '../services.ts';
+import { openAccount } from './open-account.ts';
 
-export function getProfile({ hotAccounts, apiKeys }: Services) {
+export function getProfile(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    const { accountId, keyHash } = holderOf(context);
-    const account = await hotAccounts.get(accountId);
-    if (account.keyHash !== keyHash) {
-      await apiKeys.forget(keyHash);
-      throw new AppError('invalid_api_key');
-    }
-    if (account.banned) throw new AppError('account_banned');
-    context.body = presentProfile(account);
+    const account = await openAccount(services, context);
+    const recent = await services.hotAccounts.readRecentUse(account.id);
+    context.body = presentProfile(account, recent);
   };
+}
+
+export function redeem(services: Services) {
+  return async (context: ApiContext): Promise<void> => {
+    const { id } = await openAccount(services, context);
+    const { code } = context.state.body as RedeemRequest;
+    const claim = await redeemCode(services, id, code);
+    context.body = presentRedeemed(await services.hotAccounts.get(id), claim);
+  };
+}
+
+export function regenerateApiKey(services: Services) {
+  return async (context: ApiContext): Promise<void> => {
+    try {
+      context.body = { new_api_key: await regenerate(services, context) } satisfies NewApiKey;
+    } catch (error) {
+      if (error instanceof AppError && error.status < 500) throw error;
+      throw new AppError('key_generation_failed', { cause: error });
+    }
+  };
+}
+
+async function regenerate(services: Services, context: ApiContext): Promise<string> {
+  const { id } = await openAccount(services, context);
+  const holder = holderOf(context);
+  const apiKey = await replaceKey(services, id, { expectedKeyHash: holder.keyHash });
+  if (apiKey !== null) return apiKey;
+  // Another call replaced the key first, or a crash left Redis with one that MongoDB no longer has.
+  await healKey(services, holder);
+  throw new AppError('invalid_api_key');
 }

@@ -1,4 +1,6 @@
-import { AppError } from '../../shared/contract/errors.ts';
+import { healKey } from '../../shared/accounts/heal-key.ts';
+import { createClaim, type Claim } from '../../shared/billing/claim.ts';
+import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { callRedis } from '../../shared/redis/redis-client.ts';
 import {
   runAdmission,
@@ -30,17 +32,32 @@ export interface Estimate {
 }
 
 export interface Admitted extends Admission {
+  readonly outcome: 'ok';
+  readonly requestId: string;
   readonly request: AdmittedRequest;
 }
 
+/** The request was sent before under the same Idempotency-Key: that one's answer is to be given. */
+export interface Attached {
+  readonly outcome: 'attached';
+  readonly requestId: string;
+  readonly accountId: string;
+}
+
 /**
- * Admits a request: its limits and its money, in one trip to Redis. Sets the rate limit's headers either way.
+ * Admits a request: its limits and its money, in one trip to Redis. Sets the rate limit's headers either way; an answer
+ * that is given again carries the id of the request that it was made for.
  * @throws AppError for whatever the account may not
  */
-export async function admit(services: Services, context: ApiContext, estimate: Estimate): Promise<Admitted> {
+export async function admit(
+  services: Services,
+  context: ApiContext,
+  estimate: Estimate,
+): Promise<Admitted | Attached> {
   const { requestId } = context.state;
   const { accountId, keyHash } = holderOf(context);
   const { model, promptTokens, user } = estimate;
+  const claim = readClaim(context);
   const answer = await askAdmission(services, {
     requestId,
     accountId,
@@ -52,12 +69,18 @@ export async function admit(services: Services, context: ApiContext, estimate: E
     leastUnits: estimate.leastUnits,
     sharePermille: estimate.sharePermille,
     freeAllowed: model.pricing.free_requests,
+    claim,
   });
   if ('rateLimit' in answer) context.set(describeRateLimit(answer.rateLimit));
+  if (answer.outcome === 'attached') {
+    context.set({ 'x-request-id': answer.requestId, 'idempotent-replayed': 'true' });
+    return { ...answer, accountId };
+  }
   if (answer.outcome !== 'ok') throw await toRefusal(services, keyHash, answer);
   const admittedAtMs = Date.now();
   return {
     ...answer,
+    requestId,
     request: {
       requestId,
       accountId,
@@ -69,22 +92,46 @@ export async function admit(services: Services, context: ApiContext, estimate: E
       userIp: context.ip,
       promptTokens,
       user,
+      claimHash: claim?.keyHash ?? null,
     },
   };
 }
 
-/** An account that Redis does not hold is loaded from MongoDB once, and asked for again. */
-async function askAdmission(
-  { redis, hotAccounts }: Services,
-  request: AdmissionRequest,
-): Promise<AdmissionAnswer> {
-  const answer = await callRedis(() => runAdmission(redis, request));
-  if (answer.outcome !== 'unknown') return answer;
-  await hotAccounts.load(request.accountId);
-  return await callRedis(() => runAdmission(redis, request));
+/** Printable ASCII, as a header holds it. */
+const idempotencyKey = /^[\x20-\x7e]{1,255}$/;
+
+/** Null where the caller sent no Idempotency-Key; nothing is guessed from other headers. */
+function readClaim(context: ApiContext): Claim | null {
+  const key = context.req.headers['idempotency-key'];
+  if (key === undefined) return null;
+  const text = String(key).trim();
+  if (!idempotencyKey.test(text)) {
+    throw invalidField(['header', 'Idempotency-Key'], 'must have 1 to 255 printable ASCII characters');
+  }
+  return createClaim(text, context.path, context.state.body);
 }
 
-type Refusal = Exclude<AdmissionAnswer, { outcome: 'ok' }>;
+/**
+ * An account that Redis does not hold is loaded from MongoDB, and a key that Redis does not take for the account's own is
+ * looked up there; then it is asked once more.
+ */
+async function askAdmission(services: Services, request: AdmissionRequest): Promise<AdmissionAnswer> {
+  const { redis, hotAccounts } = services;
+  const { accountId } = request;
+  const ask = (): Promise<AdmissionAnswer> => callRedis(() => runAdmission(redis, request));
+  const answer = await ask();
+  switch (answer.outcome) {
+    case 'unknown':
+      await hotAccounts.load(accountId);
+      return await ask();
+    case 'revoked':
+      return (await healKey(services, request)) ? await ask() : answer;
+    default:
+      return answer;
+  }
+}
+
+type Refusal = Exclude<AdmissionAnswer, { outcome: 'ok' | 'attached' }>;
 
 async function toRefusal({ apiKeys }: Services, keyHash: string, answer: Refusal): Promise<AppError> {
   switch (answer.outcome) {
@@ -94,6 +141,8 @@ async function toRefusal({ apiKeys }: Services, keyHash: string, answer: Refusal
       return new AppError('invalid_api_key');
     case 'banned':
       return new AppError('account_banned');
+    case 'conflict':
+      return new AppError('idempotency_conflict');
     case 'ledger_full':
       return new AppError('service_unavailable', { message: 'the ledger stream is at its bound' });
     case 'rate_limited': {

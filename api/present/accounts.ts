@@ -1,8 +1,27 @@
-import type { UserBalance } from '../../shared/contract/users.ts';
-import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
+import type { Claim } from '../../shared/accounts/refill-code-store.ts';
+import type { RedeemResponse, UserBalance } from '../../shared/contract/users.ts';
+import type { HotAccount, RecentUse } from '../../shared/billing/hot-account-store.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
 
-export function presentProfile(account: HotAccount): UserBalance {
+export function presentProfile(account: HotAccount, { requests, costNano }: RecentUse): UserBalance {
+  return {
+    ...presentBalance(account),
+    request_count_last_hour: requests,
+    total_cost_request_last_hour: toRubNumber(costNano),
+    average_rpm: Number((requests / 60).toFixed(4)),
+    requests_per_minute: account.requestsPerMinute,
+  };
+}
+
+export function presentRedeemed(account: HotAccount, claim: Claim): RedeemResponse {
+  return {
+    ...presentBalance(account),
+    add_balance: toRubNumber(claim.amountNano),
+    add_free_requests: claim.freeRequests,
+  };
+}
+
+function presentBalance(account: HotAccount) {
   return {
     id: account.id,
     user_type: account.userType,
@@ -10,6 +29,5 @@ export function presentProfile(account: HotAccount): UserBalance {
     balance: toRubNumber(account.balanceNano),
     total_balance_added: toRubNumber(account.totalAddedNano),
     free_requests: account.freeRequests,
-    requests_per_minute: account.requestsPerMinute,
   };
 }

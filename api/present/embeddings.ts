@@ -24,7 +24,7 @@ export function presentEmbeddings(answer: EmbeddingAnswer): string | Readable {
 function* writePieces({ requestId, model, header, vectors, format }: EmbeddingAnswer): Generator<string> {
   const { dimensions, promptTokens } = header;
   const size = dimensions * 4;
-  const head = { id: requestId, created: Math.floor(Date.now() / 1_000), object: 'list', model };
+  const head = { id: requestId, created: header.created, object: 'list', model };
   yield `${JSON.stringify(head).slice(0, -1)},"data":[`;
   for (let at = 0, index = 0; at < vectors.length; at += size, index++) {
     const vector = vectors.subarray(at, at + size);

@@ -17,7 +17,7 @@ export function presentImages(
   });
   return {
     id: requestId,
-    created: Math.floor(Date.now() / 1_000),
+    created: header.created,
     data,
     usage: {
       total_time: header.durationMs / 1_000,

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { changeAccount } from '../../shared/accounts/change-account.ts';
 import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
+import { replaceKey } from '../../shared/accounts/replace-key.ts';
+import { forgetUnknownCodes } from '../../shared/accounts/unknown-code-script.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
 import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
 import { maxBalanceNano, toRubNumber } from '../../shared/pricing/money.ts';
-import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import {
   readInteger,
   readMoney,
@@ -36,8 +37,8 @@ export const accountVerbs: Record<string, AdminVerb> = {
   'rotate-key': { usage: '<account>', positionals: 1, options: [], run: rotateKey },
 };
 
-/** An account as the admin sees it. */
-function describeAccount(account: HotAccount) {
+/** An account as the admin sees it; why it is banned is known at rest alone. */
+function describeAccount(account: HotAccount, banReason: string | null) {
   return {
     id: account.id,
     user_type: account.userType,
@@ -47,6 +48,7 @@ function describeAccount(account: HotAccount) {
     requests_per_minute: account.requestsPerMinute,
     last_used_at: account.lastUsedAt?.toISOString() ?? null,
     banned: account.banned,
+    ban_reason: account.banned ? banReason : null,
     created_at: account.createdAt.toISOString(),
   };
 }
@@ -76,7 +78,7 @@ async function createAccount({
     };
     await runRefill(redis, { amountNano, freeRequests, event });
   }
-  const account = describeAccount(await hotAccounts.get(id));
+  const account = describeAccount(await hotAccounts.get(id), null);
   return {
     id,
     api_key: apiKey,
@@ -87,8 +89,11 @@ async function createAccount({
   };
 }
 
-async function findAccountId({ accounts, positionals }: AdminContext): Promise<string> {
-  const given = positionals[0]!;
+/** @throws RefusedError where there is no account of that id or key */
+export async function findAccountId(
+  { accounts, positionals }: AdminContext,
+  given = positionals[0]!,
+): Promise<string> {
   const id = isApiKey(given) ? await accounts.findIdByKeyHash(hashSecret(given)) : given;
   if (id === null || (await accounts.findById(id)) === null)
     throw new RefusedError('There is no such account.');
@@ -96,12 +101,16 @@ async function findAccountId({ accounts, positionals }: AdminContext): Promise<s
 }
 
 async function showAccount(context: AdminContext): Promise<unknown> {
-  return describeAccount(await context.hotAccounts.get(await findAccountId(context)));
+  const id = await findAccountId(context);
+  const atRest = await context.accounts.findById(id);
+  return describeAccount(await context.hotAccounts.get(id), atRest?.banReason ?? null);
 }
 
 async function listAccounts({ accounts, hotAccounts }: AdminContext): Promise<unknown> {
   const rows: unknown[] = [];
-  for await (const { _id } of accounts.list()) rows.push(describeAccount(await hotAccounts.get(_id)));
+  for await (const { _id, banReason } of accounts.list()) {
+    rows.push(describeAccount(await hotAccounts.get(_id), banReason));
+  }
   return rows;
 }
 
@@ -119,42 +128,33 @@ async function creditAccount(context: AdminContext): Promise<unknown> {
   return await showAccount(context);
 }
 
-async function changeAccount(
-  context: AdminContext,
-  change: { requestsPerMinute?: number; banned?: boolean; banReason?: string | null },
-): Promise<unknown> {
-  const { accounts, hotAccounts, redis } = context;
-  const id = await findAccountId(context);
-  await accounts.update(id, change);
-  await hotAccounts.update(id, change);
-  await publishInvalidation(redis, { kind: 'account', accountId: id });
-  return await showAccount(context);
-}
-
 async function limitAccount(context: AdminContext): Promise<unknown> {
   if (context.options['rpm'] === undefined) throw new UsageError('say the limit: --rpm 100');
-  return await changeAccount(context, {
-    requestsPerMinute: readInteger(context.options, 'rpm', 0, 1, 1_000_000),
-  });
+  const requestsPerMinute = readInteger(context.options, 'rpm', 0, 1, 1_000_000);
+  const id = await findAccountId(context);
+  await changeAccount(context, id, { requestsPerMinute });
+  return await showAccount(context);
 }
 
 async function banAccount(context: AdminContext): Promise<unknown> {
   const reason = context.options['reason'];
   if (!reason) throw new UsageError('say why: --reason "…"');
-  return await changeAccount(context, { banned: true, banReason: reason });
+  const id = await findAccountId(context);
+  await changeAccount(context, id, { banned: true, banReason: reason });
+  return await showAccount(context);
 }
 
 async function unbanAccount(context: AdminContext): Promise<unknown> {
-  return await changeAccount(context, { banned: false, banReason: null });
+  const id = await findAccountId(context);
+  // What it was banned for must not ban it again at once.
+  await forgetUnknownCodes(context.redis, id);
+  await changeAccount(context, id, { banned: false, banReason: null });
+  return await showAccount(context);
 }
 
 async function rotateKey(context: AdminContext): Promise<unknown> {
-  const { accounts, hotAccounts, redis } = context;
   const id = await findAccountId(context);
-  const replaced = await accounts.replaceKey(id);
-  if (replaced === null) throw new RefusedError('There is no such account.');
-  await hotAccounts.update(id, { keyHash: replaced.keyHash });
-  await redis.del(redisKeys.apiKey(replaced.oldKeyHash));
-  await publishInvalidation(redis, { kind: 'account', accountId: id });
-  return { id, api_key: replaced.apiKey };
+  const apiKey = await replaceKey(context, id);
+  if (apiKey === null) throw new RefusedError('There is no such account.');
+  return { id, api_key: apiKey };
 }

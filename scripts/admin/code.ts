@@ -1,5 +1,13 @@
-import { maxBalanceNano } from '../../shared/pricing/money.ts';
-import { readInteger, readMoney, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { statusOfRefillCode, type RefillCodeDocument } from '../../shared/accounts/refill-code-store.ts';
+import { maxBalanceNano, toRubNumber } from '../../shared/pricing/money.ts';
+import {
+  readInteger,
+  readMoney,
+  RefusedError,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+} from './command.ts';
 
 export const codeVerbs: Record<string, AdminVerb> = {
   create: {
@@ -8,7 +16,23 @@ export const codeVerbs: Record<string, AdminVerb> = {
     options: ['balance', 'free-requests', 'count', 'expires'],
     run: createCodes,
   },
+  list: { usage: '[--unused]', positionals: 0, options: [], flags: ['unused'], run: listCodes },
+  revoke: { usage: '<code>', positionals: 1, options: [], run: revokeCode },
 };
+
+/** A code as the admin sees it: by its last group, since it is kept as a hash. */
+function describeCode(code: RefillCodeDocument) {
+  return {
+    code: code.hint,
+    balance: toRubNumber(code.balanceNano),
+    free_requests: code.freeRequests,
+    created_at: code.createdAt.toISOString(),
+    expires_at: code.expiresAt?.toISOString() ?? null,
+    status: statusOfRefillCode(code, new Date()),
+    redeemed_by: code.redeemed?.accountId ?? null,
+    redeemed_at: code.redeemed?.at.toISOString() ?? null,
+  };
+}
 
 async function createCodes({ codes, options }: AdminContext): Promise<unknown> {
   const balanceNano = readMoney(options, 'balance', '0');
@@ -21,6 +45,25 @@ async function createCodes({ codes, options }: AdminContext): Promise<unknown> {
   return {
     codes: await codes.create(count, { balanceNano, freeRequests, expiresAt: readDay(options['expires']) }),
   };
+}
+
+async function listCodes({ codes, flags }: AdminContext): Promise<unknown> {
+  const rows: ReturnType<typeof describeCode>[] = [];
+  for await (const code of codes.list()) rows.push(describeCode(code));
+  return flags.has('unused') ? rows.filter((row) => row.status === 'unused') : rows;
+}
+
+async function revokeCode({ codes, positionals }: AdminContext): Promise<unknown> {
+  const text = positionals[0]!;
+  await codes.revoke(text);
+  const code = await codes.find(text);
+  if (code === null) throw new RefusedError('There is no such code.');
+  if (code.redeemed !== null) {
+    throw new RefusedError(
+      `The code was redeemed by ${code.redeemed.accountId} on ${code.redeemed.at.toISOString()}; it cannot be revoked.`,
+    );
+  }
+  return describeCode(code);
 }
 
 /** The end of a day given as YYYY-MM-DD, in UTC. */

@@ -1,7 +1,10 @@
 import type { AccountStore } from '../../shared/accounts/account-store.ts';
+import type { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import type { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
+import type { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import type { MongoConnection } from '../../shared/storage/mongo-client.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -12,18 +15,25 @@ export interface AdminContext {
   readonly env: NodeJS.ProcessEnv;
   readonly log: Logger;
   readonly redis: RedisClient;
+  readonly mongo: MongoConnection;
+  readonly ledger: LedgerStore;
   readonly accounts: AccountStore;
+  readonly apiKeys: ApiKeyStore;
   readonly hotAccounts: HotAccountStore;
   readonly codes: RefillCodeStore;
   readonly positionals: readonly string[];
   readonly options: Readonly<Record<string, string>>;
+  readonly flags: ReadonlySet<string>;
 }
 
 export interface AdminVerb {
   /** After the verb, as the usage shows it. */
   readonly usage: string;
   readonly positionals: number;
+  /** Those with a value. */
   readonly options: readonly string[];
+  /** Those without one. */
+  readonly flags?: readonly string[];
   /** @returns what `--json` prints. @throws RefusedError */
   readonly run: (context: AdminContext) => Promise<unknown>;
 }
@@ -36,6 +46,17 @@ export class UsageError extends Error {
 /** The command was understood and cannot be done: exit 1, with the reason. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
+}
+
+/** A check found what must not be: its answer is printed as ever, and the command exits 1. */
+export class FoundDifferences extends Error {
+  override readonly name = 'FoundDifferences';
+  readonly answer: unknown;
+
+  constructor(answer: unknown) {
+    super('There are differences.');
+    this.answer = answer;
+  }
 }
 
 export function readMoney(

@@ -1,22 +1,26 @@
 import { parseArgs } from 'node:util';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { ConfigError, loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
 import { accountVerbs } from './account.ts';
 import { codeVerbs } from './code.ts';
-import { RefusedError, UsageError, type AdminVerb } from './command.ts';
+import { FoundDifferences, RefusedError, UsageError, type AdminVerb } from './command.ts';
 import { formatTable } from './format-table.ts';
+import { ledgerVerbs } from './ledger.ts';
 import { modelVerbs } from './model.ts';
 import { queueVerbs } from './queue.ts';
 
 const resources: Record<string, Record<string, AdminVerb>> = {
   account: accountVerbs,
   code: codeVerbs,
+  ledger: ledgerVerbs,
   model: modelVerbs,
   queue: queueVerbs,
 };
@@ -32,6 +36,7 @@ interface CommandLine {
   readonly verb: AdminVerb;
   readonly positionals: readonly string[];
   readonly options: Record<string, string>;
+  readonly flags: ReadonlySet<string>;
   readonly json: boolean;
 }
 
@@ -43,17 +48,25 @@ function readCommandLine(args: string[]): CommandLine {
       resource === '' ? 'say what to do' : `there is no "${`${resource} ${name}`.trim()}"`,
     );
   const known = Object.fromEntries(verb.options.map((option) => [option, { type: 'string' as const }]));
+  const knownFlags = Object.fromEntries(
+    (verb.flags ?? []).map((flag) => [flag, { type: 'boolean' as const }]),
+  );
   try {
     const { values, positionals } = parseArgs({
       // An amount may be negative, and would else be taken for an option.
       args: rest.flatMap(joinNegative),
-      options: { ...known, json: { type: 'boolean' } },
+      options: { ...known, ...knownFlags, json: { type: 'boolean' } },
       allowPositionals: true,
     });
     if (positionals.length !== verb.positionals)
       throw new UsageError(`"${resource} ${name}" takes ${verb.usage || 'nothing more'}`);
-    const { json, ...options } = values as Record<string, string> & { json?: boolean };
-    return { verb, positionals, options, json: json === true };
+    const options: Record<string, string> = {};
+    const flags = new Set<string>();
+    for (const [option, value] of Object.entries(values)) {
+      if (typeof value === 'string') options[option] = value;
+      else flags.add(option);
+    }
+    return { verb, positionals, options, flags, json: flags.delete('json') };
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError((error as Error).message);
   }
@@ -71,7 +84,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
     process.stdout.write(`${describeUsage()}\n`);
     return;
   }
-  const { verb, positionals, options, json } = readCommandLine(args);
+  const { verb, positionals, options, flags, json } = readCommandLine(args);
   const config = loadConfig(env);
   const log = createLogger('admin', 'silent');
   const redis = createRedis(config.redisUrl, 'commands', log);
@@ -79,10 +92,17 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   try {
     await waitUntilReady(redis, 5_000);
     const accounts = new AccountStore(mongo.db, config.masterKey);
-    const hotAccounts = new HotAccountStore(redis, accounts);
+    const ledger = new LedgerStore(mongo.db);
+    const hotAccounts = new HotAccountStore(redis, accounts, ledger);
     const codes = new RefillCodeStore(mongo.db);
-    const context = { config, env, log, redis, accounts, hotAccounts, codes, positionals, options };
-    const answer = await verb.run(context);
+    const apiKeys = new ApiKeyStore(redis, accounts);
+    const stores = { redis, mongo, ledger, accounts, apiKeys, hotAccounts, codes };
+    const context = { config, env, log, ...stores, positionals, options, flags };
+    const answer = await verb.run(context).catch((error: unknown) => {
+      if (!(error instanceof FoundDifferences)) throw error;
+      process.exitCode = 1;
+      return error.answer;
+    });
     process.stdout.write(`${json ? JSON.stringify(answer) : formatTable(answer)}\n`);
   } finally {
     await mongo.close();

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AppError } from '../contract/errors.ts';
-import { isMongoAway, type Collection, type Database } from '../storage/mongo-client.ts';
+import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
 import { createApiKey, encryptSecret, hashSecret, maskApiKey } from './credentials.ts';
 
 /** An account at rest. Its sums are those of the ledger entries up to `applied*`. */
@@ -17,6 +16,9 @@ export interface AccountDocument {
   readonly balanceNano: bigint;
   readonly totalAddedNano: bigint;
   readonly freeRequests: number;
+  /** How many charges and redeemed codes there were: the ordinals of the last ones. */
+  readonly charges: number;
+  readonly codes: number;
   readonly appliedMs: number;
   readonly appliedSeq: number;
 }
@@ -24,6 +26,16 @@ export interface AccountDocument {
 export interface NewAccount {
   readonly userType: string;
   readonly requestsPerMinute: number;
+}
+
+/** A key as it is kept: looked up by its hash, shown by its mask, revealed by its owner. */
+type DescribedKey = Pick<AccountDocument, 'keyHash' | 'keyEncrypted' | 'keyMasked'>;
+
+export interface ReplacedKey {
+  /** The new key in clear: it is nowhere else. */
+  readonly apiKey: string;
+  readonly keyHash: string;
+  readonly old: DescribedKey;
 }
 
 /** Accounts in MongoDB. Money is not set here: it moves by ledger entries alone. */
@@ -56,6 +68,8 @@ export class AccountStore {
       balanceNano: 0n,
       totalAddedNano: 0n,
       freeRequests: 0,
+      charges: 0,
+      codes: 0,
       appliedMs: 0,
       appliedSeq: 0,
     });
@@ -63,13 +77,15 @@ export class AccountStore {
   }
 
   async findById(id: string): Promise<AccountDocument | null> {
-    return await whileMongoIsThere(() => this.#accounts.findOne({ _id: id }));
+    return await callMongo(() => this.#accounts.findOne({ _id: id }));
+  }
+
+  async findByIds(ids: readonly string[]): Promise<AccountDocument[]> {
+    return await this.#accounts.find({ _id: { $in: [...ids] } }).toArray();
   }
 
   async findIdByKeyHash(keyHash: string): Promise<string | null> {
-    const found = await whileMongoIsThere(() =>
-      this.#accounts.findOne({ keyHash }, { projection: { _id: 1 } }),
-    );
+    const found = await callMongo(() => this.#accounts.findOne({ keyHash }, { projection: { _id: 1 } }));
     return found?._id ?? null;
   }
 
@@ -78,41 +94,53 @@ export class AccountStore {
     return this.#accounts.find({}).sort({ createdAt: 1 });
   }
 
+  /** Accounts whose sums hold an entry of this time or a later one, in no order. */
+  async findAppliedSince(ms: number): Promise<string[]> {
+    const found = await this.#accounts
+      .find({ appliedMs: { $gte: ms } }, { projection: { _id: 1 } })
+      .toArray();
+    return found.map((account) => account._id);
+  }
+
   async update(
     id: string,
     change: Partial<Pick<AccountDocument, 'requestsPerMinute' | 'banned' | 'banReason'>>,
   ): Promise<boolean> {
-    const result = await this.#accounts.updateOne({ _id: id }, { $set: change });
+    const result = await callMongo(() => this.#accounts.updateOne({ _id: id }, { $set: change }));
     return result.matchedCount === 1;
   }
 
-  /** Replaces the key; null where there is no such account. `oldKeyHash` is what must be forgotten. */
-  async replaceKey(id: string): Promise<{ apiKey: string; keyHash: string; oldKeyHash: string } | null> {
+  /**
+   * Replaces the key. Of two callers who expect the same key one replaces it.
+   * @returns null where there is no such account, or its key is not the expected one
+   */
+  async replaceKey(id: string, options: { expectedKeyHash?: string } = {}): Promise<ReplacedKey | null> {
+    const { expectedKeyHash } = options;
     const apiKey = createApiKey();
     const described = this.#describeKey(apiKey);
-    const old = await this.#accounts.findOneAndUpdate(
-      { _id: id },
-      { $set: described },
-      { returnDocument: 'before' },
+    const old = await callMongo(() =>
+      this.#accounts.findOneAndUpdate(
+        { _id: id, ...(expectedKeyHash === undefined ? {} : { keyHash: expectedKeyHash }) },
+        { $set: described },
+        {
+          returnDocument: 'before',
+          projection: { _id: 0, keyHash: 1, keyEncrypted: 1, keyMasked: 1 },
+        },
+      ),
     );
-    return old === null ? null : { apiKey, keyHash: described.keyHash, oldKeyHash: old.keyHash };
+    return old === null ? null : { apiKey, keyHash: described.keyHash, old };
   }
 
-  #describeKey(apiKey: string): Pick<AccountDocument, 'keyHash' | 'keyEncrypted' | 'keyMasked'> {
+  /** Undoes a replacement, unless the key was replaced again since. */
+  async restoreKey(id: string, { keyHash, old }: ReplacedKey): Promise<void> {
+    await callMongo(() => this.#accounts.updateOne({ _id: id, keyHash }, { $set: old }));
+  }
+
+  #describeKey(apiKey: string): DescribedKey {
     return {
       keyHash: hashSecret(apiKey),
       keyEncrypted: encryptSecret(apiKey, this.#masterKey),
       keyMasked: maskApiKey(apiKey),
     };
-  }
-}
-
-/** On a caller's path MongoDB being away is a 503, not a fault of ours. */
-async function whileMongoIsThere<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    if (isMongoAway(error)) throw new AppError('service_unavailable', { cause: error });
-    throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** `mg-` and 43 url-safe characters: 256 random bits. */
 export function createApiKey(): string {
@@ -17,6 +17,12 @@ export function isApiKey(value: string): boolean {
  */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
+}
+
+/** Whether two hashes of secrets are the same, in a time that does not tell where they differ. */
+export function isSameHash(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 export function maskApiKey(key: string): string {
@@ -63,5 +69,14 @@ export function createRefillCode(): string {
 
 /** A code as it is stored and looked up: typed in any case, with or without its dashes. */
 export function hashRefillCode(code: string): string {
-  return hashSecret(code.toUpperCase().replaceAll(/[\s-]/g, ''));
+  return hashSecret(stripRefillCode(code));
+}
+
+/** A code as it was issued, however it is typed: capitals, in groups that dashes part. */
+export function formatRefillCode(code: string): string {
+  return (stripRefillCode(code).match(new RegExp(`.{1,${codeGroupLength}}`, 'gs')) ?? []).join('-');
+}
+
+function stripRefillCode(code: string): string {
+  return code.toUpperCase().replaceAll(/[\s-]/g, '');
 }

@@ -1,5 +1,5 @@
-import type { Collection, Database } from '../storage/mongo-client.ts';
-import { createRefillCode, hashRefillCode } from './credentials.ts';
+import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
+import { createRefillCode, formatRefillCode, hashRefillCode } from './credentials.ts';
 
 /** A refill code at rest; `_id` is its hash, so that a stolen database holds no money. */
 export interface RefillCodeDocument {
@@ -10,9 +10,27 @@ export interface RefillCodeDocument {
   readonly freeRequests: number;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
-  /** Who redeemed it, and under which refill id; null while it is unused. */
-  readonly redeemed: { readonly accountId: string; readonly refillId: string; readonly at: Date } | null;
+  /** Who redeemed it; null while it is unused. */
+  readonly redeemed: Redemption | null;
   readonly revokedAt: Date | null;
+}
+
+export interface Redemption {
+  readonly accountId: string;
+  /** The id of its ledger entry: what makes crediting it repeatable. */
+  readonly refillId: string;
+  readonly at: Date;
+  /** The code as it was issued, which opens nothing any more. */
+  readonly code: string;
+  /** Its ledger entry is in MongoDB; until then it may have to be credited again. */
+  readonly settled: boolean;
+}
+
+/** A code that an account has taken, and what it is worth. */
+export interface Claim extends Redemption {
+  readonly codeId: string;
+  readonly amountNano: bigint;
+  readonly freeRequests: number;
 }
 
 export interface NewRefillCode {
@@ -21,11 +39,22 @@ export interface NewRefillCode {
   readonly expiresAt: Date | null;
 }
 
+export type RefillCodeStatus = 'unused' | 'redeemed' | 'expired' | 'revoked';
+
 export class RefillCodeStore {
   readonly #codes: Collection<RefillCodeDocument>;
 
   constructor(db: Database) {
     this.#codes = db.collection('refill_codes');
+  }
+
+  async createIndexes(): Promise<void> {
+    await this.#codes.createIndex({ createdAt: 1 });
+    // Only claims that are under way: what finishing them looks for stays small however many codes there are.
+    await this.#codes.createIndex(
+      { 'redeemed.at': 1 },
+      { partialFilterExpression: { 'redeemed.settled': false } },
+    );
   }
 
   /** @returns the codes in clear: they are nowhere else. */
@@ -44,4 +73,86 @@ export class RefillCodeStore {
     );
     return codes;
   }
+
+  /** Every code, oldest first. */
+  list(): AsyncIterable<RefillCodeDocument> {
+    return this.#codes.find({}).sort({ createdAt: 1 });
+  }
+
+  /** @param code as it was typed */
+  async find(code: string): Promise<RefillCodeDocument | null> {
+    return await callMongo(() => this.#codes.findOne({ _id: hashRefillCode(code) }));
+  }
+
+  /**
+   * Takes a code for an account, in one step: of all who try, one gets it.
+   * @param code as it was typed
+   * @returns null where it is unknown, redeemed, expired or revoked
+   */
+  async claim(code: string, accountId: string, refillId: string): Promise<Claim | null> {
+    const at = new Date();
+    const redeemed: Redemption = { accountId, refillId, at, code: formatRefillCode(code), settled: false };
+    const unused = {
+      redeemed: null,
+      revokedAt: null,
+      $or: [{ expiresAt: null }, { expiresAt: { $gt: at } }],
+    };
+    const claimed = await callMongo(() =>
+      this.#codes.findOneAndUpdate({ _id: hashRefillCode(code), ...unused }, { $set: { redeemed } }),
+    );
+    return claimed === null ? null : toClaim(claimed, redeemed);
+  }
+
+  /** Claims made before a time whose ledger entry is not known to be in MongoDB, oldest first. */
+  async findClaims(madeBefore: Date, limit: number): Promise<Claim[]> {
+    const found = await callMongo(() =>
+      this.#codes
+        .find({ 'redeemed.settled': false, 'redeemed.at': { $lt: madeBefore } })
+        .sort({ 'redeemed.at': 1 })
+        .limit(limit)
+        .toArray(),
+    );
+    return found.flatMap((code) => (code.redeemed === null ? [] : toClaim(code, code.redeemed)));
+  }
+
+  /** @returns whether it was settled now */
+  async settleClaim({ codeId, refillId }: Claim): Promise<boolean> {
+    const { modifiedCount } = await callMongo(() =>
+      this.#codes.updateOne(
+        { _id: codeId, 'redeemed.refillId': refillId, 'redeemed.settled': false },
+        { $set: { 'redeemed.settled': true } },
+      ),
+    );
+    return modifiedCount === 1;
+  }
+
+  /** Makes a claimed code unused again. */
+  async releaseClaim({ codeId, refillId }: Claim): Promise<void> {
+    await callMongo(() =>
+      this.#codes.updateOne(
+        { _id: codeId, 'redeemed.refillId': refillId, 'redeemed.settled': false },
+        { $set: { redeemed: null } },
+      ),
+    );
+  }
+
+  /** Revokes a code that nobody has redeemed; one that is revoked keeps its time. @returns whether it was revoked now */
+  async revoke(code: string): Promise<boolean> {
+    const { modifiedCount } = await this.#codes.updateOne(
+      { _id: hashRefillCode(code), redeemed: null, revokedAt: null },
+      { $set: { revokedAt: new Date() } },
+    );
+    return modifiedCount === 1;
+  }
+}
+
+function toClaim({ _id, balanceNano, freeRequests }: RefillCodeDocument, redemption: Redemption): Claim {
+  return { ...redemption, codeId: _id, amountNano: balanceNano, freeRequests };
+}
+
+/** What a code is good for at a time. */
+export function statusOfRefillCode(code: RefillCodeDocument, now: Date): RefillCodeStatus {
+  if (code.redeemed !== null) return 'redeemed';
+  if (code.revokedAt !== null) return 'revoked';
+  return code.expiresAt !== null && code.expiresAt <= now ? 'expired' : 'unused';
 }

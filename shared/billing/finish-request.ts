@@ -1,9 +1,10 @@
-import { errorKind, type ErrorCode } from '../contract/errors.ts';
+import { AppError, errorKind, type ErrorCode } from '../contract/errors.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
 import { computeCost, type Usage } from '../pricing/cost.ts';
 import type { AdmittedRequest } from '../queue/job-kinds.ts';
 import { isRedisAway, type RedisClient } from '../redis/redis-client.ts';
+import type { HotAccountStore } from './hot-account-store.ts';
 import { releaseReservation, runSettlement, type Settlement } from './settle-script.ts';
 
 export interface RequestOutcome {
@@ -28,6 +29,7 @@ export interface Receipt {
 export interface FinishDependencies {
   readonly redis: RedisClient;
   readonly ledger: LedgerStore;
+  readonly hotAccounts: HotAccountStore;
 }
 
 /**
@@ -35,14 +37,14 @@ export interface FinishDependencies {
  * here, however it went. Where another run of the same job settled it before, the receipt is that settlement's.
  */
 export async function finishRequest(
-  { redis, ledger }: FinishDependencies,
+  { redis, ledger, hotAccounts }: FinishDependencies,
   request: AdmittedRequest,
   outcome: RequestOutcome,
 ): Promise<Receipt> {
   const { usage, error, charged } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
-    await throughOutage(() => releaseReservation(redis, request.accountId, request.requestId));
+    await throughOutage(() => releaseReservation(redis, request));
     return { costNano: 0n, free: false, durationMs };
   }
   const event: UsageEvent = {
@@ -71,8 +73,16 @@ export async function finishRequest(
     user: request.user,
   };
   const costNano = charged ? computeCost(request.pricing, usage) : 0n;
-  const settlement = await throughOutage(() => runSettlement(redis, event, costNano, !charged));
-  if (settlement.settled) return { costNano: settlement.costNano, free: settlement.free, durationMs };
+  const settlement = await throughOutage(async () => {
+    const settle = (): Promise<Settlement> =>
+      runSettlement(redis, event, costNano, !charged, request.claimHash);
+    const first = await settle();
+    if (first.outcome !== 'unknown') return first;
+    await hotAccounts.load(request.accountId);
+    return await settle();
+  });
+  if (settlement.outcome === 'settled')
+    return { costNano: settlement.costNano, free: settlement.free, durationMs };
   const earlier = await findEarlierCharge(ledger, request.requestId);
   return { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
 }
@@ -85,19 +95,22 @@ const settleAttempts = 60;
 const settlePauseMs = 500;
 
 /**
- * Settling again is harmless, and not settling would lose the charge: an outage of Redis shorter than half a minute is
- * waited for. After a longer one the reservation stays, for the sweeper to release.
+ * Settling again is harmless, and not settling would lose the charge: an outage shorter than half a minute is waited
+ * for. After a longer one the reservation stays, for the sweeper to release.
  */
 async function throughOutage(settle: () => Promise<Settlement>): Promise<Settlement> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await settle();
     } catch (error) {
-      if (!isRedisAway(error) || attempt >= settleAttempts) throw error;
+      if (!isOutage(error) || attempt >= settleAttempts) throw error;
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs));
     }
   }
 }
+
+const isOutage = (error: unknown): boolean =>
+  error instanceof AppError ? error.code === 'service_unavailable' : isRedisAway(error);
 
 const lookUps = 10;
 const lookUpPauseMs = 200;

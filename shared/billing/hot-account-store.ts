@@ -1,7 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../contract/errors.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
-import { redisKeys } from '../redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { AccountDocument, AccountStore } from '../accounts/account-store.ts';
+import { LedgerConflict, type LedgerDocument, type LedgerStore } from '../ledger/ledger-store.ts';
+import { formatStreamId } from '../ledger/usage-event.ts';
+import { runRestore, type RestoreOutcome } from './restore-script.ts';
 
 /** An account as Redis holds it: the truth of money in flight. */
 export interface HotAccount {
@@ -19,12 +23,11 @@ export interface HotAccount {
   readonly lastUsedAt: Date | null;
 }
 
-/** Writes an account only where there is none: what is in flight is never overwritten from what is at rest. */
-const loadScript = new RedisScript(`
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-redis.call('HSET', KEYS[1], unpack(ARGV))
-return 1
-`);
+/** What an account's requests of the last hour came to. */
+export interface RecentUse {
+  readonly requests: number;
+  readonly costNano: bigint;
+}
 
 /** Changes fields only where the account is loaded; elsewhere the next load brings them. */
 const updateScript = new RedisScript(`
@@ -35,13 +38,19 @@ return 1
 
 const fields = ['key', 'type', 'created', 'bal', 'res', 'added', 'free', 'rpm', 'ban', 'last'] as const;
 
+/** While a shard recovers it is looked at again after so long, and given up for the moment after so many looks. */
+const restorePauseMs = 100;
+const restoreAttempts = 40;
+
 export class HotAccountStore {
   readonly #redis: RedisClient;
   readonly #accounts: AccountStore;
+  readonly #ledger: LedgerStore;
 
-  constructor(redis: RedisClient, accounts: AccountStore) {
+  constructor(redis: RedisClient, accounts: AccountStore, ledger: LedgerStore) {
     this.#redis = redis;
     this.#accounts = accounts;
+    this.#ledger = ledger;
   }
 
   /** @throws AppError `invalid_api_key` where there is no such account at rest either. */
@@ -55,11 +64,32 @@ export class HotAccountStore {
     return loaded;
   }
 
-  /** Brings an account from MongoDB into Redis, where it is not there. */
+  /** Requests that reached a model in the minute under way and the 59 before it, and what they cost. */
+  async readRecentUse(accountId: string): Promise<RecentUse> {
+    const slots = await callRedis(() => this.#redis.hvals(redisKeys.recentMinutes(accountId)));
+    const oldest = Math.floor(Date.now() / 60_000) - 59;
+    let requests = 0;
+    let costNano = 0n;
+    for (const slot of slots) {
+      const [minute, count, cost] = slot.split(' ');
+      if (Number(minute) < oldest) continue;
+      requests += Number(count);
+      costNano += BigInt(cost ?? '0');
+    }
+    return { requests, costNano };
+  }
+
+  /**
+   * Brings an account from MongoDB into Redis, where it is not there.
+   * @throws AppError `invalid_api_key` where there is no such account
+   */
   async load(accountId: string): Promise<void> {
-    const account = await this.#accounts.findById(accountId);
-    if (account === null) throw new AppError('invalid_api_key');
-    await callRedis(() => loadScript.run(this.#redis, [redisKeys.account(accountId)], toFields(account)));
+    await this.#restore(accountId, false);
+  }
+
+  /** Replaces an account in Redis that is known to be older than what MongoDB has of it. */
+  async reload(accountId: string): Promise<void> {
+    await this.#restore(accountId, true);
   }
 
   async update(
@@ -71,6 +101,49 @@ export class HotAccountStore {
     if (change.requestsPerMinute !== undefined) args.push('rpm', String(change.requestsPerMinute));
     if (change.banned !== undefined) args.push('ban', change.banned ? '1' : '0');
     await callRedis(() => updateScript.run(this.#redis, [redisKeys.account(accountId)], args));
+  }
+
+  async #restore(accountId: string, overwrites: boolean): Promise<void> {
+    for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
+      const outcome = await this.#tryToRestore(accountId, overwrites);
+      if (outcome === 'restored' || outcome === 'present') return;
+      if (outcome === 'recovering') await delay(restorePauseMs);
+    }
+    throw new AppError('service_unavailable', { message: `account ${accountId} could not be loaded` });
+  }
+
+  async #tryToRestore(accountId: string, overwrites: boolean): Promise<RestoreOutcome> {
+    const shard = shardOf(accountId);
+    const trimmed = (await callRedis(() => this.#redis.get(redisKeys.ledgerTrimmed(shard)))) ?? '';
+    const account = await this.#accounts.findById(accountId);
+    if (account === null) throw new AppError('invalid_api_key');
+    if (await this.#applyLeftovers(account)) return 'stale';
+    const checkpoint = await this.#ledger.readCheckpoint(shard);
+    const request = { account, trimmed, checkpoint, overwrites };
+    return await callRedis(() => runRestore(this.#redis, request));
+  }
+
+  /**
+   * A reader that crashed may have left rows that the account's sums do not have. They are applied from the stream,
+   * unless Redis has forgotten them since; then the rows are all there is.
+   */
+  async #applyLeftovers(account: AccountDocument): Promise<boolean> {
+    const from = { ms: account.appliedMs, seq: account.appliedSeq };
+    const leftovers: LedgerDocument[] = [];
+    for (const row of await this.#ledger.findUnapplied(account._id, from)) {
+      const id = formatStreamId({ ms: row.streamMs, seq: row.streamSeq });
+      const stream = redisKeys.ledgerStream(shardOf(account._id));
+      const found = await callRedis(() => this.#redis.xrange(stream, id, id));
+      if (found.length === 0) leftovers.push(row);
+    }
+    if (leftovers.length === 0) return false;
+    try {
+      await this.#ledger.addLeftovers(account._id, from, leftovers);
+    } catch (error) {
+      // They were applied and trimmed since the account was read.
+      if (!(error instanceof LedgerConflict)) throw error;
+    }
+    return true;
   }
 
   async #read(accountId: string): Promise<HotAccount | null> {
@@ -91,20 +164,4 @@ export class HotAccountStore {
       lastUsedAt: last ? new Date(Number(last)) : null,
     };
   }
-}
-
-function toFields(account: AccountDocument): string[] {
-  return Object.entries({
-    key: account.keyHash,
-    type: account.userType,
-    created: String(account.createdAt.getTime()),
-    bal: account.balanceNano.toString(),
-    res: '0',
-    added: account.totalAddedNano.toString(),
-    free: String(account.freeRequests),
-    fres: '0',
-    rpm: String(account.requestsPerMinute),
-    ban: account.banned ? '1' : '0',
-    win: '0',
-  }).flat();
 }

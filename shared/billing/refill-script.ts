@@ -24,7 +24,7 @@ redis.call('SET', marker, '1', 'EX', 604800)
 redis.call('HINCRBY', account, 'bal', text)
 redis.call('HINCRBY', account, 'free', string.format('%.0f', free))
 if amount > 0 then redis.call('HINCRBY', account, 'added', text) end
-local entry = {'kind', 'refill', 'amount', text, 'free', string.format('%.0f', free), 'event', event}
+local entry = {'kind', 'refill', 'account', ARGV[6], 'amount', text, 'free', string.format('%.0f', free), 'event', event}
 if isCode == '1' then
   entry[#entry + 1] = 'ordinal'
   entry[#entry + 1] = redis.call('HINCRBY', account, 'codes', 1)
@@ -58,6 +58,7 @@ export async function runRefill(redis: RedisClient, refill: Refill): Promise<boo
       maxBalanceNano.toString(),
       JSON.stringify(refill.event),
       refill.event.code === null ? 0 : 1,
+      accountId,
     ],
   )) as [string];
   if (outcome === 'capped') {

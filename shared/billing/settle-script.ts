@@ -1,52 +1,104 @@
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
+import { claimLifetimeSeconds } from './claim.ts';
 
 /**
  * Settlement: ends a reservation, debits the exact cost, appends the usage event. The reservation itself is what
  * makes it repeatable: it is taken away by the first settlement, and without one nothing happens. More than was
  * reserved is debited only from what no other request holds; the rest is the shortfall.
+ *
+ * A reservation that was taken for an orphan, while its process only seemed dead, is settled late: from what is
+ * spendable now. One that an Idempotency-Key stands for is not: its caller has been told to send it again.
+ *
+ * A failure ends the claim of its Idempotency-Key, a success keeps it: failures are not replayed.
  */
 const script = new RedisScript(`
-local account, reservations, stream = KEYS[1], KEYS[2], KEYS[3]
-local id, wanted, keepsFree, event, log = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+local account, reservations, stream, orphans, minutes, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local id, wanted, keepsFree, event, keepsClaim = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local held = redis.call('HGET', reservations, id)
-if not held then return {'absent'} end
-redis.call('HDEL', reservations, id)
-local reserved, isFree = string.match(held, '^%S+ (%d+) (%d)')
+local late = false
+if not held then
+  if event == '' then return {'absent'} end
+  held = redis.call('HGET', orphans, id)
+  if not held then return {'absent'} end
+  late = true
+end
+local accountId, reserved, isFree, claimHash = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
+if late and claimHash ~= '' then return {'absent'} end
+
+local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
+if not a[1] and event ~= '' then return {'unknown'} end
+redis.call('HDEL', late and orphans or reservations, id)
+if claim and redis.call('HGET', claim, 'id') == id then
+  if keepsClaim == '1' then redis.call('EXPIRE', claim, ARGV[6]) else redis.call('DEL', claim) end
+end
+if not a[1] then return {'settled', '0', '0'} end
+
+local balance, allReserved, free, freeHeld = tonumber(a[1]), tonumber(a[2]), tonumber(a[3]), tonumber(a[4])
+reserved = tonumber(reserved)
+if late then
+  reserved = 0
+  if isFree == '1' and free <= freeHeld then isFree = '0' end
+elseif isFree == '1' then
+  freeHeld = freeHeld - 1
+else
+  allReserved = allReserved - reserved
+end
 local cost, shortfall = 0, 0
 if isFree == '1' then
-  redis.call('HINCRBY', account, 'fres', -1)
-  if keepsFree == '0' then redis.call('HINCRBY', account, 'free', -1) end
+  if keepsFree == '1' then isFree = '0' else free = free - 1 end
 else
-  if reserved ~= '0' then redis.call('HINCRBY', account, 'res', '-' .. reserved) end
   cost = wanted
-  if cost > tonumber(reserved) then
-    local a = redis.call('HMGET', account, 'bal', 'res')
-    local spendable = math.max(0, tonumber(a[1]) - tonumber(a[2]))
+  if cost > reserved then
+    local spendable = math.max(0, balance - allReserved)
     if cost > spendable then
-      cost = math.max(spendable, tonumber(reserved))
+      cost = math.max(spendable, reserved)
       shortfall = wanted - cost
     end
   end
-  if cost > 0 then redis.call('HINCRBY', account, 'bal', '-' .. string.format('%.0f', cost)) end
+  balance = balance - cost
 end
-cost = string.format('%.0f', cost)
-if isFree == '1' and keepsFree == '1' then isFree = '0' end
-if log == '1' then
-  redis.call('XADD', stream, '*', 'kind', 'charge', 'cost', cost,
-    'shortfall', string.format('%.0f', shortfall), 'free', isFree,
-    'ordinal', redis.call('HINCRBY', account, 'charges', 1), 'event', event)
+local costText = string.format('%.0f', cost)
+if event == '' then
+  redis.call('HSET', account, 'res', string.format('%.0f', allReserved), 'fres', freeHeld)
+  return {'settled', costText, isFree}
 end
-return {'settled', cost, isFree}
+local ordinal = tonumber(a[5] or '0') + 1
+redis.call('HSET', account, 'bal', string.format('%.0f', balance), 'res', string.format('%.0f', allReserved),
+  'free', free, 'fres', freeHeld, 'charges', ordinal)
+local entry = redis.call('XADD', stream, '*', 'kind', 'charge', 'account', accountId, 'cost', costText,
+  'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event)
+
+local minute = math.floor(tonumber(string.match(entry, '^%d+')) / 60000)
+local slot = minute % 60
+local known = redis.call('HGET', minutes, slot)
+local knownMinute, requests, spent = string.match(known or '', '^(%d+) (%d+) (%d+)')
+if tonumber(knownMinute or '0') == minute then
+  redis.call('HSET', minutes, slot, string.format('%d %d %.0f', minute, requests + 1, spent + cost))
+else
+  redis.call('HSET', minutes, slot, minute .. ' 1 ' .. costText)
+  redis.call('EXPIRE', minutes, 3660)
+end
+return {'settled', costText, isFree}
 `);
 
 export interface Settlement {
-  /** False where the reservation had ended before: nothing was charged now. */
-  readonly settled: boolean;
+  /**
+   * `absent`: the reservation had ended before, and nothing was charged now. `unknown`: the account is not in Redis,
+   * and nothing was changed.
+   */
+  readonly outcome: 'settled' | 'absent' | 'unknown';
   readonly costNano: bigint;
   /** Paid with a free request. */
   readonly free: boolean;
+}
+
+export interface SettlementRequest {
+  readonly accountId: string;
+  readonly requestId: string;
+  /** Of the Idempotency-Key that the request was claimed under, if any. */
+  readonly claimHash: string | null;
 }
 
 /**
@@ -58,32 +110,53 @@ export async function runSettlement(
   event: UsageEvent,
   costNano: bigint,
   keepsFree: boolean,
+  claimHash: string | null = null,
 ): Promise<Settlement> {
-  return await settle(redis, event.accountId, event.requestId, costNano, keepsFree, JSON.stringify(event));
+  const { accountId, requestId } = event;
+  const ending = { costNano, keepsFree, keepsClaim: event.success, event: JSON.stringify(event) };
+  return await settle(redis, { accountId, requestId, claimHash }, ending);
 }
 
 /** Ends a reservation for which no model was asked: nothing is charged, and no row is logged. */
 export async function releaseReservation(
   redis: RedisClient,
-  accountId: string,
-  requestId: string,
+  request: SettlementRequest,
 ): Promise<Settlement> {
-  return await settle(redis, accountId, requestId, 0n, true, null);
+  return await settle(redis, request, { costNano: 0n, keepsFree: true, keepsClaim: false, event: '' });
+}
+
+interface Ending {
+  readonly costNano: bigint;
+  readonly keepsFree: boolean;
+  readonly keepsClaim: boolean;
+  /** The usage event in JSON; empty where nothing is to be logged. */
+  readonly event: string;
 }
 
 async function settle(
   redis: RedisClient,
-  accountId: string,
-  requestId: string,
-  costNano: bigint,
-  keepsFree: boolean,
-  event: string | null,
+  { accountId, requestId, claimHash }: SettlementRequest,
+  { costNano, keepsFree, keepsClaim, event }: Ending,
 ): Promise<Settlement> {
   const shard = shardOf(accountId);
   const [outcome, cost, free] = (await script.run(
     redis,
-    [redisKeys.account(accountId), redisKeys.reservations(shard), redisKeys.ledgerStream(shard)],
-    [requestId, costNano.toString(), keepsFree ? 1 : 0, event ?? '', event === null ? 0 : 1],
-  )) as [string, string?, string?];
-  return { settled: outcome === 'settled', costNano: BigInt(cost ?? '0'), free: free === '1' };
+    [
+      redisKeys.account(accountId),
+      redisKeys.reservations(shard),
+      redisKeys.ledgerStream(shard),
+      redisKeys.orphans(shard),
+      redisKeys.recentMinutes(accountId),
+      ...(claimHash === null ? [] : [redisKeys.claim(accountId, claimHash)]),
+    ],
+    [
+      requestId,
+      costNano.toString(),
+      keepsFree ? 1 : 0,
+      event,
+      keepsClaim ? 1 : 0,
+      ...(claimHash === null ? [] : [claimLifetimeSeconds]),
+    ],
+  )) as [Settlement['outcome'], string?, string?];
+  return { outcome, costNano: BigInt(cost ?? '0'), free: free === '1' };
 }

@@ -8,6 +8,9 @@ import type {
   PricingEntry,
 } from './catalog-schema.ts';
 
+/** OpenAI's high detail of a 2048×768 picture, eight tiles of 170 and 85: the most that its larger models count. */
+const defaultTokensPerPicture = 1_445;
+
 type Prices = Omit<PricingEntry, 'since'>;
 
 /**
@@ -34,6 +37,7 @@ export function buildModel(
     type: entry.type,
     context: entry.context,
     maxOutputTokens: entry.max_output_tokens ?? (entry.type === 'embedding' ? 0 : entry.context),
+    tokensPerPicture: entry.tokens_per_picture ?? defaultTokensPerPicture,
     dimensions: readDimensions(entry),
     sizes: entry.size ?? null,
     rpmCoefficient: entry.rpm_coefficient,

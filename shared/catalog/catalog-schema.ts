@@ -62,6 +62,8 @@ export interface CatalogModel {
   readonly context: number;
   /** Zero for embedding models. */
   readonly maxOutputTokens: number;
+  /** What one picture of a message counts in the reservation. */
+  readonly tokensPerPicture: number;
   /** Set for embedding models, and for no others. */
   readonly dimensions: CatalogDimensions | null;
   readonly sizes: readonly string[] | null;
@@ -137,6 +139,7 @@ export const ModelEntry = Type.Object({
   type: ModelType,
   context: positiveInteger(),
   max_output_tokens: Type.Optional(positiveInteger()),
+  tokens_per_picture: Type.Optional(positiveInteger()),
   dimensions: Type.Optional(DimensionsEntry),
   pricing: PricingEntry,
   routes: Type.Array(RouteEntry, { minItems: 1 }),

@@ -12,6 +12,8 @@ export interface CatalogStoreOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly redis: RedisClient;
   readonly log: Logger;
+  /** Since when a price is known that the file gives no day for; today unless it says. */
+  readonly findPriceDay?: (modelId: string, priceVersion: string) => string | undefined;
 }
 
 /** A change holds after the second look that finds the file the same: within twice this time. */
@@ -47,7 +49,9 @@ export class CatalogStore {
     } catch (error) {
       throw new ConfigError(`The catalog cannot be read: ${(error as Error).message}`, { cause: error });
     }
-    const catalog = parseCatalog(text, { env: options.env, fileName: options.path, today: readToday() });
+    const { env, path, findPriceDay } = options;
+    const known = findPriceDay === undefined ? {} : { findPriceDay };
+    const catalog = parseCatalog(text, { env, fileName: path, today: readToday(), ...known });
     for (const warning of catalog.warnings) options.log.warn(`catalog: ${warning}`);
     const store = new CatalogStore(options, mark, text, catalog);
     await store.refreshDisabled();
@@ -187,7 +191,8 @@ export class CatalogStore {
   /** A price that only stands in a new file is not a new price. */
   #findPriceDay(modelId: string, priceVersion: string): string | undefined {
     const known = this.#catalog.models.find((model) => model.id === modelId);
-    return known?.priceVersion === priceVersion ? known.pricing.date_of_use : undefined;
+    if (known?.priceVersion === priceVersion) return known.pricing.date_of_use;
+    return this.#options.findPriceDay?.(modelId, priceVersion);
   }
 }
 

@@ -3,7 +3,14 @@ import { createEmbedding } from './embeddings.ts';
 import { createImage, getFile } from './images.ts';
 import { getModel, listModels } from './models.ts';
 import { getDescription, getDocs, getHealth } from './system.ts';
-import { getProfile } from './users.ts';
+import {
+  getProfile,
+  getStats,
+  listRefillLogs,
+  listRequestLogs,
+  redeemCode,
+  regenerateApiKey,
+} from './users.ts';
 
 /** Every operation of the API. The server refuses to start while one of them has no handler. */
 export const operations = {
@@ -14,6 +21,11 @@ export const operations = {
   listModels,
   getModel,
   getProfile,
+  redeemCode,
+  listRefillLogs,
+  getStats,
+  listRequestLogs,
+  regenerateApiKey,
   getHealth,
   getDescription,
   getDocs,

@@ -18,6 +18,7 @@ export function isImageUrl(value: string): boolean {
 }
 
 const formatMessages: Record<string, string> = {
+  date: 'must be a day of the calendar, written as YYYY-MM-DD',
   'image-url': 'must be an https URL of at most 2083 characters or a base64 data URI of at most 20 MB',
 };
 

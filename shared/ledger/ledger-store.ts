@@ -1,5 +1,6 @@
-import mongoose from 'mongoose';
-import { duplicateKeyCode, type Collection, type Database } from '../storage/mongo-client.ts';
+import type mongoose from 'mongoose';
+import { insertMissing } from '../storage/insert-missing.ts';
+import type { Collection, Database } from '../storage/mongo-client.ts';
 import { firstStreamId, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
 
 /** Every entry that ever moved a balance; kept for good. `_id` is the request's or refill's id. */
@@ -13,6 +14,8 @@ export interface LedgerDocument {
   readonly freeRequests: number;
   readonly shortfallNano: bigint;
   readonly priceVersion: string | null;
+  /** Its place among the account's charges, or its redeemed codes; null for money that came without a code. */
+  readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
 }
@@ -60,6 +63,16 @@ export interface DailyStatDocument extends Applied {
 export interface Applied {
   readonly appliedMs: number;
   readonly appliedSeq: number;
+}
+
+/** What some of an account's entries come to. */
+export interface LedgerSums {
+  readonly amountNano: bigint;
+  /** Of refills that added money. */
+  readonly addedNano: bigint;
+  readonly freeRequests: number;
+  readonly charges: number;
+  readonly entries: number;
 }
 
 interface AccountSums extends Applied {
@@ -124,6 +137,41 @@ export class LedgerStore {
       await insertMissing(this.#checkpoints, [{ _id: String(shard), ms: id.ms, seq: id.seq }]);
   }
 
+  /** Entries of an account at rest that its sums do not have yet, oldest first. */
+  async findUnapplied(accountId: string, applied: StreamId): Promise<LedgerDocument[]> {
+    const later = {
+      $or: [{ streamMs: { $gt: applied.ms } }, { streamMs: applied.ms, streamSeq: { $gt: applied.seq } }],
+    };
+    return await this.entries
+      .find({ accountId, ...later })
+      .sort({ streamMs: 1, streamSeq: 1 })
+      .toArray();
+  }
+
+  async findEntries(ids: readonly string[]): Promise<LedgerDocument[]> {
+    return ids.length === 0 ? [] : await this.entries.find({ _id: { $in: [...ids] } }).toArray();
+  }
+
+  /** Sums an account's entries at rest up to a place of the stream; reads all of them. */
+  async sumApplied(accountId: string, applied: StreamId): Promise<LedgerSums> {
+    const upTo = {
+      $or: [{ streamMs: { $lt: applied.ms } }, { streamMs: applied.ms, streamSeq: { $lte: applied.seq } }],
+    };
+    const sums = { amountNano: 0n, addedNano: 0n, freeRequests: 0, charges: 0, entries: 0 };
+    const rows = this.entries.find(
+      { accountId, ...upTo },
+      { projection: { kind: 1, amountNano: 1, freeRequests: 1 } },
+    );
+    for await (const { kind, amountNano, freeRequests } of rows) {
+      sums.amountNano += amountNano;
+      sums.freeRequests += freeRequests;
+      sums.entries += 1;
+      if (kind === 'charge') sums.charges += 1;
+      else if (amountNano > 0n) sums.addedNano += amountNano;
+    }
+    return sums;
+  }
+
   async insertEntries(documents: readonly LedgerDocument[]): Promise<void> {
     await insertMissing(this.entries, documents);
   }
@@ -153,15 +201,19 @@ export class LedgerStore {
       readonly balanceNano: bigint;
       readonly addedNano: bigint;
       readonly freeRequests: number;
+      /** The highest ordinals among what is added. */
+      readonly charges: number;
+      readonly codes: number;
     }[],
   ): Promise<void> {
     if (changes.length === 0) return;
     const { matchedCount } = await this.#accounts.bulkWrite(
-      changes.map(({ id, from, to, balanceNano, addedNano, freeRequests }) => ({
+      changes.map(({ id, from, to, balanceNano, addedNano, freeRequests, charges, codes }) => ({
         updateOne: {
           filter: { _id: id, appliedMs: from.ms, appliedSeq: from.seq },
           update: {
             $inc: { balanceNano, totalAddedNano: addedNano, freeRequests },
+            $max: { charges, codes },
             $set: { appliedMs: to.ms, appliedSeq: to.seq },
           },
         },
@@ -169,6 +221,27 @@ export class LedgerStore {
       { ordered: false },
     );
     if (matchedCount < changes.length) throw new LedgerConflict();
+  }
+
+  /** Adds rows that are at rest to the account that they belong to. @throws LedgerConflict as addToAccounts does */
+  async addLeftovers(id: string, from: StreamId, rows: readonly LedgerDocument[]): Promise<void> {
+    const last = rows[rows.length - 1]!;
+    const highest = (kind: LedgerDocument['kind']): number =>
+      Math.max(0, ...rows.filter((row) => row.kind === kind).map((row) => row.ordinal ?? 0));
+    const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, amount) => total + amount, 0n);
+    const refills = rows.filter((row) => row.kind === 'refill' && row.amountNano > 0n);
+    await this.addToAccounts([
+      {
+        id,
+        from,
+        to: { ms: last.streamMs, seq: last.streamSeq },
+        balanceNano: sum(rows.map((row) => row.amountNano)),
+        addedNano: sum(refills.map((row) => row.amountNano)),
+        freeRequests: rows.reduce((total, row) => total + row.freeRequests, 0),
+        charges: highest('charge'),
+        codes: highest('refill'),
+      },
+    ]);
   }
 
   /** Adds to days, each only if nothing was applied to it since `from` was read; null means the day is new. */
@@ -216,35 +289,10 @@ async function findApplied<T extends AccountSums>(
   );
 }
 
-/**
- * Inserts what is not there yet: a document that was written before a crash is left as it is.
- * @returns how many were inserted
- */
-async function insertMissing<T extends mongoose.mongo.Document>(
-  collection: Collection<T>,
-  documents: readonly T[],
-): Promise<number> {
-  if (documents.length === 0) return 0;
-  try {
-    const result = await collection.insertMany(
-      [...documents] as mongoose.mongo.OptionalUnlessRequiredId<T>[],
-      {
-        ordered: false,
-      },
-    );
-    return result.insertedCount;
-  } catch (error) {
-    if (!(error instanceof mongoose.mongo.MongoBulkWriteError)) throw error;
-    const errors = [error.writeErrors].flat();
-    // The driver dresses a lost connection as a bulk error too, one without a single write error in it.
-    if (errors.length === 0 || !errors.every((one) => one.code === duplicateKeyCode)) throw error;
-    return documents.length - errors.length;
-  }
-}
-
 /** The documents of one entry. Pure. */
 export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
-  const common = { kind: entry.kind, streamMs: entry.streamId.ms, streamSeq: entry.streamId.seq };
+  const { kind, ordinal, streamId } = entry;
+  const common = { kind, ordinal, streamMs: streamId.ms, streamSeq: streamId.seq };
   if (entry.kind === 'refill') {
     return {
       ...common,

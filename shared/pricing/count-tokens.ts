@@ -60,29 +60,47 @@ export function countTokensUpTo(text: string, limit: number): number | null {
 }
 
 /**
- * As `countTokensUpTo`, letting other work of the process run every 64 KB or 10 ms. Rejects with the signal's
- * reason once it is aborted.
+ * What one request may count before it lets other work of the process run: 64 KB or 10 ms, over all of its texts
+ * together.
+ */
+export class CountingTurn {
+  #chars = 0;
+  #startedMs = performance.now();
+
+  /** Notes what was counted. @returns whether the turn is over */
+  spend(chars: number): boolean {
+    this.#chars += chars;
+    return this.#chars >= YIELD_EVERY_CHARS || performance.now() - this.#startedMs >= YIELD_EVERY_MS;
+  }
+
+  async next(): Promise<void> {
+    await nextTurn();
+    this.#chars = 0;
+    this.#startedMs = performance.now();
+  }
+}
+
+/**
+ * As `countTokensUpTo`, in turns; texts of one request share theirs. Rejects with the signal's reason once it is
+ * aborted.
  */
 export async function countTokensAsync(
   text: string,
-  options: { limit: number; signal?: AbortSignal | undefined },
+  options: { limit: number; signal?: AbortSignal | undefined; turn?: CountingTurn },
 ): Promise<number | null> {
-  options.signal?.throwIfAborted();
-  if (isSurelyOver(text, options.limit)) return null;
+  const { limit, signal, turn = new CountingTurn() } = options;
+  signal?.throwIfAborted();
+  if (isSurelyOver(text, limit)) return null;
   let count = 0;
-  let turnStart = 0;
-  let turnStartedMs = performance.now();
   for (let start = 0; start < text.length;) {
     const end = findBlockEnd(text, start);
     count += countBlock(text, start, end);
-    if (count > options.limit) return null;
-    start = end;
-    if (start - turnStart >= YIELD_EVERY_CHARS || performance.now() - turnStartedMs >= YIELD_EVERY_MS) {
-      await nextTurn();
-      options.signal?.throwIfAborted();
-      turnStart = start;
-      turnStartedMs = performance.now();
+    if (count > limit) return null;
+    if (turn.spend(end - start)) {
+      await turn.next();
+      signal?.throwIfAborted();
     }
+    start = end;
   }
   return count;
 }

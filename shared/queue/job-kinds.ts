@@ -21,6 +21,8 @@ export interface AdmittedRequest {
   /** By our own count, for what the vendor does not report. */
   readonly promptTokens: number;
   readonly user: string | null;
+  /** Of the Idempotency-Key that stands for the request: its answer is kept beyond its socket. Null for most. */
+  readonly claimHash: string | null;
 }
 
 export interface ChatJob {

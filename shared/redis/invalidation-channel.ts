@@ -1,5 +1,5 @@
 import { redisChannels } from './redis-keys.ts';
-import type { RedisClient } from './redis-client.ts';
+import { callRedis, type RedisClient } from './redis-client.ts';
 
 /** What changed: an account (its key, limits, ban) or the set of disabled models. */
 export type Invalidation =
@@ -8,7 +8,7 @@ export type Invalidation =
 const ownChannel = Buffer.from(redisChannels.invalidation);
 
 export async function publishInvalidation(redis: RedisClient, change: Invalidation): Promise<void> {
-  await redis.publish(redisChannels.invalidation, JSON.stringify(change));
+  await callRedis(() => redis.publish(redisChannels.invalidation, JSON.stringify(change)));
 }
 
 /**

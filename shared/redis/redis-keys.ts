@@ -22,12 +22,30 @@ export const redisKeys = {
   rpmWindow: (accountId: string) => `mg:${tag(shardOf(accountId))}:rpm:${accountId}`,
   /** Hash: request id → its reservation. A field lives from admission to settlement. */
   reservations: (shard: number) => `mg:${tag(shard)}:reservations`,
+  /**
+   * Sorted set: request id → until when a process says that it has that request in hand (ms). Only requests of more
+   * than a few seconds are ever in it.
+   */
+  heldRequests: (shard: number) => `mg:${tag(shard)}:held`,
+  /** Hash: request id → the reservation that was taken from it as an orphan; an hour, for a settlement that comes late. */
+  orphans: (shard: number) => `mg:${tag(shard)}:orphans`,
+  /** Hash: minute of the hour → `minute requests nano-roubles` of one account's last hour. */
+  recentMinutes: (accountId: string) => `mg:${tag(shardOf(accountId))}:minutes:${accountId}`,
+  /** Hash: the request that an Idempotency-Key of an account stands for, and the body's fingerprint; a day. */
+  claim: (accountId: string, keyHash: string) =>
+    `mg:${tag(shardOf(accountId))}:claim:${accountId}:${keyHash}`,
   /** Stream: usage events and refills on their way to MongoDB; trimmed once they are there. */
   ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
+  /** String: id of the last entry that was trimmed from this shard's stream, MongoDB having it. */
+  ledgerTrimmed: (shard: number) => `mg:${tag(shard)}:ledger-trimmed`,
+  /** String: this shard was found to have lost its memory a moment ago; seconds. */
+  ledgerRecovering: (shard: number) => `mg:${tag(shard)}:ledger-recovering`,
   /** String: the worker that reads this shard's stream now; seconds. */
   ledgerLease: (shard: number) => `mg:${tag(shard)}:ledger-lease`,
-  /** String: a refill that was credited; a week, after which MongoDB alone remembers it. */
+  /** String: a refill that was credited or withdrawn; a week, after which MongoDB alone remembers it. */
   refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,
+  /** String: unknown refill codes that an account tried; an hour from the first of them. */
+  unknownCodes: (accountId: string) => `mg:${tag(shardOf(accountId))}:unknown-codes:${accountId}`,
 
   /** String: hash of an API key → account id; a day, so that known keys work while MongoDB is away. */
   apiKey: (keyHash: string) => `mg:key:${keyHash}`,
@@ -44,6 +62,8 @@ export const redisKeys = {
   workerLoads: (queue: string) => `mg:{workers}:${queue}:loads`,
   /** String: a request whose caller left while its job was queued; as long as a payload. */
   cancelled: (requestId: string) => `mg:cancelled:${requestId}`,
+  /** Stream: the frames of a request whose answer is kept beyond its socket; a day. */
+  keptFrames: (requestId: string) => `mg:kept:${requestId}`,
   /** String: a payload too large for a queue or a frame; TTL longer than its request's deadline. */
   payload: (id: string) => `mg:payload:${id}`,
 } as const;

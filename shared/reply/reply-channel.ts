@@ -1,23 +1,23 @@
-import type { ErrorCode } from '../contract/errors.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { redisChannels } from '../redis/redis-keys.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
+import type { AdmittedRequest } from '../queue/job-kinds.ts';
+import type { ErrorPayload } from './error-payload.ts';
 import { encodeHeader, packRequestId, type FrameKind } from './frame.ts';
+import { keepFrameBytes } from './kept-frames.ts';
 
 /** Redis cuts a subscriber with 32 MB pending; a message stays far below it. */
 const maxMessageBytes = 1_000_000;
+/** Of one answer. Deltas past it are not kept, and whoever reads it there is told that it is not whole. */
+const maxKeptBytes = 64_000_000;
 /** Text of this length is at most `maxInlineBytes` in UTF-8. */
 const maxDeltaCharacters = maxInlineBytes / 3;
 
-/** What an `error` frame says: the code, and the text a caller may read. */
-export interface ErrorPayload {
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-
 /** A frame on its way: text may be added to a delta until its tick ends. */
 interface PendingFrame {
+  /** Whose answer is kept beyond its socket; null where it is not. */
+  readonly keptAs: string | null;
   readonly packedId: Uint8Array;
   readonly attempt: number;
   readonly sequence: number;
@@ -64,6 +64,7 @@ export class ReplyPublisher {
         const payload = typeof frame.payload === 'string' ? Buffer.from(frame.payload) : frame.payload;
         const header = encodeHeader(frame.packedId, frame, payload.length);
         const length = header.length + payload.length;
+        if (frame.keptAs !== null) this.#keep(frame.keptAs, frame.kind, Buffer.concat([header, payload]));
         if (size + length > maxMessageBytes && size > 0) {
           this.#publish(channel, Buffer.concat(pieces, size));
           pieces = [];
@@ -74,6 +75,13 @@ export class ReplyPublisher {
       }
       this.#publish(channel, Buffer.concat(pieces, size));
     }
+  }
+
+  /** Before it is published: whoever is woken by the message finds the frame. */
+  #keep(requestId: string, kind: FrameKind, frame: Buffer): void {
+    keepFrameBytes(this.#redis, requestId, kind, frame).catch((error: unknown) => {
+      this.#log.warn({ requestId, err: error }, 'a frame could not be kept');
+    });
   }
 
   #publish(channel: string, message: Buffer): void {
@@ -96,13 +104,21 @@ export class ReplyWriter {
   readonly #channel: string;
   readonly #packedId: Uint8Array;
   readonly #attempt: number;
+  readonly #keptAs: string | null;
   #sequence = 0;
+  #keptBytes = 0;
   #lastDelta: PendingFrame | null = null;
 
-  constructor(publisher: ReplyPublisher, channel: string, requestId: string, attempt: number) {
+  constructor(
+    publisher: ReplyPublisher,
+    channel: string,
+    { requestId, claimHash }: Pick<AdmittedRequest, 'requestId' | 'claimHash'>,
+    attempt: number,
+  ) {
     this.#publisher = publisher;
     this.#channel = channel;
     this.#packedId = packRequestId(requestId);
+    this.#keptAs = claimHash === null ? null : requestId;
     this.#attempt = attempt;
   }
 
@@ -123,6 +139,7 @@ export class ReplyWriter {
     const last = this.#lastDelta;
     if (last !== null && !last.sealed && last.payload.length + text.length <= maxDeltaCharacters) {
       last.payload += text;
+      this.#keptBytes += text.length;
       last.tokens = tokens;
       return;
     }
@@ -142,7 +159,10 @@ export class ReplyWriter {
   }
 
   #send(kind: FrameKind, payload: Buffer | string, tokens = 0): PendingFrame {
+    this.#keptBytes += payload.length;
+    const isKept = kind !== 'delta' || this.#keptBytes <= maxKeptBytes;
     const frame: PendingFrame = {
+      keptAs: isKept ? this.#keptAs : null,
       packedId: this.#packedId,
       attempt: this.#attempt,
       sequence: this.#sequence++,

@@ -1,5 +1,7 @@
 /** What a `result` frame of an embedding or image request holds: a header in JSON, then bytes as they are. */
 export interface ResultHeader {
+  /** Unix seconds. */
+  readonly created: number;
   /** Nano-roubles, as text. */
   readonly costNano: string;
   readonly free: boolean;

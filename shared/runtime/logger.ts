@@ -10,6 +10,8 @@ const secretPaths = [
   'masterKey',
   'headers.authorization',
   'headers.cookie',
+  // What a command of Redis was given, as ioredis notes it on the error of its refusal.
+  'err.command.args',
 ];
 
 /** JSON lines on stdout; an operator's tools, or `npm start`, make them readable. */

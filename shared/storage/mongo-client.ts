@@ -1,4 +1,5 @@
 import mongoose from 'mongoose';
+import { AppError } from '../contract/errors.ts';
 import type { Logger } from '../runtime/logger.ts';
 
 const { MongoClient, MongoServerError, MongoError } = mongoose.mongo;
@@ -52,4 +53,14 @@ export function isDuplicateKey(error: unknown): boolean {
 export function isMongoAway(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   return !(error instanceof MongoServerError) || error.hasErrorLabel('RetryableWriteError');
+}
+
+/** Runs commands; an outage of MongoDB becomes `service_unavailable`: on a caller's path it is a 503, not a fault of ours. */
+export async function callMongo<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (isMongoAway(error)) throw new AppError('service_unavailable', { cause: error });
+    throw error;
+  }
 }

@@ -17,6 +17,9 @@ interface Profile {
   readonly balance: number;
   readonly total_balance_added: number;
   readonly free_requests: number;
+  readonly request_count_last_hour: number;
+  readonly total_cost_request_last_hour: number;
+  readonly average_rpm: number;
   readonly requests_per_minute: number;
 }
 
@@ -41,6 +44,9 @@ test('a new account shows its balance, free requests and limit', async (t) => {
     balance: 12.345678901,
     total_balance_added: 12.345678901,
     free_requests: 4,
+    request_count_last_hour: 0,
+    total_cost_request_last_hour: 0,
+    average_rpm: 0,
     requests_per_minute: 77,
   });
   t.deepEqual(
@@ -58,6 +64,9 @@ test('a paid request lowers the balance by its receipt, and not what was ever ad
   t.is(usage.cost_request, 0.00001);
   const profile = await readProfile(apiKey);
   t.is(profile.balance, 0.99999);
+  t.is(profile.request_count_last_hour, 1);
+  t.is(profile.total_cost_request_last_hour, 0.00001);
+  t.is(profile.average_rpm, 0.0167);
   t.is(profile.total_balance_added, 1);
   const usedAt = Date.parse(profile.last_used_at!);
   t.true(Math.abs(Date.now() - usedAt) < 10_000);

@@ -8,6 +8,7 @@ import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore, type HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
@@ -99,7 +100,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   await waitUntilReady(redis);
   const mongo = openMongo(config.mongodbUrl, log);
   const accounts = new AccountStore(mongo.db, config.masterKey);
-  const hotAccounts = new HotAccountStore(redis, accounts);
+  const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
   const api = await startApi(config, env, log);
   const workers: Running[] = [];
   for (const worker of options.workers ?? [allQueues])

@@ -1,10 +1,12 @@
 import type { ControlMessage } from '../../shared/reply/reply-channel.ts';
+import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { CallerGone } from '../jobs/job-context.ts';
 
 /** A caller who has not read for so long holds an upstream's slot that others wait for: the run is ended. */
 const maxPauseMs = 30_000;
 
 interface ActiveRun {
+  readonly request: AdmittedRequest;
   readonly replyChannel: string;
   readonly abort: AbortController;
   pause: { readonly ended: Promise<void>; readonly end: () => void } | null;
@@ -27,9 +29,15 @@ export class ActiveRuns {
     return this.#runs.size;
   }
 
+  /** What runs now, for who must say that it is in hand. */
+  *requests(): Generator<AdmittedRequest> {
+    for (const { request } of this.#runs.values()) yield request;
+  }
+
   /** An earlier run of the same request, which its owner gave up for lost, is ended. */
-  start(requestId: string, replyChannel: string): StartedRun {
-    const run: ActiveRun = { replyChannel, abort: new AbortController(), pause: null };
+  start(request: AdmittedRequest, replyChannel: string): StartedRun {
+    const { requestId } = request;
+    const run: ActiveRun = { request, replyChannel, abort: new AbortController(), pause: null };
     const earlier = this.#runs.get(requestId);
     if (earlier !== undefined) this.#cancel(earlier);
     this.#runs.set(requestId, run);
@@ -62,9 +70,12 @@ export class ActiveRuns {
     }
   }
 
-  /** Stops everything for an api process that is gone. */
+  /** Stops everything for an api process that is gone, but for what is kept for whoever asks again. */
   cancelChannel(replyChannel: string): void {
-    for (const run of this.#runs.values()) if (run.replyChannel === replyChannel) this.#cancel(run);
+    for (const run of this.#runs.values()) {
+      const isKept = run.request.claimHash !== null;
+      if (run.replyChannel === replyChannel && !isKept) this.#cancel(run);
+    }
   }
 
   /** Resolves when nothing runs any more. */

@@ -88,9 +88,10 @@ async function openRuns(
   const requests = requestsOf(job);
   const cancelled = await new CancelledStore(dependencies.redis).check(requests.map((one) => one.requestId));
   const nowMs = Date.now();
-  return requests.map(({ requestId, deadlineAtMs }, i) => {
-    const reply = new ReplyWriter(publisher, job.replyChannel, requestId, attempt);
-    const run = runs.start(requestId, job.replyChannel);
+  return requests.map((request, i) => {
+    const { requestId, deadlineAtMs } = request;
+    const reply = new ReplyWriter(publisher, job.replyChannel, request, attempt);
+    const run = runs.start(request, job.replyChannel);
     if (cancelled[i] === true || nowMs > deadlineAtMs) {
       runs.control({ action: 'cancel', requestId });
     } else {
@@ -113,13 +114,8 @@ async function abandon(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<
   const { dependencies, publisher } = options;
   const job = await readItem(dependencies, bullJob.data);
   for (const request of requestsOf(job)) {
-    await releaseReservation(dependencies.redis, request.accountId, request.requestId);
-    const reply = new ReplyWriter(
-      publisher,
-      job.replyChannel,
-      request.requestId,
-      bullJob.attemptsStarted + 1,
-    );
+    await releaseReservation(dependencies.redis, request);
+    const reply = new ReplyWriter(publisher, job.replyChannel, request, bullJob.attemptsStarted + 1);
     reply.error({ code: 'upstream_error', message: 'The work failed repeatedly and was given up.' });
   }
 }

@@ -81,8 +81,8 @@ async function runItem({ dependencies, publisher, runs }: ReadyIntakeOptions, te
   const { requestId, deadlineAtMs } = job.request;
   // Whoever waits for a request past its deadline has answered its caller and released its reservation.
   if (Date.now() > deadlineAtMs) return;
-  const reply = new ReplyWriter(publisher, job.replyChannel, requestId, job.attempt);
-  const run = runs.start(requestId, job.replyChannel);
+  const reply = new ReplyWriter(publisher, job.replyChannel, job.request, job.attempt);
+  const run = runs.start(job.request, job.replyChannel);
   const log = dependencies.log.child({ requestId });
   reply.accepted(dependencies.workerId);
   try {

@@ -2,6 +2,9 @@ import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { AppError, type ErrorCode } from '../../shared/contract/errors.ts';
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
+import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import type { AnswerStore } from '../../shared/reply/answer-store.ts';
 import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
@@ -12,6 +15,7 @@ export interface JobDependencies extends FinishDependencies {
   readonly catalog: CatalogStore;
   readonly upstreams: UpstreamPool;
   readonly payloads: PayloadStore;
+  readonly answers: AnswerStore;
   readonly objects: ObjectStore;
   readonly log: Logger;
   readonly workerId: string;
@@ -38,4 +42,15 @@ export function describeFailure(error: unknown): { code: ErrorCode; message: str
   if (error instanceof CallerGone)
     return { code: 'job_cancelled', message: 'The caller left before the end.' };
   return { code: 'internal_error', message: new AppError('internal_error').publicMessage };
+}
+
+/** Sends a whole answer, by way of the answer store where it is too large for a frame. */
+export async function sendResult(
+  { answers }: JobDependencies,
+  { requestId, claimHash }: AdmittedRequest,
+  { reply }: RequestRun,
+  bytes: Buffer,
+): Promise<void> {
+  if (bytes.length <= maxInlineBytes) reply.result(bytes);
+  else reply.stored(await answers.put(requestId, bytes, claimHash !== null));
 }

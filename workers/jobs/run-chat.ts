@@ -3,13 +3,12 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
-import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { UpstreamError, type ChatBody, type ChatEvent, type UpstreamUsage } from '../upstreams/upstream.ts';
 import { ChatAnswer } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
 import { isCounted, presentUsage, toUsage, type ChatMeter } from './chat-usage.ts';
-import { describeFailure, type JobDependencies, type RequestRun } from './job-context.ts';
+import { describeFailure, sendResult, type JobDependencies, type RequestRun } from './job-context.ts';
 
 /**
  * Runs one interactive chat: asks the model, sends what it says as it comes, settles, and only then tells the caller
@@ -115,7 +114,7 @@ class Conversation {
     };
   }
 
-  async conclude({ payloads }: JobDependencies, meter: ChatMeter, receipt: Receipt): Promise<void> {
+  async conclude(dependencies: JobDependencies, meter: ChatMeter, receipt: Receipt): Promise<void> {
     const { request, body } = this.#job;
     const usage = presentUsage(meter, receipt);
     if (this.#chunks !== null) {
@@ -125,13 +124,7 @@ class Conversation {
       return;
     }
     const answer = this.#answer!.finish(request.requestId, this.#created, request.model, usage);
-    const bytes = Buffer.from(JSON.stringify(answer));
-    if (bytes.length <= maxInlineBytes) {
-      this.#run.reply.result(bytes);
-      return;
-    }
-    await payloads.put(request.requestId, bytes);
-    this.#run.reply.stored(request.requestId);
+    await sendResult(dependencies, request, this.#run, Buffer.from(JSON.stringify(answer)));
   }
 
   /** Another try begins: nothing of one that came to nothing is in the answer. */

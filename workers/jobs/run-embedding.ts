@@ -3,12 +3,17 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
 import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
-import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import { encodeResult, type EmbeddingResultHeader } from '../../shared/reply/result.ts';
 import { planCalls, shareExactly, type PlannedInput } from '../embeddings/plan-calls.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { UpstreamError } from '../upstreams/upstream.ts';
-import { CallerGone, describeFailure, type JobDependencies, type RequestRun } from './job-context.ts';
+import {
+  CallerGone,
+  describeFailure,
+  sendResult,
+  type JobDependencies,
+  type RequestRun,
+} from './job-context.ts';
 
 /** What one vendor call brought one of its inputs. */
 interface EmbeddedInput {
@@ -192,6 +197,7 @@ async function answerPart(
     return;
   }
   const header: EmbeddingResultHeader = {
+    created: Math.floor(Date.now() / 1_000),
     costNano: receipt.costNano.toString(),
     free: receipt.free,
     durationMs: receipt.durationMs,
@@ -202,10 +208,5 @@ async function answerPart(
     header,
     embedded.map((one) => one.vector),
   );
-  if (bytes.length <= maxInlineBytes) {
-    run.reply.result(bytes);
-    return;
-  }
-  await dependencies.payloads.put(`${request.requestId}:result`, bytes);
-  run.reply.stored(`${request.requestId}:result`);
+  await sendResult(dependencies, request, run, bytes);
 }

@@ -3,11 +3,10 @@ import { finishRequest } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
-import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { UpstreamError, type GeneratedImage } from '../upstreams/upstream.ts';
-import { describeFailure, type JobDependencies, type RequestRun } from './job-context.ts';
+import { describeFailure, sendResult, type JobDependencies, type RequestRun } from './job-context.ts';
 
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp' } as const;
 
@@ -47,6 +46,7 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
     return;
   }
   const header: ImageResultHeader = {
+    created: Math.floor(Date.now() / 1_000),
     costNano: receipt.costNano.toString(),
     free: receipt.free,
     durationMs: receipt.durationMs,
@@ -58,12 +58,7 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
   };
   const bodies = images.filter((_, i) => (keys[i] ?? null) === null).map((image) => image.bytes);
   const bytes = encodeResult(header, bodies);
-  if (bytes.length <= maxInlineBytes) {
-    run.reply.result(bytes);
-    return;
-  }
-  await dependencies.payloads.put(`${job.request.requestId}:result`, bytes);
-  run.reply.stored(`${job.request.requestId}:result`);
+  await sendResult(dependencies, job.request, run, bytes);
 }
 
 async function generate(

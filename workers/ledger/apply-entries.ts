@@ -34,17 +34,21 @@ async function applyToAccounts(store: LedgerStore, entries: readonly LedgerEntry
     let balanceNano = 0n;
     let addedNano = 0n;
     let freeRequests = 0;
+    let charges = 0;
+    let codes = 0;
     for (const entry of fresh) {
       if (entry.kind === 'refill') {
         balanceNano += entry.amountNano;
         freeRequests += entry.freeRequests;
         if (entry.amountNano > 0n) addedNano += entry.amountNano;
+        codes = entry.ordinal ?? codes;
       } else {
         balanceNano -= entry.costNano;
         freeRequests -= entry.free ? 1 : 0;
+        charges = entry.ordinal;
       }
     }
-    return [{ id, from, to: lastOf(fresh), balanceNano, addedNano, freeRequests }];
+    return [{ id, from, to: lastOf(fresh), balanceNano, addedNano, freeRequests, charges, codes }];
   });
   await store.addToAccounts(changes);
 }

@@ -2,35 +2,37 @@ import { setMaxListeners } from 'node:events';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { LedgerConflict, type LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import { formatStreamId, parseLedgerEntry, type StreamId } from '../../shared/ledger/usage-event.ts';
+import {
+  formatStreamId,
+  parseLedgerEntry,
+  parseStreamId,
+  type StreamId,
+} from '../../shared/ledger/usage-event.ts';
+import { readLastStreamId, wakeLedgerStream } from '../../shared/ledger/wake-stream.ts';
+import type { AccountStore } from '../../shared/accounts/account-store.ts';
+import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import { redisKeys, shardCount, shardOf } from '../../shared/redis/redis-keys.ts';
 import { applyEntries } from './apply-entries.ts';
+import type { ShardLeases } from './shard-leases.ts';
 
 const batchSize = 1_000;
 /** How soon a settled request is in MongoDB while little happens; a full batch is followed by the next at once. */
 const idlePollMs = 200;
 const failurePauseMs = 1_000;
-const leaseMs = 5_000;
-
-/** Takes the lease where it is free, and renews one's own. */
-const leaseScript = new RedisScript(`
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1
-`);
-
-const releaseScript = new RedisScript(`
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-return 1
+/** Trims what is at rest, and remembers up to where: whoever restores an account from MongoDB asks for it. */
+const trimScript = new RedisScript(`
+redis.call('SET', KEYS[2], ARGV[1])
+return redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])
 `);
 
 export interface LedgerReaderDependencies {
   readonly redis: RedisClient;
   readonly store: LedgerStore;
+  readonly accounts: AccountStore;
+  readonly hotAccounts: HotAccountStore;
+  readonly leases: ShardLeases;
   readonly log: Logger;
-  readonly workerId: string;
 }
 
 /**
@@ -81,16 +83,20 @@ async function readShard(
   outage: Outage,
   signal: AbortSignal,
 ): Promise<void> {
-  const { redis, log, workerId } = dependencies;
-  const lease = redisKeys.ledgerLease(shard);
+  const { log, leases } = dependencies;
+  let isMemoryChecked = false;
   while (!signal.aborted) {
     let pauseMs = idlePollMs;
     try {
-      const holds = await leaseScript.run(redis, [lease], [workerId, leaseMs]);
-      const moved = holds === 1 ? await moveBatch(dependencies, shard) : 0;
-      if (moved === batchSize) pauseMs = 0;
+      if (await leases.take(shard)) {
+        if (!isMemoryChecked) await restoreForgotten(dependencies, shard);
+        isMemoryChecked = true;
+        if ((await moveBatch(dependencies, shard)) === batchSize) pauseMs = 0;
+      }
       outage.end(shard);
     } catch (error) {
+      // After whatever happened, Redis may have come back with less than it had.
+      isMemoryChecked = false;
       if (error instanceof LedgerConflict) continue;
       // The stream keeps what MongoDB cannot take; admission stops at the stream's bound.
       outage.begin(shard, error);
@@ -99,9 +105,8 @@ async function readShard(
     if (pauseMs > 0) await pause(pauseMs, signal);
   }
   try {
-    if ((await leaseScript.run(redis, [lease], [workerId, leaseMs])) === 1)
-      await moveBatch(dependencies, shard);
-    await releaseScript.run(redis, [lease], [workerId]);
+    if (await leases.take(shard)) await moveBatch(dependencies, shard);
+    await leases.release(shard);
   } catch (error) {
     log.debug({ shard, err: error }, 'what is left is for the next reader');
   }
@@ -117,8 +122,33 @@ async function moveBatch({ redis, store }: LedgerReaderDependencies, shard: numb
   await applyEntries(store, entries);
   const last = entries[entries.length - 1]!.streamId;
   await store.writeCheckpoint(shard, last);
-  await redis.xtrim(stream, 'MINID', formatStreamId(next(last)));
+  const keys = [stream, redisKeys.ledgerTrimmed(shard)];
+  await trimScript.run(redis, keys, [formatStreamId(last), formatStreamId(next(last))]);
   return entries.length;
+}
+
+/**
+ * A Redis that came back without its last moments has accounts that are richer than MongoDB, which had been told of
+ * charges since. Those accounts are restored from MongoDB, and it is said.
+ */
+async function restoreForgotten(dependencies: LedgerReaderDependencies, shard: number): Promise<void> {
+  const { redis, store, accounts, hotAccounts, log } = dependencies;
+  const last = parseStreamId(await readLastStreamId(redis, shard));
+  const checkpoint = await store.readCheckpoint(shard);
+  if (!(await wakeLedgerStream(redis, shard, checkpoint))) return;
+  const since = await accounts.findAppliedSince(last.ms);
+  const forgotten = since.filter((id) => shardOf(id) === shard);
+  let restored = 0;
+  for (const id of forgotten) {
+    // One that Redis does not hold is restored by its first use.
+    if ((await redis.exists(redisKeys.account(id))) === 0) continue;
+    await hotAccounts.reload(id);
+    restored += 1;
+  }
+  log.error(
+    { shard, redisEndedAt: formatStreamId(last), mongodbHas: formatStreamId(checkpoint), restored },
+    'Redis has forgotten entries that MongoDB has; accounts are restored from MongoDB',
+  );
 }
 
 const next = (id: StreamId): StreamId => ({ ms: id.ms, seq: id.seq + 1 });

@@ -54,6 +54,7 @@ function admission(accountId: string, more: Partial<AdmissionRequest> = {}): Adm
     leastUnits: 0,
     sharePermille: 1_000,
     freeAllowed: false,
+    claim: null,
     ...more,
   };
 }
@@ -121,7 +122,7 @@ test('a settlement that is repeated charges once and writes one entry', async (t
   const settlements = await Promise.all(
     Array.from({ length: 20 }, () => runSettlement(redis, usageEvent(id, request.requestId), 70n, false)),
   );
-  t.is(settlements.filter((one) => one.settled).length, 1);
+  t.is(settlements.filter((one) => one.outcome === 'settled').length, 1);
   t.is((await readBalance(id)).balance, 930n);
   const entries = await readEntries(id);
   t.is(entries.length, 1);
@@ -155,7 +156,7 @@ test('a free request is used first, and goes back where the request failed', asy
   const again = admission(id, { fixedNano: 100n, freeAllowed: true });
   await runAdmission(redis, again);
   const used = await runSettlement(redis, usageEvent(id, again.requestId), 70n, false);
-  t.deepEqual({ ...used }, { settled: true, costNano: 0n, free: true });
+  t.deepEqual({ ...used }, { outcome: 'settled', costNano: 0n, free: true });
   t.like(await readBalance(id), { balance: 1_000n, free: 0, freeHeld: 0 });
 });
 
@@ -164,7 +165,7 @@ test('a released reservation leaves no entry', async (t) => {
   const request = admission(id, { fixedNano: 100n });
   await runAdmission(redis, request);
   t.is((await readBalance(id)).reserved, 100n);
-  await releaseReservation(redis, id, request.requestId);
+  await releaseReservation(redis, { accountId: id, requestId: request.requestId, claimHash: null });
   t.deepEqual(await readBalance(id), { balance: 1_000n, reserved: 0n, free: 0, freeHeld: 0 });
   t.deepEqual(await readEntries(id), []);
 });
@@ -295,7 +296,8 @@ test('whatever happens in whatever order: never below zero, and the balance is w
         if (now.freeHeld < 0 || now.freeHeld > now.free)
           throw new Error(`impossible free requests ${now.free}, held ${now.freeHeld}`);
       }
-      for (const requestId of open) await releaseReservation(redis, id, requestId);
+      for (const requestId of open)
+        await releaseReservation(redis, { accountId: id, requestId, claimHash: null });
       const entries = await readEntries(id);
       const sum = entries.reduce(
         (total, entry) => total + (entry.kind === 'refill' ? entry.amountNano : -entry.costNano),

@@ -359,12 +359,12 @@ const faults: [title: string, text: string, expected: string[]][] = [
   [
     'a day that is none',
     fileOf(chat.replace('prompt: 1', 'prompt: 1, since: 2026-02-30')),
-    ['catalog.yaml:7:34 models[0].pricing.since must be a date'],
+    ['catalog.yaml:7:34 models[0].pricing.since must be a day of the calendar, written as YYYY-MM-DD'],
   ],
   [
     'a created that is neither',
     fileOf(`${chat}\ncreated: yesterday`),
-    ['catalog.yaml:9:14 models[0].created must be a date'],
+    ['catalog.yaml:9:14 models[0].created must be a day of the calendar, written as YYYY-MM-DD'],
   ],
   [
     'a weight of zero',

@@ -1,0 +1,33 @@
+import { invalidField } from '../../shared/contract/errors.ts';
+import type { StatsQuery } from '../../shared/contract/users.ts';
+
+/** Days as YYYY-MM-DD in UTC, both included; as texts they sort as they follow each other. */
+export interface StatsPeriod {
+  readonly start: string;
+  readonly end: string;
+}
+
+const daysBack = 30;
+const dayMs = 24 * 60 * 60 * 1_000;
+
+/**
+ * The days that statistics are asked for.
+ * @param query its days are days of the calendar
+ * @throws AppError `validation_failed` where they leave the period that is kept, or lie the wrong way round
+ */
+export function readPeriod(query: StatsQuery, now: Date): StatsPeriod {
+  const earliest = toDay(new Date(now.getTime() - daysBack * dayMs));
+  const { start_date: start = earliest, end_date: end = toDay(now) } = query;
+  for (const [name, day] of Object.entries({ start_date: start, end_date: end })) {
+    if (day < earliest) {
+      throw invalidField(
+        ['query', name],
+        `must not be before ${earliest}: statistics reach ${daysBack} days back`,
+      );
+    }
+  }
+  if (start > end) throw invalidField(['query', 'start_date'], `must not be after the end, ${end}`);
+  return { start, end };
+}
+
+const toDay = (date: Date): string => date.toISOString().slice(0, 10);

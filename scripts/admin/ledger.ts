@@ -1,0 +1,46 @@
+import { ReservationStore } from '../../shared/billing/reservation-store.ts';
+import { PriceStore } from '../../shared/ledger/price-store.ts';
+import { findAccountId } from './account.ts';
+import { FoundDifferences, type AdminContext, type AdminVerb } from './command.ts';
+import { verifyLedger } from './verify/verify-ledger.ts';
+
+export const ledgerVerbs: Record<string, AdminVerb> = {
+  verify: {
+    usage: '[--account <account>] [--release-orphans]',
+    positionals: 0,
+    options: ['account'],
+    flags: ['release-orphans'],
+    run: verify,
+  },
+};
+
+async function verify(context: AdminContext): Promise<unknown> {
+  const { redis, mongo, accounts, ledger, options, flags } = context;
+  const given = options['account'];
+  const verification = await verifyLedger(
+    {
+      redis,
+      accounts,
+      ledger,
+      prices: new PriceStore(mongo.db),
+      reservations: new ReservationStore(redis),
+    },
+    {
+      account: given === undefined ? null : await findAccountId(context, given),
+      releaseOrphans: flags.has('release-orphans'),
+      onProgress: showProgress,
+    },
+  );
+  endProgress();
+  if (verification.differences.length > 0) throw new FoundDifferences(verification);
+  return verification;
+}
+
+/** Where somebody watches; a program that reads the answer is not told. */
+function showProgress(accounts: number): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r${accounts} accounts checked`);
+}
+
+function endProgress(): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+}

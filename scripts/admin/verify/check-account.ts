@@ -1,0 +1,68 @@
+import type { LedgerSums } from '../../../shared/ledger/ledger-store.ts';
+import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
+import { formatRub } from '../../../shared/pricing/money.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** One thing that is not as it must be. */
+export interface Difference {
+  readonly account: string;
+  /** What was compared, in words. */
+  readonly check: string;
+  readonly request_id: string | null;
+  /** Roubles as a decimal, or a count. */
+  readonly expected: string;
+  readonly found: string;
+}
+
+const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
+const isCharge = (entry: LedgerEntry): boolean => entry.kind === 'charge';
+
+const amountOf = (entry: LedgerEntry): bigint =>
+  entry.kind === 'charge' ? -entry.costNano : entry.amountNano;
+
+const freeRequestsOf = (entry: LedgerEntry): number => {
+  if (entry.kind === 'refill') return entry.freeRequests;
+  return entry.free ? -1 : 0;
+};
+
+/**
+ * Compares an account with the entries that it is the sum of. Pure.
+ * @param ledger sums of the entries at rest that the account at rest has applied
+ */
+export function checkAccount(snapshot: Snapshot, ledger: LedgerSums): Difference[] {
+  const { atRest, hot, pending, reservations } = snapshot;
+  const differences: Difference[] = [];
+  const compare = (check: string, expected: string, found: string): void => {
+    if (expected !== found)
+      differences.push({ account: atRest._id, check, request_id: null, expected, found });
+  };
+  const compareMoney = (check: string, expected: bigint, found: bigint): void =>
+    compare(check, formatRub(expected), formatRub(found));
+  const compareCount = (check: string, expected: number, found: number): void =>
+    compare(check, String(expected), String(found));
+
+  compareMoney('balance in MongoDB is refills less charges', ledger.amountNano, atRest.balanceNano);
+  compareMoney('refills in MongoDB', ledger.addedNano, atRest.totalAddedNano);
+  compareCount('free requests in MongoDB', ledger.freeRequests, atRest.freeRequests);
+  compareCount('charges in MongoDB', ledger.charges, atRest.charges);
+  if (hot === null) return differences;
+
+  const added = pending.map(amountOf).filter((amount, i) => amount > 0n && !isCharge(pending[i]!));
+  const free = pending.reduce((total, entry) => total + freeRequestsOf(entry), 0);
+  compareMoney(
+    'balance in Redis is that of MongoDB and what is on its way',
+    atRest.balanceNano + sum(pending.map(amountOf)),
+    hot.balanceNano,
+  );
+  compareMoney('refills in Redis', atRest.totalAddedNano + sum(added), hot.totalAddedNano);
+  compareCount('free requests in Redis', atRest.freeRequests + free, hot.freeRequests);
+  compareCount('charges in Redis', atRest.charges + pending.filter(isCharge).length, hot.charges);
+
+  const paid = reservations.filter((one) => !one.free);
+  compareMoney('reserved by requests under way', sum(paid.map((one) => one.costNano)), hot.reservedNano);
+  compareCount('free requests held', reservations.length - paid.length, hot.freeHeld);
+  if (hot.balanceNano < 0n) compareMoney('balance is not below zero', 0n, hot.balanceNano);
+  if (hot.reservedNano > hot.balanceNano)
+    compareMoney('balance covers what is reserved', hot.reservedNano, hot.balanceNano);
+  return differences;
+}

@@ -1,0 +1,35 @@
+import type { Pricing } from '../../../shared/contract/models.ts';
+import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import { computeCost } from '../../../shared/pricing/cost.ts';
+import { formatRub } from '../../../shared/pricing/money.ts';
+import type { Difference } from './check-account.ts';
+
+/**
+ * Computes a settled request's cost again from what its row keeps. Pure.
+ * @param pricing the price it was admitted at; null where it is not kept
+ */
+export function checkCost(row: RequestLogDocument, pricing: Pricing | null): Difference | null {
+  const common = { account: row.accountId, request_id: row._id };
+  if (pricing === null) {
+    const version = `${row.model} ${row.priceVersion}`;
+    return { ...common, check: 'the price is kept', expected: version, found: 'none' };
+  }
+  const isUncharged = !row.success && row.costNano === 0n && row.shortfallNano === 0n;
+  const expected = row.free || isUncharged ? 0n : computeCost(pricing, toUsage(row));
+  const found = row.costNano + row.shortfallNano;
+  if (found === expected) return null;
+  const check = 'cost follows from price and usage';
+  return { ...common, check, expected: formatRub(expected), found: formatRub(found) };
+}
+
+const toUsage = (row: RequestLogDocument) => ({
+  promptTokens: row.promptTokens,
+  cacheReadTokens: row.cacheReadTokens ?? 0,
+  cacheWriteTokens: row.cacheWriteTokens ?? 0,
+  completionTokens: row.completionTokens,
+  images: row.images,
+  imageQuality: row.imageQuality,
+  imageSize: row.imageSize,
+  durationMs: row.billedMs,
+  characters: row.characters,
+});

@@ -1,0 +1,183 @@
+import type { AccountStore } from '../../../shared/accounts/account-store.ts';
+import type { Orphan, ReservationStore } from '../../../shared/billing/reservation-store.ts';
+import type { LedgerStore, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import type { PriceStore } from '../../../shared/ledger/price-store.ts';
+import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
+import { formatRub } from '../../../shared/pricing/money.ts';
+import type { RedisClient } from '../../../shared/redis/redis-client.ts';
+import { shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { checkAccount, type Difference } from './check-account.ts';
+import { checkCost } from './check-cost.ts';
+import { takeSnapshots } from './snapshot.ts';
+
+export interface VerifyDependencies {
+  readonly redis: RedisClient;
+  readonly accounts: AccountStore;
+  readonly ledger: LedgerStore;
+  readonly prices: PriceStore;
+  readonly reservations: ReservationStore;
+}
+
+export interface VerifyOptions {
+  /** Only this account; all of them where it is null. */
+  readonly account: string | null;
+  readonly releaseOrphans: boolean;
+  readonly onProgress: (accountsChecked: number) => void;
+}
+
+export interface Verification {
+  readonly accounts: number;
+  readonly entries: number;
+  readonly differences: Difference[];
+  /** Reservations of requests that are gone, which were released now. */
+  readonly released: { request_id: string; account: string; reserved: string }[];
+}
+
+const chunkSize = 200;
+const rowsAtOnce = 1_000;
+
+/** The sweeper has released an orphan by then; one that is still there is a difference. */
+const sweptByMs = 30_000;
+
+/**
+ * Proves for every account that its money is the sum of its ledger, in MongoDB and in Redis. Changes nothing, but for
+ * the orphans that it is told to release. Work under way is no difference: what is compared is one moment of both.
+ */
+export async function verifyLedger(
+  dependencies: VerifyDependencies,
+  { account, releaseOrphans, onProgress }: VerifyOptions,
+): Promise<Verification> {
+  const verification: Verification = { accounts: 0, entries: 0, differences: [], released: [] };
+  const shards = account === null ? Array.from({ length: shardCount }, (_, i) => i) : [shardOf(account)];
+  for (const shard of shards) {
+    await checkOrphans(dependencies.reservations, shard, account, releaseOrphans, verification);
+  }
+  let checked = 0;
+  for await (const [shard, ids] of listByShard(dependencies.accounts, account)) {
+    await checkChunk(dependencies, shard, ids, verification);
+    checked += ids.length;
+    onProgress(checked);
+  }
+  return { ...verification, accounts: checked };
+}
+
+async function* listByShard(
+  accounts: AccountStore,
+  account: string | null,
+): AsyncGenerator<[number, string[]]> {
+  if (account !== null) {
+    yield [shardOf(account), [account]];
+    return;
+  }
+  const byShard = new Map<number, string[]>();
+  for await (const { _id } of accounts.list()) {
+    const shard = shardOf(_id);
+    const ids = byShard.get(shard) ?? [];
+    ids.push(_id);
+    byShard.set(shard, ids);
+    if (ids.length < chunkSize) continue;
+    byShard.delete(shard);
+    yield [shard, ids];
+  }
+  yield* byShard;
+}
+
+async function checkOrphans(
+  reservations: ReservationStore,
+  shard: number,
+  account: string | null,
+  releases: boolean,
+  { differences, released }: Verification,
+): Promise<void> {
+  const { orphans, nowMs } = await reservations.findOrphans(shard);
+  for (const orphan of orphans) {
+    if (account !== null && orphan.accountId !== account) continue;
+    if (releases) {
+      if (await reservations.releaseOrphan(orphan)) released.push(describeOrphan(orphan));
+    } else if (nowMs - orphan.lostSinceMs > sweptByMs) {
+      const { requestId: request_id, accountId, costNano } = orphan;
+      const check = 'no reservation outlives its request';
+      differences.push({ account: accountId, check, request_id, expected: '0', found: formatRub(costNano) });
+    }
+  }
+}
+
+const describeOrphan = ({ requestId, accountId, costNano, free }: Orphan) => ({
+  request_id: requestId,
+  account: accountId,
+  reserved: free ? 'a free request' : formatRub(costNano),
+});
+
+async function checkChunk(
+  { redis, accounts, ledger, prices }: VerifyDependencies,
+  shard: number,
+  ids: readonly string[],
+  verification: { entries: number; differences: Difference[] },
+): Promise<void> {
+  for (const snapshot of await takeSnapshots(redis, accounts, shard, ids)) {
+    const { atRest, pending } = snapshot;
+    const sums = await ledger.sumApplied(atRest._id, { ms: atRest.appliedMs, seq: atRest.appliedSeq });
+    verification.entries += sums.entries + pending.length;
+    verification.differences.push(...checkAccount(snapshot, sums));
+    verification.differences.push(...(await findRepeated(ledger, atRest._id, pending)));
+    let rows: RequestLogDocument[] = [];
+    const checkRows = async (): Promise<void> => {
+      verification.differences.push(...(await checkCosts(ledger, prices, rows)));
+      rows = [];
+    };
+    for await (const row of ledger.logs.find({ accountId: atRest._id })) {
+      rows.push(row);
+      if (rows.length === rowsAtOnce) await checkRows();
+    }
+    await checkRows();
+  }
+}
+
+const idOf = (entry: LedgerEntry): string =>
+  entry.kind === 'charge' ? entry.event.requestId : entry.event.refillId;
+
+/** At rest an id is there once by itself; what is on its way must not be there under another place of the stream. */
+async function findRepeated(
+  ledger: LedgerStore,
+  account: string,
+  pending: readonly LedgerEntry[],
+): Promise<Difference[]> {
+  const seen = new Map<string, LedgerEntry>();
+  const repeated: string[] = [];
+  for (const entry of pending) {
+    if (seen.has(idOf(entry))) repeated.push(idOf(entry));
+    seen.set(idOf(entry), entry);
+  }
+  for (const row of await ledger.findEntries([...seen.keys()])) {
+    const { ms, seq } = seen.get(row._id)!.streamId;
+    if (row.streamMs !== ms || row.streamSeq !== seq) repeated.push(row._id);
+  }
+  const check = 'a request is in the ledger once';
+  return repeated.map((request_id) => ({ account, check, request_id, expected: '1', found: '2' }));
+}
+
+async function checkCosts(
+  ledger: LedgerStore,
+  prices: PriceStore,
+  rows: readonly RequestLogDocument[],
+): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  const entries = await ledger.findEntries(rows.map((row) => row._id));
+  const amounts = new Map(entries.map((entry) => [entry._id, entry.amountNano]));
+  for (const row of rows) {
+    const difference = checkCost(row, await prices.find(row.model, row.priceVersion));
+    if (difference !== null) differences.push(difference);
+    const amount = amounts.get(row._id);
+    if (amount !== -row.costNano) {
+      const found = amount === undefined ? 'none' : formatRub(-amount);
+      const common = {
+        account: row.accountId,
+        request_id: row._id,
+        expected: formatRub(row.costNano),
+        found,
+      };
+      differences.push({ ...common, check: 'the ledger has what the log says' });
+    }
+  }
+  return differences;
+}

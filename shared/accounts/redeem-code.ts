@@ -1,0 +1,78 @@
+import { v7 as createTimeOrderedId } from 'uuid';
+import { AppError, invalidField } from '../contract/errors.ts';
+import type { AccountStore } from './account-store.ts';
+import { changeAccount } from './change-account.ts';
+import { creditClaim, type ClaimDependencies } from './credit-claim.ts';
+import { statusOfRefillCode, type Claim } from './refill-code-store.ts';
+import { countUnknownCode } from './unknown-code-script.ts';
+
+export interface RedeemDependencies extends ClaimDependencies {
+  readonly accounts: AccountStore;
+}
+
+/**
+ * The unknown code within an hour that bans an account. A code has 99 random bits: ten an hour would find none in the
+ * life of the universe, so the number protects no code; it only has to forgive whoever mistypes a real one.
+ */
+export const bannedAtUnknownCodes = 10;
+
+/**
+ * Redeems a code for an account that is in Redis. The claim in MongoDB says whose the code is; a crash after it is
+ * made good by finishClaims.
+ * @param code as it was typed
+ * @throws AppError `invalid_code`; `validation_failed` above the balance cap; `account_banned` for guessing
+ */
+export async function redeemCode(
+  dependencies: RedeemDependencies,
+  accountId: string,
+  code: string,
+): Promise<Claim> {
+  const { codes } = dependencies;
+  const claim = await codes.claim(code, accountId, createTimeOrderedId());
+  if (claim === null) throw await refuseCode(dependencies, accountId, code);
+  if (!(await creditClaim(dependencies, claim))) {
+    throw invalidField(
+      ['body', 'code'],
+      'A balance cannot exceed 9 000 000 roubles. The code is still unused: redeem it when the balance has room.',
+    );
+  }
+  return claim;
+}
+
+async function refuseCode(
+  dependencies: RedeemDependencies,
+  accountId: string,
+  code: string,
+): Promise<AppError> {
+  const found = await dependencies.codes.find(code);
+  if (found === null) return await refuseUnknown(dependencies, accountId);
+  const status = statusOfRefillCode(found, new Date());
+  switch (status) {
+    case 'redeemed':
+      return found.redeemed?.accountId === accountId
+        ? invalidCode('This account has already redeemed this code.')
+        : invalidCode('This code has already been used.');
+    case 'expired':
+      return invalidCode('This code has expired. Ask for another one where you got it.');
+    case 'revoked':
+      return invalidCode('This code was revoked. Ask for another one where you got it.');
+    case 'unused':
+      // Its claim was released since it was looked for.
+      return new AppError('service_unavailable', { message: 'a code was released while it was claimed' });
+    default:
+      return status satisfies never;
+  }
+}
+
+async function refuseUnknown(dependencies: RedeemDependencies, accountId: string): Promise<AppError> {
+  if ((await countUnknownCode(dependencies.redis, accountId)) < bannedAtUnknownCodes) {
+    return invalidCode('There is no such code. Check what you typed: guessing codes bans the account.');
+  }
+  await changeAccount(dependencies, accountId, { banned: true, banReason: 'guessed refill codes' });
+  return new AppError('account_banned', {
+    message: 'This account is banned: it tried too many codes that do not exist.',
+  });
+}
+
+const invalidCode = (message: string): AppError =>
+  invalidField(['body', 'code'], message, { code: 'invalid_code', type: 'invalid_code' });

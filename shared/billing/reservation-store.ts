@@ -1,0 +1,177 @@
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+
+/** What a request holds of its account from admission to settlement. */
+export interface Reservation {
+  readonly requestId: string;
+  readonly accountId: string;
+  readonly costNano: bigint;
+  /** Holds a free request in place of money. */
+  readonly free: boolean;
+  readonly admittedAtMs: number;
+  /** Of the Idempotency-Key that stands for the request, if any. */
+  readonly claimHash: string | null;
+}
+
+export function parseReservation(requestId: string, value: string): Reservation {
+  const [accountId = '', cost = '0', free, admittedAt, claimHash] = value.split(' ');
+  return {
+    requestId,
+    accountId,
+    costNano: BigInt(cost),
+    free: free === '1',
+    admittedAtMs: Number(admittedAt),
+    claimHash: claimHash ?? null,
+  };
+}
+
+/** A request that some process has in hand. */
+export interface HeldRequest {
+  readonly requestId: string;
+  readonly accountId: string;
+  readonly admittedAtMs: number;
+}
+
+/**
+ * Every process says of its requests that take longer than this, as often as this, that it has them in hand. One that
+ * nobody spoke of for `holdMs` has lost its process.
+ */
+export const holdIntervalMs = 3_000;
+const holdMs = 9_000;
+
+/** Until a request is so old, its process need not have spoken of it. */
+const quietMs = holdMs;
+
+/** How long a late settlement may come after its reservation was taken for an orphan. */
+const orphanLifetimeMs = 60 * 60 * 1_000;
+
+const now = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+`;
+
+/** A mark only ever lengthens another: a job that may wait for longer than its process lives has one of its own. */
+const holdScript = new RedisScript(`${now}
+local untilMs = string.format('%.0f', now + tonumber(ARGV[1]))
+for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'GT', untilMs, ARGV[i]) end
+return 1
+`);
+
+/** A reservation that nobody has in hand. */
+export interface Orphan extends Reservation {
+  /** Since when that is so, in ms of Redis's clock. */
+  readonly lostSinceMs: number;
+}
+
+/** Takes a reservation from a request that nobody has in hand, and with it the claim of its Idempotency-Key. */
+const releaseScript = new RedisScript(`${now}
+local account, reservations, orphans, held, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local id, value = ARGV[1], ARGV[2]
+if redis.call('HGET', reservations, id) ~= value then return 0 end
+local untilMs = redis.call('ZSCORE', held, id)
+if untilMs and tonumber(untilMs) >= now then return 0 end
+redis.call('HDEL', reservations, id)
+redis.call('HSET', orphans, id, value .. '|' .. string.format('%.0f', now))
+if redis.call('EXISTS', account) == 1 then
+  local cost, isFree = string.match(value, '^%S+ (%d+) (%d)')
+  if isFree == '1' then redis.call('HINCRBY', account, 'fres', -1)
+  elseif cost ~= '0' then redis.call('HINCRBY', account, 'res', '-' .. cost) end
+end
+if claim and redis.call('HGET', claim, 'id') == id then redis.call('DEL', claim) end
+return 1
+`);
+
+const scanCount = 1_000;
+
+/** The reservations of all accounts, and which of them have lost their processes. */
+export class ReservationStore {
+  readonly #redis: RedisClient;
+
+  constructor(redis: RedisClient) {
+    this.#redis = redis;
+  }
+
+  /** Says that these requests are in hand: by this process, or for so long by a queue that outlives it. */
+  async hold(requests: readonly HeldRequest[], forMs = holdMs): Promise<void> {
+    const byShard = new Map<number, string[]>();
+    for (const { requestId, accountId } of requests) {
+      const shard = shardOf(accountId);
+      const ids = byShard.get(shard);
+      if (ids === undefined) byShard.set(shard, [requestId]);
+      else ids.push(requestId);
+    }
+    await callRedis(() =>
+      Promise.all(
+        [...byShard].map(([shard, ids]) =>
+          holdScript.run(this.#redis, [redisKeys.heldRequests(shard)], [forMs, ...ids]),
+        ),
+      ),
+    );
+  }
+
+  /** Reservations of one shard that nobody has in hand, and that are old enough to know; with the time they were read. */
+  async findOrphans(shard: number): Promise<{ readonly orphans: readonly Orphan[]; readonly nowMs: number }> {
+    const nowMs = await this.#readTime();
+    const old: Reservation[] = [];
+    for await (const reservation of this.#scan(shard)) {
+      if (nowMs - reservation.admittedAtMs > quietMs) old.push(reservation);
+    }
+    if (old.length === 0) return { orphans: [], nowMs };
+    const ids = old.map((one) => one.requestId);
+    const heldUntil = await callRedis(() => this.#redis.zmscore(redisKeys.heldRequests(shard), ...ids));
+    const orphans = old.flatMap((reservation, i): Orphan[] => {
+      const untilMs = Number(heldUntil[i] ?? reservation.admittedAtMs + quietMs);
+      return untilMs < nowMs ? [{ ...reservation, lostSinceMs: untilMs }] : [];
+    });
+    return { orphans, nowMs };
+  }
+
+  /** @returns whether it was released now: not where it was settled, or is in hand again */
+  async releaseOrphan(reservation: Reservation): Promise<boolean> {
+    const { accountId, claimHash } = reservation;
+    const shard = shardOf(accountId);
+    const keys = [
+      redisKeys.account(accountId),
+      redisKeys.reservations(shard),
+      redisKeys.orphans(shard),
+      redisKeys.heldRequests(shard),
+      ...(claimHash === null ? [] : [redisKeys.claim(accountId, claimHash)]),
+    ];
+    const args = [reservation.requestId, formatReservation(reservation)];
+    return (await callRedis(() => releaseScript.run(this.#redis, keys, args))) === 1;
+  }
+
+  /** Forgets marks that ran out, and orphans that no settlement will come for. */
+  async forget(shard: number): Promise<void> {
+    const nowMs = await this.#readTime();
+    const orphans = await callRedis(() => this.#redis.hgetall(redisKeys.orphans(shard)));
+    const gone = Object.entries(orphans)
+      .filter(([, value]) => nowMs - Number(value.split('|').at(-1)) > orphanLifetimeMs)
+      .map(([id]) => id);
+    await callRedis(async () => {
+      await this.#redis.zremrangebyscore(redisKeys.heldRequests(shard), '-inf', nowMs - holdMs);
+      if (gone.length > 0) await this.#redis.hdel(redisKeys.orphans(shard), ...gone);
+    });
+  }
+
+  async *#scan(shard: number): AsyncGenerator<Reservation> {
+    let cursor = '0';
+    do {
+      const [next, pairs] = await callRedis(() =>
+        this.#redis.hscan(redisKeys.reservations(shard), cursor, 'COUNT', scanCount),
+      );
+      cursor = next;
+      for (let i = 0; i + 1 < pairs.length; i += 2) yield parseReservation(pairs[i]!, pairs[i + 1]!);
+    } while (cursor !== '0');
+  }
+
+  async #readTime(): Promise<number> {
+    const [seconds = 0, micros = 0] = (await callRedis(() => this.#redis.time())).map(Number);
+    return seconds * 1_000 + Math.floor(micros / 1_000);
+  }
+}
+
+function formatReservation({ accountId, costNano, free, admittedAtMs, claimHash }: Reservation): string {
+  const words = [accountId, costNano, free ? 1 : 0, admittedAtMs];
+  return (claimHash === null ? words : [...words, claimHash]).join(' ');
+}

@@ -1,0 +1,67 @@
+import type { CatalogModel } from '../catalog/catalog-schema.ts';
+import type { Pricing } from '../contract/models.ts';
+import { insertMissing } from '../storage/insert-missing.ts';
+import { isMongoAway, type Collection, type Database } from '../storage/mongo-client.ts';
+
+/** A price that requests were settled by; kept for good. `_id` is `model:version`. */
+interface PriceDocument {
+  readonly _id: string;
+  readonly model: string;
+  readonly version: string;
+  readonly pricing: Pricing;
+  readonly firstSeenAt: Date;
+}
+
+/** The day from which a model's price is known, if it is. */
+export type PriceDays = (model: string, version: string) => string | undefined;
+
+/** Every price there ever was: what a row of the ledger is recomputed from. */
+export class PriceStore {
+  readonly #prices: Collection<PriceDocument>;
+  readonly #found = new Map<string, Pricing>();
+  readonly #remembered = new Set<string>();
+
+  constructor(db: Database) {
+    this.#prices = db.collection('prices');
+  }
+
+  /** Keeps the prices of these models; those that this process has kept before cost nothing. */
+  async remember(models: readonly CatalogModel[]): Promise<void> {
+    const firstSeenAt = new Date();
+    const documents = models.map(({ id, priceVersion, pricing }) => ({
+      _id: `${id}:${priceVersion}`,
+      model: id,
+      version: priceVersion,
+      pricing,
+      firstSeenAt,
+    }));
+    const fresh = documents.filter(({ _id }) => !this.#remembered.has(_id));
+    await insertMissing(this.#prices, fresh);
+    for (const { _id } of fresh) this.#remembered.add(_id);
+  }
+
+  /**
+   * Since which day (UTC) each price has been known here, as `find` names them: what a catalog that does not say so
+   * tells its callers. Empty while MongoDB is away.
+   */
+  async readDays(): Promise<PriceDays> {
+    const days = new Map<string, string>();
+    try {
+      const kept = this.#prices.find({}, { projection: { firstSeenAt: 1 } });
+      for await (const { _id, firstSeenAt } of kept) days.set(_id, firstSeenAt.toISOString().slice(0, 10));
+    } catch (error) {
+      if (!isMongoAway(error)) throw error;
+    }
+    return (model, version) => days.get(`${model}:${version}`);
+  }
+
+  /** Null where it is not kept. */
+  async find(model: string, version: string): Promise<Pricing | null> {
+    const _id = `${model}:${version}`;
+    const known = this.#found.get(_id);
+    if (known !== undefined) return known;
+    const document = await this.#prices.findOne({ _id });
+    if (document !== null) this.#found.set(_id, document.pricing);
+    return document?.pricing ?? null;
+  }
+}

@@ -1,0 +1,49 @@
+import { claimLifetimeSeconds } from '../billing/claim.ts';
+import type { PayloadStore } from '../queue/payload-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
+
+const inObjects = 'object:';
+const inPayloads = 'kept:';
+
+/**
+ * Answers that are too large for a frame. One that is read once waits in Redis; one that is kept for a day lies in the
+ * object store, so that Redis's memory does not hold the answers of a day.
+ */
+export class AnswerStore {
+  readonly #payloads: PayloadStore;
+  readonly #objects: ObjectStore;
+
+  constructor(payloads: PayloadStore, objects: ObjectStore) {
+    this.#payloads = payloads;
+    this.#objects = objects;
+  }
+
+  /** @returns where it is, for `read` */
+  async put(requestId: string, bytes: Buffer, isKept: boolean): Promise<string> {
+    const id = `${requestId}:result`;
+    if (!isKept) {
+      await this.#payloads.put(id, bytes);
+      return id;
+    }
+    const key = `answers/${requestId}`;
+    try {
+      await this.#objects.put(key, bytes, 'application/octet-stream');
+      return `${inObjects}${key}`;
+    } catch {
+      // The answer was paid for; while the object store is away Redis keeps it.
+      await this.#payloads.put(id, bytes, claimLifetimeSeconds);
+      return `${inPayloads}${id}`;
+    }
+  }
+
+  /** Null where it is gone. One that is not kept can be read once. */
+  async read(place: string): Promise<Buffer | null> {
+    if (place.startsWith(inPayloads)) return await this.#payloads.get(place.slice(inPayloads.length));
+    if (!place.startsWith(inObjects)) return await this.#payloads.take(place);
+    const found = await this.#objects.get(place.slice(inObjects.length));
+    if (found === null) return null;
+    const chunks: Buffer[] = [];
+    for await (const chunk of found.body as AsyncIterable<Buffer>) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+}

@@ -1,0 +1,213 @@
+import test from 'ava';
+import type { AccountDocument } from '../../shared/accounts/account-store.ts';
+import { RefillCodeStore, type NewRefillCode } from '../../shared/accounts/refill-code-store.ts';
+import { bannedAtUnknownCodes } from '../../shared/accounts/redeem-code.ts';
+import type { RedeemResponse } from '../../shared/contract/users.ts';
+import { formatRub, parseRub } from '../../shared/pricing/money.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { callApi, type ErrorBody } from '../support/call-api.ts';
+import { startStack, useStack, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Refill codes: each is worth its money once, and guessing them ends an account. */
+
+let stack: TestStack;
+let codes: RefillCodeStore;
+
+test.before(async () => {
+  stack = await startStack();
+  codes = new RefillCodeStore(stack.mongo.db);
+});
+test.after.always(() => stack.close());
+
+const redeem = <T = ErrorBody>(apiKey: string, code: unknown, url = stack.url) =>
+  callApi<T>(url, apiKey, 'POST', '/users/redeem', { code });
+
+async function createCode(worth: Partial<NewRefillCode> & { balance?: string } = {}): Promise<string> {
+  const { balance = '10', ...more } = worth;
+  const code = { balanceNano: parseRub(balance)!, freeRequests: 0, expiresAt: null, ...more };
+  return (await codes.create(1, code))[0]!;
+}
+
+const unknownCode = (i: number): string => `2222-2222-2222-2222-22${String(22 + i)}`;
+
+test('a code adds its money and its free requests, and the answer tells both and the new profile', async (t) => {
+  const { id, apiKey } = await stack.createAccount({ balance: '1.5', freeRequests: 2 });
+  const code = await createCode({ balance: '50.000000001', freeRequests: 3 });
+  const { status, body } = await redeem<RedeemResponse>(apiKey, code);
+  t.is(status, 200);
+  t.deepEqual(body, {
+    id,
+    user_type: 'default',
+    balance: 51.500000001,
+    total_balance_added: 51.500000001,
+    free_requests: 5,
+    add_balance: 50.000000001,
+    add_free_requests: 3,
+  });
+  const messages = [{ role: 'user', content: 'hi' }];
+  const chat = await stack.post('/v1/chat/completions', apiKey, { model: 'demo-echo', messages });
+  await chat.text();
+  const again = await redeem<RedeemResponse>(apiKey, await createCode());
+  t.regex(again.body.last_used_at!, /^\d{4}-.*Z$/);
+  await waitFor('the ledger to bring it to rest', async () => {
+    const atRest = await stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
+    return atRest?.totalAddedNano === parseRub('61.500000001');
+  });
+});
+
+test('a code is redeemed in any case, with or without its dashes', async (t) => {
+  const { apiKey } = await stack.createAccount();
+  for (const type of [
+    (code: string) => code.toLowerCase(),
+    (code: string) => code.replaceAll('-', ''),
+    (code: string) => ` ${code.replaceAll('-', ' ')} `,
+  ]) {
+    t.is((await redeem(apiKey, type(await createCode()))).status, 200);
+  }
+});
+
+test('of 100 simultaneous redeems of one code by one account one counts', async (t) => {
+  const { id, apiKey } = await stack.createAccount({ balance: '1' });
+  const code = await createCode();
+  const answers = await Promise.all(Array.from({ length: 100 }, () => redeem(apiKey, code)));
+  t.is(answers.filter(({ status }) => status === 200).length, 1);
+  const refused = answers.filter(({ status }) => status !== 200);
+  t.true(refused.every(({ status, body }) => status === 422 && body.error.code === 'invalid_code'));
+  t.is(formatRub((await stack.readAccount(id)).balanceNano), '11');
+});
+
+test('of 100 simultaneous redeems of one code by ten accounts one counts', async (t) => {
+  const accounts = await Promise.all(Array.from({ length: 10 }, () => stack.createAccount({ balance: '1' })));
+  const code = await createCode();
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, i) => redeem(accounts[i % 10]!.apiKey, code)),
+  );
+  t.is(answers.filter(({ status }) => status === 200).length, 1);
+  const balances = await Promise.all(
+    accounts.map(async ({ id }) => formatRub((await stack.readAccount(id)).balanceNano)),
+  );
+  t.deepEqual(balances.toSorted(), ['1', '1', '1', '1', '1', '1', '1', '1', '1', '11']);
+});
+
+test('a code that is used, expired or revoked is told as such, and is no guess', async (t) => {
+  const [owner, other] = await Promise.all([stack.createAccount(), stack.createAccount()]);
+  const used = await createCode();
+  const expired = await createCode({ expiresAt: new Date(Date.now() - 1) });
+  const revoked = await createCode();
+  await codes.revoke(revoked);
+  t.is((await redeem(owner.apiKey, used)).status, 200);
+  for (let i = 0; i < bannedAtUnknownCodes; i++) {
+    for (const [code, message] of [
+      [used, /already been used/],
+      [expired, /expired/],
+      [revoked, /revoked/],
+    ] as const) {
+      const { status, body } = await redeem(other.apiKey, code);
+      t.is(status, 422);
+      t.like(body, { error: { code: 'invalid_code', param: 'code' }, detail: [{ loc: ['body', 'code'] }] });
+      t.regex(body.error.message, message);
+    }
+  }
+  const twice = await redeem(owner.apiKey, used);
+  t.regex(twice.body.error.message, /This account has already redeemed/);
+  t.is((await redeem(other.apiKey, await createCode())).status, 200);
+});
+
+test('the tenth unknown code within an hour bans the account for good, and no code before it', async (t) => {
+  const { id, apiKey } = await stack.createAccount();
+  for (let i = 1; i < bannedAtUnknownCodes; i++) {
+    const { status, body } = await redeem(apiKey, unknownCode(i));
+    t.is(status, 422);
+    t.is(body.error.code, 'invalid_code');
+  }
+  t.is((await redeem(apiKey, await createCode())).status, 200);
+  const tenth = await redeem(apiKey, unknownCode(10));
+  t.is(tenth.status, 403);
+  t.is(tenth.body.error.code, 'account_banned');
+  for (const path of ['/users/profile', '/users/stats', '/users/request_logs', '/users/refill_logs']) {
+    t.like(await callApi(stack.url, apiKey, 'GET', path), { status: 403 }, path);
+  }
+  t.like(await callApi(stack.url, apiKey, 'PUT', '/users/regenerate_api_key'), { status: 403 });
+  const unused = await createCode();
+  t.is((await redeem(apiKey, unused)).status, 403);
+  t.is((await codes.find(unused))?.redeemed, null);
+  const body = { model: 'demo-echo', messages: [{ role: 'user', content: 'hi' }] };
+  t.is((await stack.post('/v1/chat/completions', apiKey, body)).status, 403);
+  const atRest = await stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
+  t.like(atRest, { banned: true, banReason: 'guessed refill codes' });
+});
+
+test('unknown codes are counted over an hour that starts with the first, for each account by itself', async (t) => {
+  const [guesser, other] = await Promise.all([stack.createAccount(), stack.createAccount()]);
+  const key = redisKeys.unknownCodes(guesser.id);
+  await redeem(guesser.apiKey, unknownCode(1));
+  const ttl = await stack.redis.ttl(key);
+  t.true(ttl > 3_000 && ttl <= 3_600);
+  // As if half of the hour had gone.
+  await stack.redis.expire(key, 1_800);
+  for (let i = 2; i < bannedAtUnknownCodes; i++) await redeem(guesser.apiKey, unknownCode(i));
+  t.true((await stack.redis.ttl(key)) <= 1_800);
+  t.is((await redeem(other.apiKey, unknownCode(1))).status, 422);
+  // As if the hour were over.
+  await stack.redis.del(key);
+  t.is((await redeem(guesser.apiKey, unknownCode(1))).status, 422);
+});
+
+test('of many simultaneous guesses those from the tenth on are refused as banned', async (t) => {
+  const { apiKey } = await stack.createAccount();
+  const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => redeem(apiKey, unknownCode(i))));
+  t.is(answers.filter(({ status }) => status === 422).length, bannedAtUnknownCodes - 1);
+  t.is(answers.filter(({ status }) => status === 403).length, 30 - bannedAtUnknownCodes + 1);
+});
+
+test('a code that is no string, empty or longer than 256 characters is a 422 and no guess', async (t) => {
+  const { id, apiKey } = await stack.createAccount();
+  for (const code of [undefined, null, 7, '', 'A'.repeat(257)]) {
+    const { status, body } = await redeem(apiKey, code);
+    t.is(status, 422);
+    t.is(body.error.code, 'validation_failed');
+  }
+  t.is(await stack.redis.exists(redisKeys.unknownCodes(id)), 0);
+  t.is((await redeem(apiKey, 'A'.repeat(256))).body.error.code, 'invalid_code');
+  t.is(await stack.redis.get(redisKeys.unknownCodes(id)), '1');
+});
+
+test('a code that would lift the balance above its cap stays unused, and the caller is told', async (t) => {
+  const { id, apiKey } = await stack.createAccount({ balance: '8999995' });
+  const code = await createCode({ balance: '10' });
+  const { status, body } = await redeem(apiKey, code);
+  t.is(status, 422);
+  t.is(body.error.code, 'validation_failed');
+  t.regex(body.error.message, /9 000 000/);
+  t.is((await codes.find(code))?.redeemed, null);
+  const other = await stack.createAccount();
+  t.is((await redeem(other.apiKey, code)).status, 200);
+  t.is(formatRub((await stack.readAccount(id)).balanceNano), '8999995');
+});
+
+test('of two codes that fit the cap only one by one, one is credited and the other stays unused', async (t) => {
+  const { id, apiKey } = await stack.createAccount({ balance: '1' });
+  const both = await Promise.all([createCode({ balance: '5000000' }), createCode({ balance: '5000000' })]);
+  const answers = await Promise.all(both.map((code) => redeem(apiKey, code)));
+  t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200, 422]));
+  t.is(formatRub((await stack.readAccount(id)).balanceNano), '5000001');
+  const unused = both[answers.findIndex(({ status }) => status === 422)]!;
+  t.is((await codes.find(unused))?.redeemed, null);
+});
+
+test('while MongoDB is away a code is a 503, and a guess is not counted', async (t) => {
+  const own = await useStack(t);
+  const { id, apiKey } = await own.createAccount();
+  t.is((await callApi(own.url, apiKey, 'GET', '/users/profile')).status, 200);
+  await own.stopMongo();
+  for (let i = 0; i < 2; i++) {
+    const { status, body } = await redeem(apiKey, unknownCode(i), own.url);
+    t.is(status, 503);
+    t.is(body.error.code, 'service_unavailable');
+  }
+  t.is(await own.redis.exists(redisKeys.unknownCodes(id)), 0);
+  for (const path of ['/users/stats', '/users/request_logs', '/users/refill_logs']) {
+    t.like(await callApi(own.url, apiKey, 'GET', path), { status: 503 }, path);
+  }
+});

@@ -1,0 +1,165 @@
+import test from 'ava';
+import { startApi } from '../../api/server.ts';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { AccountStore, type AccountDocument } from '../../shared/accounts/account-store.ts';
+import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
+import { decryptSecret, hashSecret, isApiKey, maskApiKey } from '../../shared/accounts/credentials.ts';
+import { replaceKey } from '../../shared/accounts/replace-key.ts';
+import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import type { NewApiKey } from '../../shared/contract/users.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { callApi } from '../support/call-api.ts';
+import { parseSse } from '../support/sse-events.ts';
+import { startStack, useStack, type TestStack } from '../support/stack.ts';
+import { vendorCatalog } from '../support/vendor-catalog.ts';
+
+/** A key that is replaced is dead at once and everywhere, and an account is never left without one. */
+
+let stack: TestStack;
+let vendor: VendorSimulator;
+
+test.before(async () => {
+  vendor = await startVendorSimulator({ logCapacity: 0 });
+  stack = await startStack({ catalog: vendorCatalog(vendor.url) });
+});
+test.after.always(async () => {
+  await stack.close();
+  await vendor.close();
+});
+
+const chat = { model: 'chat', messages: [{ role: 'user', content: 'hi' }] };
+const regenerate = (apiKey: string) =>
+  callApi<NewApiKey>(stack.url, apiKey, 'PUT', '/users/regenerate_api_key');
+const readProfile = (apiKey: string, url = stack.url) => callApi(url, apiKey, 'GET', '/users/profile');
+const openAccounts = (): AccountStore => new AccountStore(stack.mongo.db, stack.config.masterKey);
+const readAtRest = (id: string) =>
+  stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
+
+test('the new key works and the old one is dead, in every api process, from the answer on', async (t) => {
+  const second = await startApi(stack.config, stack.env, stack.log);
+  t.teardown(() => second.stop());
+  const { id, apiKey } = await stack.createAccount();
+  for (const url of [stack.url, second.url]) t.is((await readProfile(apiKey, url)).status, 200);
+  const { status, body } = await regenerate(apiKey);
+  t.is(status, 200);
+  t.deepEqual(Object.keys(body), ['new_api_key']);
+  t.true(isApiKey(body.new_api_key));
+  t.not(body.new_api_key, apiKey);
+  for (const url of [stack.url, second.url]) {
+    const old = await readProfile(apiKey, url);
+    t.is(old.status, 401);
+    t.is(old.body.error.code, 'invalid_api_key');
+    const works = await readProfile(body.new_api_key, url);
+    t.like(works, { status: 200, body: { id } });
+  }
+  t.is((await stack.post('/v1/chat/completions', apiKey, chat)).status, 401);
+  t.is((await stack.post('/v1/chat/completions', body.new_api_key, chat)).status, 200);
+  t.is(await stack.redis.exists(redisKeys.apiKey(hashSecret(apiKey))), 0);
+});
+
+test('the new key is kept as the old one was: its hash, its mask, and itself under the master key', async (t) => {
+  const { id, apiKey } = await stack.createAccount();
+  const { new_api_key: newKey } = (await regenerate(apiKey)).body;
+  const atRest = await readAtRest(id);
+  t.like(atRest, { keyHash: hashSecret(newKey), keyMasked: maskApiKey(newKey) });
+  t.is(decryptSecret(atRest!.keyEncrypted, stack.config.masterKey), newKey);
+});
+
+test('a stream that the old key opened goes on to its end', async (t) => {
+  const { apiKey } = await stack.createAccount();
+  const response = await stack.post('/v1/chat/completions', apiKey, {
+    ...chat,
+    model: 'drip-chat',
+    stream: true,
+  });
+  const reader = response.body!.getReader();
+  const decoder = new TextDecoder();
+  let text = decoder.decode((await reader.read()).value, { stream: true });
+  t.is((await regenerate(apiKey)).status, 200);
+  t.is((await readProfile(apiKey)).status, 401);
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+    text += decoder.decode(chunk.value, { stream: true });
+  }
+  t.true(parseSse(text).isDone);
+});
+
+test('of twenty simultaneous calls with one key one gets the new key, and that key works', async (t) => {
+  const { apiKey } = await stack.createAccount();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => regenerate(apiKey)));
+  const won = answers.filter(({ status }) => status === 200);
+  t.is(won.length, 1);
+  t.is(answers.filter(({ status }) => status === 401).length, 19);
+  t.is((await readProfile(won[0]!.body.new_api_key)).status, 200);
+  t.is((await readProfile(apiKey)).status, 401);
+});
+
+test('while MongoDB is away no key is made: the error says so in two languages, and the old key works on', async (t) => {
+  const own = await useStack(t);
+  const { apiKey } = await own.createAccount();
+  t.is((await readProfile(apiKey, own.url)).status, 200);
+  await own.stopMongo();
+  const { status, body } = await callApi(own.url, apiKey, 'PUT', '/users/regenerate_api_key');
+  t.is(status, 500);
+  t.is(body.error.code, 'key_generation_failed');
+  const detail = body.detail as { error: string; message_ru: string; message_en: string };
+  t.deepEqual(Object.keys(detail), ['error', 'message_ru', 'message_en']);
+  t.is(detail.error, 'key_generation_failed');
+  t.regex(detail.message_ru, /[а-я]/);
+  t.is((await readProfile(apiKey, own.url)).status, 200);
+  await own.restartMongo();
+  t.is((await callApi(own.url, apiKey, 'PUT', '/users/regenerate_api_key')).status, 200);
+});
+
+test('where Redis fails after MongoDB took the new key, the old one is put back', async (t) => {
+  class FailingStore extends HotAccountStore {
+    override async update(): Promise<void> {
+      throw new AppError('service_unavailable');
+    }
+  }
+  const { id, apiKey } = await stack.createAccount();
+  const before = await readAtRest(id);
+  const accounts = openAccounts();
+  const dependencies = {
+    redis: stack.redis,
+    accounts,
+    hotAccounts: new FailingStore(stack.redis, accounts, new LedgerStore(stack.mongo.db)),
+    apiKeys: new ApiKeyStore(stack.redis, accounts),
+  };
+  await t.throwsAsync(replaceKey(dependencies, id), { instanceOf: AppError });
+  t.deepEqual(await readAtRest(id), before);
+  t.is((await readProfile(apiKey)).status, 200);
+});
+
+test('after a crash in the middle of a replacement the key in MongoDB opens the account, and the old one no longer', async (t) => {
+  const { id, apiKey } = await stack.createAccount();
+  // MongoDB has the new key; Redis was not told.
+  const replaced = await openAccounts().replaceKey(id);
+  t.like(await readProfile(replaced!.apiKey), { status: 200, body: { id } });
+  t.is((await stack.readAccount(id)).keyHash, replaced!.keyHash);
+  t.is((await readProfile(apiKey)).status, 401);
+});
+
+test('where Redis names a key that MongoDB does not have, MongoDB is right', async (t) => {
+  const { id, apiKey } = await stack.createAccount();
+  const lost = hashSecret('a key that was never told');
+  await stack.redis.hset(redisKeys.account(id), 'key', lost);
+  t.is((await readProfile(apiKey)).status, 200);
+  t.is((await stack.readAccount(id)).keyHash, hashSecret(apiKey));
+
+  // Known to the caches, the old key gets as far as to be compared.
+  t.is((await readProfile(apiKey)).status, 200);
+  const replaced = await openAccounts().replaceKey(id);
+  await stack.redis.hset(redisKeys.account(id), 'key', lost);
+  t.is((await readProfile(apiKey)).status, 401);
+  t.is((await stack.readAccount(id)).keyHash, replaced!.keyHash);
+});
+
+test('a key that MongoDB has already replaced cannot replace another', async (t) => {
+  const { id, apiKey } = await stack.createAccount();
+  const replaced = await openAccounts().replaceKey(id);
+  t.is((await regenerate(apiKey)).status, 401);
+  t.is((await readAtRest(id))?.keyHash, replaced!.keyHash);
+  t.is((await readProfile(apiKey)).status, 401);
+});

@@ -1,0 +1,132 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { callApi } from '../../support/call-api.ts';
+import { startStack, type TestStack } from '../../support/stack.ts';
+
+/** The admin's commands, run as they are from a shell. */
+
+let stack: TestStack;
+
+test.before(async () => {
+  stack = await startStack();
+});
+test.after.always(() => stack.close());
+
+const entry = fileURLToPath(new URL('../../../scripts/admin/main.js', import.meta.url));
+
+interface Outcome<T> {
+  readonly exitCode: number;
+  readonly answer: T;
+  readonly stderr: string;
+}
+
+async function runAdmin<T = Record<string, unknown>>(...args: string[]): Promise<Outcome<T>> {
+  return await new Promise((resolve) => {
+    const env = { PATH: process.env['PATH'], ...stack.env };
+    execFile(process.execPath, [entry, ...args, '--json'], { env }, (error, stdout, stderr) => {
+      const exitCode = error === null ? 0 : Number(error.code);
+      resolve({ exitCode, answer: (stdout === '' ? null : JSON.parse(stdout)) as T, stderr });
+    });
+  });
+}
+
+interface CodeRow {
+  readonly code: string;
+  readonly status: string;
+  readonly [field: string]: unknown;
+}
+
+const redeem = (apiKey: string, code: string) =>
+  callApi(stack.url, apiKey, 'POST', '/users/redeem', { code });
+
+test('codes are listed with what they are worth and what became of them; --unused lists those that still work', async (t) => {
+  const { id, apiKey } = await stack.createAccount();
+  const { answer } = await runAdmin<{ codes: string[] }>(
+    'code',
+    'create',
+    '--balance',
+    '12.5',
+    '--free-requests',
+    '3',
+    '--count',
+    '4',
+  );
+  const [unused, used, revoked, expired] = answer.codes as [string, string, string, string];
+  t.is((await redeem(apiKey, used)).status, 200);
+  t.like(await runAdmin('code', 'revoke', revoked.toLowerCase()), {
+    exitCode: 0,
+    answer: { code: `…${revoked.slice(-4)}`, status: 'revoked' },
+  });
+  t.is((await redeem(apiKey, revoked)).status, 422);
+  await stack.mongo.db
+    .collection('refill_codes')
+    .updateOne({ hint: `…${expired.slice(-4)}` }, { $set: { expiresAt: new Date(0) } });
+
+  const { answer: rows } = await runAdmin<CodeRow[]>('code', 'list');
+  const find = (code: string) => rows.find((row) => row.code === `…${code.slice(-4)}`);
+  t.deepEqual(Object.keys(rows[0]!), [
+    'code',
+    'balance',
+    'free_requests',
+    'created_at',
+    'expires_at',
+    'status',
+    'redeemed_by',
+    'redeemed_at',
+  ]);
+  const untouched = { balance: 12.5, free_requests: 3, redeemed_by: null, redeemed_at: null };
+  t.like(find(unused), { ...untouched, status: 'unused', expires_at: null });
+  t.like(find(revoked), { ...untouched, status: 'revoked' });
+  t.like(find(expired), { ...untouched, status: 'expired', expires_at: new Date(0).toISOString() });
+  t.like(find(used), { status: 'redeemed', redeemed_by: id });
+  t.regex(String(find(used)?.['redeemed_at']), /Z$/);
+
+  const { answer: left } = await runAdmin<CodeRow[]>('code', 'list', '--unused');
+  t.true(left.some((row) => row.code === `…${unused.slice(-4)}`));
+  t.true(left.every((row) => row.status === 'unused'));
+});
+
+test('a used or unknown code cannot be revoked, and revoking twice changes nothing', async (t) => {
+  const { apiKey } = await stack.createAccount();
+  const { answer } = await runAdmin<{ codes: string[] }>('code', 'create', '--balance', '1', '--count', '2');
+  const [used, unused] = answer.codes as [string, string];
+  await redeem(apiKey, used);
+  const refused = await runAdmin('code', 'revoke', used);
+  t.is(refused.exitCode, 1);
+  t.regex(refused.stderr, /redeemed/);
+  t.is((await runAdmin('code', 'revoke', 'ABCD-EFGH')).exitCode, 1);
+  const first = await runAdmin('code', 'revoke', unused);
+  t.deepEqual((await runAdmin('code', 'revoke', unused)).answer, first.answer);
+  t.is((await runAdmin('code', 'revoke')).exitCode, 2);
+  t.is((await runAdmin('code', 'list', '--used')).exitCode, 2);
+});
+
+test('a ban shows its reason, an unban forgets it and the guesses that led to it', async (t) => {
+  const { id, apiKey } = await stack.createAccount();
+  for (let i = 0; i < 10; i++) await redeem(apiKey, `none-${i}`);
+  t.like((await runAdmin('account', 'show', id)).answer, {
+    banned: true,
+    ban_reason: 'guessed refill codes',
+  });
+  t.like(await runAdmin('account', 'unban', apiKey), {
+    exitCode: 0,
+    answer: { banned: false, ban_reason: null },
+  });
+  // Nine more guesses are forgiven, as if there had been none.
+  for (let i = 0; i < 9; i++) t.is((await redeem(apiKey, `none-${i}`)).status, 422);
+  await runAdmin('account', 'ban', id, '--reason', 'unpaid bills');
+  t.is((await redeem(apiKey, 'none')).status, 403);
+  const { answer: rows } = await runAdmin<{ id: string; ban_reason: string | null }[]>('account', 'list');
+  t.is(rows.find((row) => row.id === id)?.ban_reason, 'unpaid bills');
+});
+
+test('support replaces a lost key: the new one works and the old one does not', async (t) => {
+  const { id, apiKey } = await stack.createAccount();
+  t.is((await callApi(stack.url, apiKey, 'GET', '/users/profile')).status, 200);
+  const { answer } = await runAdmin<{ id: string; api_key: string }>('account', 'rotate-key', id);
+  t.is(answer.id, id);
+  t.is((await callApi(stack.url, apiKey, 'GET', '/users/profile')).status, 401);
+  t.is((await callApi(stack.url, answer.api_key, 'GET', '/users/profile')).status, 200);
+  t.is((await runAdmin('account', 'rotate-key', 'nobody')).exitCode, 1);
+});

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import type { Difference } from '../../../scripts/admin/verify/check-account.ts';
+import { verifyLedger } from '../../../scripts/admin/verify/verify-ledger.ts';
+import { AccountStore } from '../../../shared/accounts/account-store.ts';
+import { ReservationStore } from '../../../shared/billing/reservation-store.ts';
+import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { PriceStore } from '../../../shared/ledger/price-store.ts';
+import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { readAdmin, runAdmin } from '../../support/admin.ts';
+import { waitForNoReservation } from '../../support/observe.ts';
+import { useStack, type TestAccount, type TestStack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+interface Verification {
+  readonly accounts: number;
+  readonly entries: number;
+  readonly differences: readonly { account: string; check: string; request_id: string | null }[];
+  readonly released: readonly { request_id: string; account: string }[];
+}
+
+const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'one two three' }] };
+
+async function ask(stack: TestStack, account: TestAccount): Promise<string> {
+  const response = await stack.post('/v1/chat/completions', account.apiKey, chat);
+  if (response.status !== 200) throw new Error(await response.text());
+  await response.arrayBuffer();
+  return response.headers.get('x-request-id')!;
+}
+
+/** Until everything that was settled is in MongoDB. */
+async function settleDown(stack: TestStack): Promise<void> {
+  await waitForNoReservation(stack);
+  for (let shard = 0; shard < shardCount; shard++) {
+    await waitFor(
+      `stream ${shard} to be at rest`,
+      async () => (await stack.redis.xlen(redisKeys.ledgerStream(shard))) === 0,
+    );
+  }
+}
+
+const verify = (stack: TestStack, ...args: string[]): Promise<Verification> =>
+  readAdmin<Verification>(stack.env, 'ledger', 'verify', ...args);
+
+/** As the command does it, in this process. */
+async function findDifferences({ redis, mongo, config }: TestStack, account: string): Promise<Difference[]> {
+  const dependencies = {
+    redis,
+    accounts: new AccountStore(mongo.db, config.masterKey),
+    ledger: new LedgerStore(mongo.db),
+    prices: new PriceStore(mongo.db),
+    reservations: new ReservationStore(redis),
+  };
+  const options = { account, releaseOrphans: false, onProgress: () => undefined };
+  return (await verifyLedger(dependencies, options)).differences;
+}
+
+test('a stack that works is clean, at rest and while it works', async (t) => {
+  const stack = await useStack(t);
+  const accounts = await Promise.all(Array.from({ length: 4 }, () => stack.createAccount()));
+  const loading = new AbortController();
+  let asked = 0;
+  const load = Promise.all(
+    accounts.map(async (account) => {
+      while (!loading.signal.aborted) {
+        await ask(stack, account);
+        asked += 1;
+      }
+    }),
+  );
+  for (let i = 0; i < 3; i++) {
+    const under = await runAdmin(stack.env, 'ledger', 'verify', '--json');
+    t.is(under.exitCode, 0, under.stdout);
+  }
+  loading.abort();
+  await load;
+  await settleDown(stack);
+  t.deepEqual(await verify(stack), { accounts: 4, entries: asked + 4, differences: [], released: [] });
+  const one = await verify(stack, '--account', accounts[0]!.apiKey);
+  t.is(one.accounts, 1);
+  t.true(one.entries < asked);
+});
+
+test('whatever is not as it must be is named, and nothing is repaired', async (t) => {
+  const stack = await useStack(t);
+  const { db } = stack.mongo;
+  const accounts = db.collection<{ _id: string }>('accounts');
+  const logs = db.collection<{ _id: string }>('request_logs');
+  const ledger = db.collection<{ _id: string }>('ledger');
+  const spoil: Record<
+    string,
+    (t: ExecutionContext, account: TestAccount, requestId: string) => Promise<unknown>
+  > = {
+    'balance in MongoDB is refills less charges': (_, { id }) =>
+      accounts.updateOne({ _id: id }, { $inc: { balanceNano: 1n } }),
+    'refills in MongoDB': (_, { id }) => accounts.updateOne({ _id: id }, { $inc: { totalAddedNano: 1n } }),
+    'free requests in MongoDB': (_, { id }) => accounts.updateOne({ _id: id }, { $inc: { freeRequests: 1 } }),
+    'charges in MongoDB': (_, __, requestId) => ledger.deleteOne({ _id: requestId }),
+    'balance in Redis is that of MongoDB and what is on its way': (_, { id }) =>
+      stack.redis.hincrby(redisKeys.account(id), 'bal', 1),
+    'reserved by requests under way': (_, { id }) => stack.redis.hincrby(redisKeys.account(id), 'res', 1),
+    'free requests held': (_, { id }) => stack.redis.hincrby(redisKeys.account(id), 'fres', 1),
+    'cost follows from price and usage': (_, __, requestId) =>
+      logs.updateOne({ _id: requestId }, { $set: { completionTokens: 1_000_000 } }),
+    'the price is kept': (_, __, requestId) =>
+      logs.updateOne({ _id: requestId }, { $set: { priceVersion: 'never' } }),
+    'the ledger has what the log says': (_, __, requestId) =>
+      ledger.updateOne({ _id: requestId }, { $inc: { amountNano: -5n } }),
+  };
+  for (const [check, spoilIt] of Object.entries(spoil)) {
+    const account = await stack.createAccount();
+    const requestId = await ask(stack, account);
+    await settleDown(stack);
+    t.deepEqual(await findDifferences(stack, account.id), []);
+    await spoilIt(t, account, requestId);
+    const found = await findDifferences(stack, account.id);
+    t.true(
+      found.some((one) => one.check === check && one.account === account.id),
+      `${check}: ${JSON.stringify(found)}`,
+    );
+    t.deepEqual(await findDifferences(stack, account.id), found);
+  }
+  const { exitCode, stdout } = await runAdmin(stack.env, 'ledger', 'verify', '--json');
+  t.is(exitCode, 1);
+  const told = new Set((JSON.parse(stdout) as Verification).differences.map((one) => one.check));
+  t.deepEqual(
+    Object.keys(spoil).filter((check) => !told.has(check)),
+    [],
+  );
+});
+
+test('an entry that is on its way twice is named', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const account = await stack.createAccount();
+  const stream = redisKeys.ledgerStream(shardOf(account.id));
+  const [[, fields]] = (await stack.redis.xrange(stream, '-', '+')) as [[string, string[]]];
+  await stack.redis.xadd(stream, '*', ...fields);
+  const { differences } = await verify(stack);
+  t.true(differences.some((one) => one.check === 'a request is in the ledger once'));
+});
+
+test('a reservation whose request is gone is told, released when asked, and by itself where a worker runs', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const account = await stack.createAccount({ balance: '10' });
+  const reserve = async (agoMs: number): Promise<string> => {
+    const requestId = randomUUID();
+    const value = `${account.id} 1000000000 0 ${Date.now() - agoMs}`;
+    await stack.redis.hset(redisKeys.reservations(shardOf(account.id)), requestId, value);
+    await stack.redis.hincrby(redisKeys.account(account.id), 'res', 1_000_000_000);
+    return requestId;
+  };
+  const held = redisKeys.heldRequests(shardOf(account.id));
+  const inHand = await reserve(120_000);
+  await stack.redis.zadd(held, Date.now() + 600_000, inHand);
+  t.deepEqual((await verify(stack)).differences, []);
+  const old = await reserve(120_000);
+  t.like((await verify(stack)).differences, [
+    { check: 'no reservation outlives its request', request_id: old },
+  ]);
+  const { released, differences } = await verify(stack, '--release-orphans');
+  t.like(released, [{ request_id: old, account: account.id }]);
+  t.deepEqual(differences, []);
+  t.is((await stack.readAccount(account.id)).reservedNano, 1_000_000_000n);
+
+  await stack.redis.zrem(held, inHand);
+  await stack.startWorker();
+  await waitForNoReservation(stack);
+  t.is((await stack.readAccount(account.id)).reservedNano, 0n);
+  t.is(await stack.redis.hexists(redisKeys.orphans(shardOf(account.id)), inHand), 1);
+});
