@@ -22,7 +22,8 @@ export const responseHeaders = {
   },
   'idempotent-replayed': {
     description:
-      '`true`: this is the answer to an earlier request with the same Idempotency-Key, the one that `x-request-id` names.',
+      '`true`: this is the answer to an earlier request with the same Idempotency-Key, the one that `x-request-id` ' +
+      'names.',
     schema: { type: 'string' },
   },
   'retry-after': {
@@ -69,7 +70,8 @@ export function requestHeaders(operation: Operation): ParameterObject[] {
       in: 'header',
       required: false,
       description:
-        'A printable ASCII text of your choice that names this request, so that it can be sent again safely. The same key with the ' +
+        'A printable ASCII text of your choice that names this request, so that it can be sent again safely. The ' +
+        'same key with the ' +
         'same body attaches to the request while it runs, or gets its answer for 24 hours, and is charged once; the ' +
         'work goes on if you disconnect. A failure is not kept: the next request with the key starts anew. The same ' +
         `key with another body is a ${errorKinds.idempotency_conflict.status}, \`idempotency_conflict\`.`,
