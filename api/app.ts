@@ -8,8 +8,10 @@ import { createChat } from './endpoints/chat.ts';
 import { getDescription, getDocs } from './endpoints/description.ts';
 import { createEmbeddings } from './endpoints/embeddings.ts';
 import { getStats, listRefillLogs, listRequestLogs } from './endpoints/history.ts';
+import { getLogsSummary, getModelsStatus } from './endpoints/figures.ts';
 import { createImages, getFile } from './endpoints/images.ts';
 import { getModel, listModels } from './endpoints/models.ts';
+import { listServers } from './endpoints/servers.ts';
 import { getHealth } from './endpoints/system.ts';
 import { getProfile, redeem, regenerateApiKey } from './endpoints/users.ts';
 import { authenticate } from './middleware/authenticate.ts';
@@ -33,12 +35,15 @@ function createHandlers(services: Services): Record<OperationId, ApiMiddleware> 
     getFile: getFile(services),
     listModels: listModels(services),
     getModel: getModel(services),
+    getModelsStatus: getModelsStatus(services),
     getProfile: getProfile(services),
     redeemCode: redeem(services),
     listRefillLogs: listRefillLogs(services),
     getStats: getStats(services),
     listRequestLogs: listRequestLogs(services),
     regenerateApiKey: regenerateApiKey(services),
+    getLogsSummary: getLogsSummary(services),
+    listServers: listServers(services),
     getHealth: getHealth(services),
     getDescription: getDescription(services),
     getDocs: getDocs(services),

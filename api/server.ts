@@ -25,6 +25,9 @@ import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { openMongo } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
+import { FiguresCache } from '../shared/traffic/figures-cache.ts';
+import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
+import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { createApp } from './app.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import { JobWaiting } from './dispatch/dispatch-job.ts';
@@ -38,8 +41,18 @@ export interface RunningApi extends Running {
   readonly url: string;
 }
 
+export interface ApiOptions {
+  /** How long the public figures stay as they are. */
+  readonly figuresStepMs?: number;
+}
+
 /** Builds everything an api process needs, and listens. */
-export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<RunningApi> {
+export async function startApi(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  options: ApiOptions = {},
+): Promise<RunningApi> {
   const redis = createRedis(config.redisUrl, 'commands', log);
   const subscriber = createRedis(config.redisUrl, 'subscriber', log);
   await waitUntilReady(redis);
@@ -70,7 +83,9 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
   const payloads = new PayloadStore(redis);
   const ledger = new LedgerStore(mongo.db);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
-  const finish = { redis, ledger, hotAccounts };
+  const trafficStore = new TrafficStore(redis, { stepMs: options.figuresStepMs ?? figuresStepMs });
+  const traffic = new TrafficRecorder(trafficStore, log);
+  const finish = { redis, ledger, hotAccounts, traffic };
   const answers = new AnswerStore(payloads, objects);
   const kept = new KeptAnswers(redis, answers, log);
   const reservations = new ReservationStore(redis);
@@ -96,6 +111,8 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
     jobs,
     embeddings: new EmbeddingBatcher(embeddingQueue, jobs),
     images,
+    modelTraffic: new FiguresCache({ read: () => trafficStore.readModels(), log }),
+    totalTraffic: new FiguresCache({ read: () => trafficStore.readTotals(), log }),
     publicUrl: '',
   };
   const handle = createApp(services).callback();
@@ -118,6 +135,7 @@ export async function startApi(config: Config, env: NodeJS.ProcessEnv, log: Logg
       waiters.close();
       await holding.stop();
       catalog.close();
+      await traffic.stop();
       await Promise.all([embeddingQueue.close(), images.close()]);
       objects.close();
       await mongo.close();

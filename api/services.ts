@@ -13,6 +13,8 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import type { MongoConnection } from '../shared/storage/mongo-client.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
+import type { FiguresCache } from '../shared/traffic/figures-cache.ts';
+import type { ModelSums, TotalSums } from '../shared/traffic/traffic-sums.ts';
 import type { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import type { JobWaiting } from './dispatch/dispatch-job.ts';
 import type { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
@@ -36,6 +38,10 @@ export interface Services {
   readonly jobs: JobWaiting;
   readonly embeddings: EmbeddingBatcher;
   readonly images: JobQueue<ImageJob>;
+  /** Of the last half hour, by the id of the model. */
+  readonly modelTraffic: FiguresCache<ReadonlyMap<string, ModelSums>>;
+  /** Of the last day. */
+  readonly totalTraffic: FiguresCache<TotalSums>;
   /** Where callers reach this server; known once it listens. */
   publicUrl: string;
 }

@@ -21,6 +21,8 @@ import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { openMongo } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
+import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
+import { TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { ActiveRuns } from './intake/active-runs.ts';
 import { startQueuedIntake } from './intake/take-queued.ts';
 import { startReadyIntake } from './intake/take-ready.ts';
@@ -68,10 +70,12 @@ export async function startWorker(
   const accounts = new AccountStore(mongo.db, config.masterKey);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
   const payloads = new PayloadStore(redis);
+  const traffic = new TrafficRecorder(new TrafficStore(redis), log);
   const dependencies: JobDependencies = {
     redis,
     ledger,
     hotAccounts,
+    traffic,
     catalog,
     upstreams,
     payloads,
@@ -161,6 +165,7 @@ export async function startWorker(
       await preparing.stop();
       await Promise.all(upkeep.map((chore) => chore.stop()));
       await ledgerReader.stop();
+      await traffic.stop();
       catalog.close();
       await upstreams.close();
       objects.close();

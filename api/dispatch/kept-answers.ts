@@ -18,8 +18,6 @@ const lookIntervalMs = 1_000;
 /** From the end of a request to its last frame; a worker that died in between is replaced within it. */
 const lastFramePatienceMs = 15_000;
 
-type RequestName = Pick<HeldRequest, 'requestId' | 'accountId'>;
-
 /** A kept answer, as whoever reads it holds it. */
 export interface FollowedAnswer {
   pause(): void;
@@ -45,7 +43,7 @@ export class KeptAnswers {
   }
 
   /** Hands the receiver a request's answer, as far as it has come and as it comes. */
-  follow(request: RequestName, receiver: Receiver): FollowedAnswer {
+  follow(request: HeldRequest, receiver: Receiver): FollowedAnswer {
     const { requestId } = request;
     const follower = new Follower(request, receiver, this.#redis, this.#answers);
     const others = this.#followers.get(requestId) ?? new Set();
@@ -59,7 +57,7 @@ export class KeptAnswers {
   }
 
   /** A receiver for who owns the request: the frames reach their readers through the stream. */
-  createOwner(request: RequestName): Receiver {
+  createOwner(request: HeldRequest): Receiver {
     const wake = (): void => {
       for (const follower of this.#followers.get(request.requestId) ?? []) follower.wake();
     };
@@ -67,7 +65,7 @@ export class KeptAnswers {
   }
 
   /** Ends an answer that will not come. Where the worker ended it before, its readers have stopped there. */
-  fail({ requestId }: RequestName, error: AppError): void {
+  fail({ requestId }: HeldRequest, error: AppError): void {
     const payload = Buffer.from(JSON.stringify({ code: error.code, message: error.publicMessage }));
     const frame: Frame = { requestId, attempt: maxAttempt, sequence: 0, kind: 'error', tokens: 0, payload };
     keepFrame(this.#redis, frame).catch((failure: unknown) => {
@@ -81,7 +79,7 @@ export class KeptAnswers {
 const maxAttempt = 0xffff;
 
 class Follower implements FollowedAnswer {
-  readonly #request: RequestName;
+  readonly #request: HeldRequest;
   readonly #receiver: Receiver;
   readonly #redis: RedisClient;
   readonly #answers: AnswerStore;
@@ -89,12 +87,13 @@ class Follower implements FollowedAnswer {
   #lastId = '-';
   #isOver = false;
   #isPaused = false;
+  #hasOutput = false;
   #isWoken = false;
   #wake: (() => void) | null = null;
   #lookedAtMs = performance.now();
   #endedAtMs: number | null = null;
 
-  constructor(request: RequestName, receiver: Receiver, redis: RedisClient, answers: AnswerStore) {
+  constructor(request: HeldRequest, receiver: Receiver, redis: RedisClient, answers: AnswerStore) {
     this.#request = request;
     this.#receiver = receiver;
     this.#redis = redis;
@@ -152,8 +151,11 @@ class Follower implements FollowedAnswer {
   }
 
   async #take(frame: Frame): Promise<void> {
+    const { attempt } = this.#order;
     const place = this.#order.take(frame);
     if (this.#isOver || place === 'stale') return;
+    if (this.#hasOutput && frame.attempt !== attempt && frame.kind !== 'error')
+      throw new AppError('service_unavailable', { message: 'The answer broke off and was begun again.' });
     if (place === 'gap')
       throw new AppError('service_unavailable', { message: 'A part of the kept answer was lost.' });
     switch (frame.kind) {
@@ -161,6 +163,7 @@ class Follower implements FollowedAnswer {
       case 'progress':
         return;
       case 'delta':
+        this.#hasOutput = true;
         this.#receiver.delta(frame.payload);
         return;
       case 'result':

@@ -2,7 +2,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisChannels } from '../../shared/redis/redis-keys.ts';
+import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { decodeFrames, type Frame } from '../../shared/reply/frame.ts';
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import type { FrameOrder } from '../../shared/reply/frame-order.ts';
@@ -53,6 +53,7 @@ export class ReplyWaiters {
   readonly #registry: WorkerRegistryStore;
   readonly #log: Logger;
   readonly #waiters = new Map<string, { waiter: Waiter; owner: WaiterOwner }>();
+  readonly #unsure = new Set<Waiter>();
   readonly #lastAliveAtMs = new Map<QueueName, number>();
   readonly #timer: NodeJS.Timeout;
   #checking = false;
@@ -183,11 +184,22 @@ export class ReplyWaiters {
     }).catch((error: unknown) => this.#log.debug({ err: error }, 'a worker could not be told'));
   }
 
-  /** A kept answer goes on without its owner; whoever reads it finds its end where it is kept. */
+  /** A kept answer reaches its readers by another way; only its end may have gone by unnoticed. */
   #letGo(): void {
     for (const { waiter } of this.#waiters.values()) {
-      if (isKept(waiter)) this.remove(waiter.request.requestId);
+      if (isKept(waiter)) this.#unsure.add(waiter);
       else this.fail(waiter, new AppError('service_unavailable'));
+    }
+  }
+
+  /** Of the kept requests that may have ended unnoticed, those that hold nothing any more have. */
+  async #removeEnded(): Promise<void> {
+    for (const waiter of this.#unsure) {
+      const { requestId, accountId } = waiter.request;
+      const reservations = redisKeys.reservations(shardOf(accountId));
+      if ((await this.#redis.hexists(reservations, requestId)) === 1) continue;
+      this.#unsure.delete(waiter);
+      this.remove(requestId);
     }
   }
 
@@ -195,6 +207,7 @@ export class ReplyWaiters {
     if (this.#checking || this.#waiters.size === 0) return;
     this.#checking = true;
     try {
+      await this.#removeEnded();
       const queues = new Set([...this.#waiters.values()].map(({ waiter }) => waiter.queue));
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
     } catch (error) {

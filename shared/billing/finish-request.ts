@@ -5,6 +5,7 @@ import { computeCost, type Usage } from '../pricing/cost.ts';
 import type { AdmittedRequest } from '../queue/job-kinds.ts';
 import { isRedisAway, type RedisClient } from '../redis/redis-client.ts';
 import type { HotAccountStore } from './hot-account-store.ts';
+import type { TrafficRecorder } from '../traffic/traffic-recorder.ts';
 import { releaseReservation, runSettlement, type Settlement } from './settle-script.ts';
 
 export interface RequestOutcome {
@@ -30,6 +31,7 @@ export interface FinishDependencies {
   readonly redis: RedisClient;
   readonly ledger: LedgerStore;
   readonly hotAccounts: HotAccountStore;
+  readonly traffic: TrafficRecorder;
 }
 
 /**
@@ -37,7 +39,7 @@ export interface FinishDependencies {
  * here, however it went. Where another run of the same job settled it before, the receipt is that settlement's.
  */
 export async function finishRequest(
-  { redis, ledger, hotAccounts }: FinishDependencies,
+  { redis, ledger, hotAccounts, traffic }: FinishDependencies,
   request: AdmittedRequest,
   outcome: RequestOutcome,
 ): Promise<Receipt> {
@@ -81,8 +83,10 @@ export async function finishRequest(
     await hotAccounts.load(request.accountId);
     return await settle();
   });
-  if (settlement.outcome === 'settled')
+  if (settlement.outcome === 'settled') {
+    traffic.note(event);
     return { costNano: settlement.costNano, free: settlement.free, durationMs };
+  }
   const earlier = await findEarlierCharge(ledger, request.requestId);
   return { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
 }

@@ -29,7 +29,6 @@ export function parseReservation(requestId: string, value: string): Reservation 
 export interface HeldRequest {
   readonly requestId: string;
   readonly accountId: string;
-  readonly admittedAtMs: number;
 }
 
 /**

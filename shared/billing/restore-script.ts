@@ -16,11 +16,11 @@ local accountId, overwrites, trimmed, applied, checkpoint = unpack(ARGV, 1, 5)
 if overwrites == '0' and redis.call('EXISTS', account) == 1 then return 'present' end
 if redis.call('EXISTS', recovering) == 1 then return 'recovering' end
 if (redis.call('GET', trimmedKey) or '') ~= trimmed then return 'stale' end
-if wakeStream(stream, trimmedKey, recovering, checkpoint) then return 'recovering' end
+if wakeStream(stream, recovering, checkpoint) then return 'recovering' end
 
 local fields = {}
 for i = 6, #ARGV, 2 do fields[ARGV[i]] = ARGV[i + 1] end
-local sums = {bal = 0, added = 0, free = 0}
+local sums = {bal = 0, added = 0, free = 0, charges = 0, codes = 0}
 for _, entry in ipairs(redis.call('XRANGE', stream, '(' .. applied, '+')) do
   local e = {}
   for i = 1, #entry[2], 2 do e[entry[2][i]] = entry[2][i + 1] end
@@ -28,13 +28,13 @@ for _, entry in ipairs(redis.call('XRANGE', stream, '(' .. applied, '+')) do
     if e.kind == 'charge' then
       sums.bal = sums.bal - tonumber(e.cost)
       sums.free = sums.free - tonumber(e.free)
-      fields.charges = e.ordinal
+      sums.charges = sums.charges + 1
     else
       local amount = tonumber(e.amount)
       sums.bal = sums.bal + amount
       sums.added = sums.added + math.max(0, amount)
       sums.free = sums.free + tonumber(e.free)
-      fields.codes = e.ordinal or fields.codes
+      if e.ordinal then sums.codes = sums.codes + 1 end
     end
   end
 end

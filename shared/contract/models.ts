@@ -212,3 +212,71 @@ export const getModel = defineOperation({
   errors: ['model_not_found'],
   example: { path: { model_id: 'demo-echo' }, response: modelExample },
 });
+
+export const StatusMessage = StringEnum(
+  ['Good', 'Normal', 'Acceptable', 'Bad', 'Dead', 'Disabled', 'Not enough data'],
+  {
+    description:
+      'By the success rate: `Good` above 90, `Normal` above 80, `Acceptable` above 70, `Bad` above 60, else `Dead`. ' +
+      '`Not enough data` below five judged requests; `Disabled` where the model cannot be used now.',
+  },
+);
+export type StatusMessage = Static<typeof StatusMessage>;
+
+export const ModelStatus = Type.Object(
+  {
+    message: StatusMessage,
+    success_rate: Type.Number({
+      minimum: 0,
+      maximum: 100,
+      description:
+        'Percent of the judged requests that succeeded, with two decimals; 0 where none was judged. A request counts ' +
+        'against the model where it failed with a status of 500 or more; one that the model refused, or whose caller ' +
+        'left, is not judged.',
+    }),
+    tps: Type.Optional(
+      Nullable(
+        Type.Number({
+          description:
+            'Tokens a second of the successes: completion tokens of chat and vision models, prompt tokens of embedding ' +
+            'models, over the time that the vendor took. Null where unknown; image models have none.',
+        }),
+      ),
+    ),
+    art: Nullable(
+      Type.Number({
+        description:
+          'Average time of the successes, from admission to settlement, in seconds. Null where unknown.',
+      }),
+    ),
+  },
+  { title: 'ModelStatus' },
+);
+export type ModelStatus = Static<typeof ModelStatus>;
+
+export const ModelStatuses = Type.Unsafe<Record<string, ModelStatus>>({
+  type: 'object',
+  description: 'Every model of the list, by its id.',
+  additionalProperties: ModelStatus,
+});
+export type ModelStatuses = Static<typeof ModelStatuses>;
+
+export const getModelsStatus = defineOperation({
+  operationId: 'getModelsStatus',
+  tag: 'Models',
+  summary: 'Show how well each model works',
+  description:
+    'Over the last 30 minutes, refreshed every 30 seconds and the same on every server. A model that is turned off is ' +
+    '`Disabled` at once.',
+  method: 'get',
+  path: '/models/status',
+  auth: 'none',
+  response: ModelStatuses,
+  errors: ['service_unavailable'],
+  example: {
+    response: {
+      'demo-echo': { message: 'Good', success_rate: 99.42, tps: 61.3, art: 0.412 },
+      'demo-svg-image': { message: 'Not enough data', success_rate: 0, art: null },
+    },
+  },
+});

@@ -1,8 +1,8 @@
 import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
 import { createImage, getFile } from './images.ts';
-import { getModel, listModels } from './models.ts';
-import { getDescription, getDocs, getHealth } from './system.ts';
+import { getModel, getModelsStatus, listModels } from './models.ts';
+import { getDescription, getDocs, getHealth, getLogsSummary, listServers } from './system.ts';
 import {
   getProfile,
   getStats,
@@ -20,12 +20,15 @@ export const operations = {
   getFile,
   listModels,
   getModel,
+  getModelsStatus,
   getProfile,
   redeemCode,
   listRefillLogs,
   getStats,
   listRequestLogs,
   regenerateApiKey,
+  getLogsSummary,
+  listServers,
   getHealth,
   getDescription,
   getDocs,

@@ -66,6 +66,15 @@ export const redisKeys = {
   keptFrames: (requestId: string) => `mg:kept:${requestId}`,
   /** String: a payload too large for a queue or a frame; TTL longer than its request's deadline. */
   payload: (id: string) => `mg:payload:${id}`,
+
+  /** Hash: `figure:model` → its sum over five minutes of settled requests; 40 minutes. The bucket comes last. */
+  modelTraffic: (bucket: number | '') => `mg:{traffic}:models:${bucket}`,
+  /** Hash: figure → its sum over ten minutes of settled requests of all models; 25 hours. The bucket comes last. */
+  totalTraffic: (bucket: number | '') => `mg:{traffic}:totals:${bucket}`,
+  /** Hash: `figure:model` → the sum that is shown now, and the `step` of the clock it belongs to; two steps. */
+  shownModels: 'mg:{traffic}:shown-models',
+  /** Hash: figure → the sum that is shown now, and the `step` of the clock it belongs to; two steps. */
+  shownTotals: 'mg:{traffic}:shown-totals',
 } as const;
 
 /** Channels of pub/sub: they have no slot. */

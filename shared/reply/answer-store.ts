@@ -1,4 +1,5 @@
 import { claimLifetimeSeconds } from '../billing/claim.ts';
+import { AppError } from '../contract/errors.ts';
 import type { PayloadStore } from '../queue/payload-store.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 
@@ -36,14 +37,25 @@ export class AnswerStore {
     }
   }
 
-  /** Null where it is gone. One that is not kept can be read once. */
+  /**
+   * Null where it is gone. One that is not kept can be read once.
+   * @throws AppError `service_unavailable` while its store is away
+   */
   async read(place: string): Promise<Buffer | null> {
     if (place.startsWith(inPayloads)) return await this.#payloads.get(place.slice(inPayloads.length));
     if (!place.startsWith(inObjects)) return await this.#payloads.take(place);
-    const found = await this.#objects.get(place.slice(inObjects.length));
-    if (found === null) return null;
-    const chunks: Buffer[] = [];
-    for await (const chunk of found.body as AsyncIterable<Buffer>) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    return await this.#readObject(place.slice(inObjects.length));
+  }
+
+  async #readObject(key: string): Promise<Buffer | null> {
+    try {
+      const found = await this.#objects.get(key);
+      if (found === null) return null;
+      const chunks: Buffer[] = [];
+      for await (const chunk of found.body as AsyncIterable<Buffer>) chunks.push(chunk);
+      return Buffer.concat(chunks);
+    } catch (error) {
+      throw new AppError('service_unavailable', { cause: error });
+    }
   }
 }

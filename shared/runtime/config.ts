@@ -24,6 +24,8 @@ const Environment = Type.Object({
   AWS_REGION: Type.String({ default: 'us-east-1' }),
   MASTER_KEY: Type.Optional(Type.String({ minLength: 32 })),
   PUBLIC_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
+  BACKUP_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
+  DIRECT_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
   TRUST_PROXY: OnOff('off'),
   LOG_LEVEL: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], { default: 'info' }),
   METRICS_TOKEN: Type.Optional(Type.String()),
@@ -52,8 +54,11 @@ export interface Config {
   };
   /** 32 bytes: encrypts what must be shown again. */
   readonly masterKey: string;
-  /** Without its last slash; null means the listening address. */
+  /** Without its last slash and version; null means the listening address. */
   readonly publicUrl: string | null;
+  /** Other addresses of the same service, in the same form; null where there is none. */
+  readonly backupUrl: string | null;
+  readonly directUrl: string | null;
   readonly trustProxy: boolean;
   readonly logLevel: string;
   readonly metricsToken: string | null;
@@ -137,12 +142,19 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       publicUrl: values.S3_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
     }),
     masterKey: values.MASTER_KEY!,
-    publicUrl: values.PUBLIC_URL?.replace(/\/+$/, '').replace(/\/v1$/, '') ?? null,
+    publicUrl: toServerUrl(values.PUBLIC_URL),
+    backupUrl: toServerUrl(values.BACKUP_URL),
+    directUrl: toServerUrl(values.DIRECT_URL),
     trustProxy: values.TRUST_PROXY === 'on',
     logLevel: values.LOG_LEVEL,
     metricsToken: values.METRICS_TOKEN ?? null,
     defaultRpm: values.DEFAULT_RPM,
   });
+}
+
+/** An operator may give the address as callers know it, with the version at its end. */
+function toServerUrl(url: string | undefined): string | null {
+  return url?.replace(/\/+$/, '').replace(/\/+v1$/, '') ?? null;
 }
 
 const s3Variables = [

@@ -128,7 +128,8 @@ test('where Redis fails after MongoDB took the new key, the old one is put back'
     apiKeys: new ApiKeyStore(stack.redis, accounts),
   };
   await t.throwsAsync(replaceKey(dependencies, id), { instanceOf: AppError });
-  t.deepEqual(await readAtRest(id), before);
+  const { keyHash, keyEncrypted, keyMasked } = before!;
+  t.like(await readAtRest(id), { keyHash, keyEncrypted, keyMasked });
   t.is((await readProfile(apiKey)).status, 200);
 });
 

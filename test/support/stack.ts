@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { startApi, type RunningApi } from '../../api/server.ts';
+import { startApi, type ApiOptions, type RunningApi } from '../../api/server.ts';
 import { startEmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
@@ -29,6 +29,7 @@ export interface StackOptions {
   readonly durableRedis?: boolean;
   /** One of all queues unless given; `[]` starts none. */
   readonly workers?: readonly WorkerOptions[];
+  readonly api?: ApiOptions;
 }
 
 export interface TestAccount {
@@ -101,7 +102,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const mongo = openMongo(config.mongodbUrl, log);
   const accounts = new AccountStore(mongo.db, config.masterKey);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
-  const api = await startApi(config, env, log);
+  const api = await startApi(config, env, log, options.api);
   const workers: Running[] = [];
   for (const worker of options.workers ?? [allQueues])
     workers.push(await startWorker(config, env, log, worker));

@@ -4,11 +4,12 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { LedgerConflict, type LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import {
   formatStreamId,
+  isAfter,
   parseLedgerEntry,
   parseStreamId,
   type StreamId,
 } from '../../shared/ledger/usage-event.ts';
-import { readLastStreamId, wakeLedgerStream } from '../../shared/ledger/wake-stream.ts';
+import { hasForgotten, rememberCheckpoint } from '../../shared/ledger/wake-stream.ts';
 import type { AccountStore } from '../../shared/accounts/account-store.ts';
 import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
@@ -84,19 +85,22 @@ async function readShard(
   signal: AbortSignal,
 ): Promise<void> {
   const { log, leases } = dependencies;
-  let isMemoryChecked = false;
+  /** Up to where Redis is known to remember what MongoDB has. */
+  let remembered: string | null = null;
   while (!signal.aborted) {
     let pauseMs = idlePollMs;
     try {
-      if (await leases.take(shard)) {
-        if (!isMemoryChecked) await restoreForgotten(dependencies, shard);
-        isMemoryChecked = true;
-        if ((await moveBatch(dependencies, shard)) === batchSize) pauseMs = 0;
+      const trimmed = await leases.take(shard);
+      if (trimmed !== null) {
+        // Whatever this reader did not write itself may be what a Redis remembers that came back with less than it had.
+        if (trimmed !== remembered) await restoreForgotten(dependencies, shard, trimmed);
+        const moved = await moveBatch(dependencies, shard);
+        remembered = moved.last ?? trimmed;
+        if (moved.count === batchSize) pauseMs = 0;
       }
       outage.end(shard);
     } catch (error) {
-      // After whatever happened, Redis may have come back with less than it had.
-      isMemoryChecked = false;
+      remembered = null;
       if (error instanceof LedgerConflict) continue;
       // The stream keeps what MongoDB cannot take; admission stops at the stream's bound.
       outage.begin(shard, error);
@@ -105,48 +109,57 @@ async function readShard(
     if (pauseMs > 0) await pause(pauseMs, signal);
   }
   try {
-    if (await leases.take(shard)) await moveBatch(dependencies, shard);
+    if ((await leases.take(shard)) !== null) await moveBatch(dependencies, shard);
     await leases.release(shard);
   } catch (error) {
     log.debug({ shard, err: error }, 'what is left is for the next reader');
   }
 }
 
-/** @returns how many entries were moved. */
-async function moveBatch({ redis, store }: LedgerReaderDependencies, shard: number): Promise<number> {
+interface MovedBatch {
+  readonly count: number;
+  /** Id of the last entry that was moved; null where there was none. */
+  readonly last: string | null;
+}
+
+async function moveBatch({ redis, store }: LedgerReaderDependencies, shard: number): Promise<MovedBatch> {
   const stream = redisKeys.ledgerStream(shard);
   // What is in the stream is not yet at rest: it is trimmed only after the checkpoint, so it is read from its start.
   const raw = await redis.xrange(stream, '-', '+', 'COUNT', batchSize);
-  if (raw.length === 0) return 0;
+  if (raw.length === 0) return { count: 0, last: null };
   const entries = raw.map(([id, fields]) => parseLedgerEntry(id, fields));
   await applyEntries(store, entries);
   const last = entries[entries.length - 1]!.streamId;
   await store.writeCheckpoint(shard, last);
   const keys = [stream, redisKeys.ledgerTrimmed(shard)];
   await trimScript.run(redis, keys, [formatStreamId(last), formatStreamId(next(last))]);
-  return entries.length;
+  return { count: entries.length, last: formatStreamId(last) };
 }
 
 /**
  * A Redis that came back without its last moments has accounts that are richer than MongoDB, which had been told of
  * charges since. Those accounts are restored from MongoDB, and it is said.
  */
-async function restoreForgotten(dependencies: LedgerReaderDependencies, shard: number): Promise<void> {
+async function restoreForgotten(
+  dependencies: LedgerReaderDependencies,
+  shard: number,
+  trimmedText: string,
+): Promise<void> {
   const { redis, store, accounts, hotAccounts, log } = dependencies;
-  const last = parseStreamId(await readLastStreamId(redis, shard));
+  const trimmed = parseStreamId(trimmedText);
   const checkpoint = await store.readCheckpoint(shard);
-  if (!(await wakeLedgerStream(redis, shard, checkpoint))) return;
-  const since = await accounts.findAppliedSince(last.ms);
-  const forgotten = since.filter((id) => shardOf(id) === shard);
+  if (!isAfter(checkpoint, trimmed) || !(await hasForgotten(redis, shard, checkpoint))) return;
   let restored = 0;
-  for (const id of forgotten) {
+  for (const id of await accounts.findAppliedSince(trimmed.ms)) {
     // One that Redis does not hold is restored by its first use.
-    if ((await redis.exists(redisKeys.account(id))) === 0) continue;
+    if (shardOf(id) !== shard || (await redis.exists(redisKeys.account(id))) === 0) continue;
     await hotAccounts.reload(id);
     restored += 1;
   }
+  // Last: a reader that takes over before this restores them all again.
+  await rememberCheckpoint(redis, shard, checkpoint);
   log.error(
-    { shard, redisEndedAt: formatStreamId(last), mongodbHas: formatStreamId(checkpoint), restored },
+    { shard, redisHas: trimmedText, mongodbHas: formatStreamId(checkpoint), restored },
     'Redis has forgotten entries that MongoDB has; accounts are restored from MongoDB',
   );
 }

@@ -3,12 +3,12 @@ import { redisKeys } from '../../shared/redis/redis-keys.ts';
 
 const leaseMs = 5_000;
 
-/** Takes the lease where it is free, and renews one's own. */
+/** Takes the lease where it is free, and renews one's own; tells how far the shard's stream is trimmed. */
 const takeScript = new RedisScript(`
 local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
+if holder and holder ~= ARGV[1] then return false end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1
+return redis.call('GET', KEYS[2]) or '0-0'
 `);
 
 const releaseScript = new RedisScript(`
@@ -35,13 +35,16 @@ export class ShardLeases {
     return [...this.#held];
   }
 
-  /** @returns whether the lease is this worker's now */
-  async take(shard: number): Promise<boolean> {
+  /**
+   * @returns the id of the last entry that was trimmed from the shard's stream, or null where the lease is another
+   * worker's now
+   */
+  async take(shard: number): Promise<string | null> {
     this.#held.delete(shard);
-    const isTaken =
-      (await takeScript.run(this.#redis, [redisKeys.ledgerLease(shard)], [this.#workerId, leaseMs])) === 1;
-    if (isTaken) this.#held.add(shard);
-    return isTaken;
+    const keys = [redisKeys.ledgerLease(shard), redisKeys.ledgerTrimmed(shard)];
+    const trimmed = (await takeScript.run(this.#redis, keys, [this.#workerId, leaseMs])) as string | null;
+    if (trimmed !== null) this.#held.add(shard);
+    return trimmed;
   }
 
   async release(shard: number): Promise<void> {

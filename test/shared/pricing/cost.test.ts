@@ -203,3 +203,71 @@ test('no usage within the reservation costs more than it, whatever is cached and
   );
   t.pass();
 });
+
+/** A price in whole nano-roubles a million tokens, so that the model below computes in integers from the start. */
+const nanoPrice = fc.integer({ min: 0, max: 2_000_000_000_000 });
+const toRub = (nano: number): number =>
+  Number(`${Math.floor(nano / 1e9)}.${String(nano % 1e9).padStart(9, '0')}`);
+
+test('the cost is each kind of token times its price, rounded once and half up to a nano-rouble', (t) => {
+  const tokens = fc.nat(2_000_000);
+  fc.assert(
+    fc.property(
+      fc.record({ prompt: nanoPrice, completion: nanoPrice, read: nanoPrice, write: nanoPrice }),
+      fc.record({ fresh: tokens, completion: tokens, read: tokens, write: tokens }),
+      (prices, used) => {
+        const pricing = price({
+          prompt: toRub(prices.prompt),
+          completion: toRub(prices.completion),
+          input_cache_read: toRub(prices.read),
+          input_cache_write: toRub(prices.write),
+        });
+        const cost = computeCost(pricing, {
+          ...noUsage,
+          promptTokens: used.fresh + used.read + used.write,
+          completionTokens: used.completion,
+          cacheReadTokens: used.read,
+          cacheWriteTokens: used.write,
+        });
+        const exact =
+          BigInt(prices.prompt) * BigInt(used.fresh) +
+          BigInt(prices.completion) * BigInt(used.completion) +
+          BigInt(prices.read) * BigInt(used.read) +
+          BigInt(prices.write) * BigInt(used.write);
+        // In millionths of a nano-rouble: at most half of one above, and less than half of one below.
+        const rounding = cost * 1_000_000n - exact;
+        return rounding <= 500_000n && rounding > -500_000n;
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+  t.pass();
+});
+
+test('seconds, characters, images and requests cost their count times their price, and nothing of each is nothing', (t) => {
+  const count = fc.nat(4_000_000);
+  fc.assert(
+    fc.property(nanoPrice, count, (nano, units) => {
+      const rub = toRub(nano);
+      const cost = (type: Pricing['type'], usage: Partial<Usage>): bigint =>
+        computeCost(
+          price({
+            type,
+            cost_per_second: rub,
+            cost_per_million: rub,
+            cost_per_image: rub,
+            cost_per_request: rub,
+          }),
+          { ...noUsage, ...usage },
+        );
+      const total = BigInt(nano) * BigInt(units);
+      const halfUp = (divisor: bigint): bigint => (total + divisor / 2n) / divisor;
+      t.is(cost('time', { durationMs: units }), halfUp(1_000n));
+      t.is(cost('characters', { characters: units }), halfUp(1_000_000n));
+      t.is(cost('image', { images: units }), total);
+      t.is(cost('request', {}), BigInt(nano));
+      for (const type of ['time', 'characters', 'image', 'tokens'] as const) t.is(cost(type, {}), 0n);
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -51,9 +51,13 @@ test('credentials for another bucket do not replace the embedded one’s', (t) =
   t.is(pickEndpoints(complete, { S3_ENDPOINT: 'http://s3' })['AWS_ACCESS_KEY_ID'], undefined);
 });
 
-test('the public address loses its last slash and its version', (t) => {
-  t.is(
-    loadConfig({ ...complete, PUBLIC_URL: 'https://api.example.com/v1/' }).publicUrl,
-    'https://api.example.com',
-  );
+test('the addresses for callers lose their last slash and their version', (t) => {
+  const config = loadConfig({
+    ...complete,
+    PUBLIC_URL: 'https://api.example.com/v1/',
+    BACKUP_URL: 'https://backup.example.com//v1',
+  });
+  t.is(config.publicUrl, 'https://api.example.com');
+  t.is(config.backupUrl, 'https://backup.example.com');
+  t.is(config.directUrl, null);
 });

@@ -1,0 +1,130 @@
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { parseModelFields, parseTotalFields, toModelFields, toTotalFields } from './traffic-fields.ts';
+import type { ModelSums, TotalSums, TrafficSums } from './traffic-sums.ts';
+import { findBuckets, findStep, modelWindow, totalWindow, type TrafficWindow } from './traffic-windows.ts';
+
+/**
+ * Adds to the current bucket of each window. Which one is current is known to Redis alone, so the script completes
+ * the names of the buckets itself; their common tag keeps them on one node.
+ */
+const recordScript = new RedisScript(`
+local now = tonumber(redis.call('TIME')[1])
+local function add(prefix, seconds, kept, from, to)
+  local bucket = prefix .. math.floor(now / seconds)
+  for i = from, to, 2 do redis.call('HINCRBY', bucket, ARGV[i], ARGV[i + 1]) end
+  redis.call('EXPIRE', bucket, kept)
+end
+local totals = 6 + tonumber(ARGV[5])
+add(KEYS[1], ARGV[1], ARGV[2], 6, totals - 1)
+add(KEYS[2], ARGV[3], ARGV[4], totals, #ARGV)
+return 1
+`);
+
+/** The clock of the node that keeps the figures; machines need not agree on the time. */
+const clockScript = new RedisScript(`
+local time = redis.call('TIME')
+return string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
+`);
+
+/**
+ * The sums shown during a step. Who asks first in a step sums the buckets, and everyone else is shown the same until
+ * the next: figures that each server summed for itself would differ by what was settled in between.
+ */
+const showScript = new RedisScript(`
+local shown, step = KEYS[1], ARGV[1]
+local last = redis.call('HGET', shown, 'step')
+if last and tonumber(last) >= tonumber(step) then return redis.call('HGETALL', shown) end
+local sums = {}
+for i = 2, #KEYS do
+  local bucket = redis.call('HGETALL', KEYS[i])
+  for j = 1, #bucket, 2 do sums[bucket[j]] = (sums[bucket[j]] or 0) + tonumber(bucket[j + 1]) end
+end
+redis.call('DEL', shown)
+redis.call('HSET', shown, 'step', step)
+for field, sum in pairs(sums) do redis.call('HSET', shown, field, string.format('%.0f', sum)) end
+redis.call('PEXPIRE', shown, ARGV[2])
+return redis.call('HGETALL', shown)
+`);
+
+/** Figures, and how long they are the ones to show. */
+export interface ShownFigures<T> {
+  readonly value: T;
+  readonly validForMs: number;
+}
+
+export interface TrafficStoreOptions {
+  /** How long figures stay as they are; steps begin at multiples of it. */
+  readonly stepMs?: number;
+  /** Milliseconds of the epoch; Redis's own clock unless given. */
+  readonly readTimeMs?: () => Promise<number>;
+}
+
+export const figuresStepMs = 30_000;
+
+/** The sums of recent traffic, which all processes add to and every server shows. */
+export class TrafficStore {
+  readonly #redis: RedisClient;
+  readonly #stepMs: number;
+  readonly #readTimeMs: () => Promise<number>;
+
+  constructor(redis: RedisClient, options: TrafficStoreOptions = {}) {
+    this.#redis = redis;
+    this.#stepMs = options.stepMs ?? figuresStepMs;
+    this.#readTimeMs =
+      options.readTimeMs ?? (async () => Number(await clockScript.run(redis, [redisKeys.shownModels], [])));
+  }
+
+  /** One trip; a failure leaves open whether Redis had added the sums when it went away. */
+  async record(sums: TrafficSums): Promise<void> {
+    const models = toModelFields(sums.models).flat();
+    await recordScript.run(
+      this.#redis,
+      [redisKeys.modelTraffic(''), redisKeys.totalTraffic('')],
+      [
+        modelWindow.bucketSeconds,
+        modelWindow.keptSeconds,
+        totalWindow.bucketSeconds,
+        totalWindow.keptSeconds,
+        models.length,
+        ...models,
+        ...toTotalFields(sums.totals).flat(),
+      ],
+    );
+  }
+
+  /** @throws AppError `service_unavailable` */
+  async readModels(): Promise<ShownFigures<ReadonlyMap<string, ModelSums>>> {
+    const { value, validForMs } = await this.#show(
+      redisKeys.shownModels,
+      modelWindow,
+      redisKeys.modelTraffic,
+    );
+    return { value: parseModelFields(value), validForMs };
+  }
+
+  /** @throws AppError `service_unavailable` */
+  async readTotals(): Promise<ShownFigures<TotalSums>> {
+    const { value, validForMs } = await this.#show(
+      redisKeys.shownTotals,
+      totalWindow,
+      redisKeys.totalTraffic,
+    );
+    return { value: parseTotalFields(value), validForMs };
+  }
+
+  async #show(
+    shownKey: string,
+    window: TrafficWindow,
+    bucketKey: (bucket: number) => string,
+  ): Promise<ShownFigures<string[]>> {
+    return await callRedis(async () => {
+      const nowMs = await this.#readTimeMs();
+      const { startMs, leftMs } = findStep(this.#stepMs, nowMs);
+      const keys = [shownKey, ...findBuckets(window, nowMs).map(bucketKey)];
+      // A step that is long past would be shown again if the clock of a new master were behind: it expires.
+      const value = (await showScript.run(this.#redis, keys, [startMs, 2 * this.#stepMs])) as string[];
+      return { value, validForMs: leftMs };
+    });
+  }
+}

@@ -1,0 +1,67 @@
+import test from 'ava';
+import {
+  parseModelFields,
+  parseTotalFields,
+  toModelFields,
+  toTotalFields,
+} from '../../../shared/traffic/traffic-fields.ts';
+import { TrafficSums, type SettledRequest } from '../../../shared/traffic/traffic-sums.ts';
+
+const success: SettledRequest = {
+  model: 'a',
+  success: true,
+  responseCode: 200,
+  durationMs: 120,
+  billedMs: 100,
+  promptTokens: 7,
+  completionTokens: 11,
+};
+const fail = (responseCode: number): SettledRequest => ({ ...success, success: false, responseCode });
+
+test('a status of 500 or more counts against the model; a refusal and a caller who left are not judged', (t) => {
+  const sums = new TrafficSums();
+  t.true(sums.isEmpty);
+  for (const request of [success, fail(500), fail(502), fail(504), fail(422), fail(499)]) sums.add(request);
+  t.deepEqual(sums.totals, { requests: 6, succeeded: 1, failed: 3, tokens: 6 * 18 });
+  t.deepEqual(Object.fromEntries(sums.models), {
+    a: {
+      succeeded: 1,
+      failed: 3,
+      durationMs: 120,
+      vendorMs: 100,
+      promptTokens: 7,
+      completionTokens: 11,
+    },
+  });
+});
+
+test('a clock that was set back takes no time away', (t) => {
+  const sums = new TrafficSums();
+  sums.add({ ...success, durationMs: -5, billedMs: -3 });
+  t.like(sums.models.get('a'), { succeeded: 1, durationMs: 0, vendorMs: 0 });
+});
+
+test('sums of sums are the sums of all', (t) => {
+  const [all, some, others] = [new TrafficSums(), new TrafficSums(), new TrafficSums()];
+  for (const request of [success, { ...success, model: 'b' }]) {
+    some.add(request);
+    all.add(request);
+  }
+  for (const request of [success, fail(502), fail(422)]) {
+    others.add(request);
+    all.add(request);
+  }
+  some.addAll(others);
+  t.deepEqual(some.models, all.models);
+  t.deepEqual(some.totals, all.totals);
+});
+
+test('fields of Redis bring back the sums they were made of, whatever a model is called', (t) => {
+  const sums = new TrafficSums();
+  for (const model of ['lab/deep.thought:42', 'failed:x', '__proto__', ' ', 'a\nb'])
+    for (const request of [success, fail(500)]) sums.add({ ...request, model });
+  const flat = toModelFields(sums.models).flat().map(String);
+  t.deepEqual(parseModelFields(['step', '1', ...flat]), new Map(sums.models));
+  const totals = toTotalFields(sums.totals).flat().map(String);
+  t.deepEqual(parseTotalFields(['step', '1', ...totals]), sums.totals);
+});

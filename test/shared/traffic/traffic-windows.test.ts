@@ -1,0 +1,33 @@
+import test from 'ava';
+import { findBuckets, findStep, modelWindow, totalWindow } from '../../../shared/traffic/traffic-windows.ts';
+
+const minuteMs = 60_000;
+
+for (const [what, window, periodMs] of [
+  ['models', modelWindow, 30 * minuteMs],
+  ['totals', totalWindow, 24 * 60 * minuteMs],
+] as const) {
+  const bucketMs = window.bucketSeconds * 1_000;
+
+  test(`${what}: the window covers its whole period at any time, and less than a bucket more`, (t) => {
+    for (const nowMs of [0, 1, bucketMs / 2, bucketMs - 1].map((ms) => 10_000 * bucketMs + ms)) {
+      const buckets = findBuckets(window, nowMs);
+      t.is(buckets[0], 10_000);
+      t.deepEqual(
+        buckets,
+        buckets.map((_, i) => 10_000 - i),
+      );
+      const coveredMs = nowMs - buckets.at(-1)! * bucketMs;
+      t.true(coveredMs >= periodMs && coveredMs < periodMs + bucketMs);
+    }
+  });
+
+  test(`${what}: a bucket is kept for as long as any window reads it`, (t) => {
+    t.true(window.keptSeconds >= (window.previousBuckets + 1) * window.bucketSeconds);
+  });
+}
+
+test('a step of the clock begins at a multiple of its length and lasts until the next', (t) => {
+  t.deepEqual(findStep(30_000, 90_000), { startMs: 90_000, leftMs: 30_000 });
+  t.deepEqual(findStep(30_000, 119_999), { startMs: 90_000, leftMs: 1 });
+});
