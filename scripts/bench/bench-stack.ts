@@ -1,15 +1,14 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
 import { findFreePort } from '../start/loopback.ts';
 import { dist } from '../start/paths.ts';
 import { waitForHealth } from '../start/wait-for-health.ts';
 import { replyTokens } from './chat.ts';
-import type { Programs } from './programs.ts';
+import type { Program, Programs } from './programs.ts';
 import { vendors, type VendorName } from './scenario.ts';
+import { startStores } from './stores.ts';
 
 export interface BenchStackOptions {
   readonly programs: Programs;
@@ -45,45 +44,33 @@ const startTimeoutMs = 60_000;
 export async function startBenchStack(options: BenchStackOptions): Promise<BenchStack> {
   const { programs, dir } = options;
   const signal = AbortSignal.timeout(startTimeoutMs);
-  const base = {
-    ...options.env,
-    NODE_ENV: 'development',
-    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+  const readUrl = async (name: VendorName, program: Program): Promise<string> => {
+    const { url } = await programs.readAnnouncement(program);
+    if (url === undefined) throw new Error(`the vendor ${name} did not say where it listens`);
+    return url;
   };
-  const s3Keys = { AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: randomBytes(16).toString('hex') };
-
-  const startNode = (name: string, script: string, args: readonly string[], env: NodeJS.ProcessEnv) =>
-    programs.start({ name, file: process.execPath, args: [dist(script), ...args], env, kind: 'announces' });
-  const instant = startNode(
-    'vendor-instant',
-    'scripts/vendor-simulator/main.js',
-    vendorArguments('instant'),
-    base,
-  );
-  const busy = startNode('vendor-busy', 'scripts/vendor-simulator/main.js', vendorArguments('busy'), base);
-  const mongo = startNode('mongo', 'scripts/embedded/mongo/main.js', ['--dir', join(dir, 'mongo')], base);
-  const s3 = startNode('s3', 'scripts/embedded/s3/main.js', ['--dir', join(dir, 's3')], {
-    ...base,
-    ...s3Keys,
-  });
-  const redis = await startRedis(options, signal);
-  const [instantUrl, busyUrl, mongoUrl, s3Url] = await Promise.all(
-    [instant, busy, mongo, s3].map(async (program) => await programs.readAnnouncement(program)),
-  );
+  const startVendor = (name: VendorName): Program =>
+    programs.start({
+      name: `vendor-${name}`,
+      file: process.execPath,
+      args: [dist('scripts/vendor-simulator/main.js'), ...vendorArguments(name)],
+      env: options.env,
+      kind: 'announces',
+    });
+  const instant = startVendor('instant');
+  const busy = startVendor('busy');
+  const [stores, instantUrl, busyUrl] = await Promise.all([
+    startStores({ programs, dir, env: options.env, signal }),
+    readUrl('instant', instant),
+    readUrl('busy', busy),
+  ]);
 
   const catalog = join(dir, 'catalog.yaml');
-  const vendorUrls = { instant: instantUrl!['url']!, busy: busyUrl!['url']! };
+  const vendorUrls = { instant: instantUrl, busy: busyUrl };
   writeFileSync(catalog, writeCatalog(vendorUrls));
   const port = await findFreePort();
   const env = {
-    ...base,
-    ...s3Keys,
-    REDIS_URL: redis.url,
-    MONGODB_URL: mongoUrl!['url']!,
-    S3_ENDPOINT: s3Url!['endpoint']!,
-    S3_BUCKET: 'model-gateway',
-    MASTER_KEY: randomBytes(32).toString('hex'),
-    DATA_DIR: dir,
+    ...stores.env,
     CATALOG: catalog,
     HOST: host,
     PORT: String(port),
@@ -112,7 +99,7 @@ export async function startBenchStack(options: BenchStackOptions): Promise<Bench
     vendors: { instant: toTarget(vendorUrls.instant), busy: toTarget(vendorUrls.busy) },
     accountId: account.id,
     env,
-    pids: { api: api.pid, worker: worker.pid, redis: redis.pid, mongo: mongo.pid },
+    pids: { api: api.pid, worker: worker.pid, ...stores.pids },
     vendorPids: { instant: instant.pid, busy: busy.pid },
   };
 }
@@ -120,17 +107,6 @@ export async function startBenchStack(options: BenchStackOptions): Promise<Bench
 function vendorArguments(name: VendorName): string[] {
   const cheap = ['--port', '0', '--json', '--vectors', 'fast', '--reply-words', String(replyTokens)];
   return [...cheap, ...vendors[name].arguments];
-}
-
-async function startRedis({ programs, dir, env }: BenchStackOptions, signal: AbortSignal) {
-  const password = randomBytes(16).toString('hex');
-  const port = await findFreePort();
-  const redisDir = join(dir, 'redis');
-  mkdirSync(redisDir);
-  const launch = redisLaunch({ program: findRedis(env['PATH'] ?? ''), port, dir: redisDir, password });
-  const { pid } = programs.start({ name: 'redis', env, ...launch });
-  await waitUntilRedisAnswers(port, password, signal);
-  return { pid, url: `redis://:${password}@${host}:${port}` };
 }
 
 function toTarget(url: string): Target {

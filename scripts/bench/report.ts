@@ -9,7 +9,7 @@ export interface ScenarioResult {
 }
 
 /** Above it, what is measured shares the machine with something that is not. */
-const disturbedShare = 0.1;
+export const disturbedShare = 0.1;
 
 const cpuColumns = ['load', 'vendor', 'api', 'worker', 'redis', 'mongo'] as const;
 /** The others are idle then. */
@@ -80,7 +80,7 @@ function formatRow(cells: readonly string[]): string {
     .trimEnd();
 }
 
-const formatCount = (value: number): string =>
+export const formatCount = (value: number): string =>
   value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString('en').replaceAll(',', ' ');
 
 const formatMs = (value: number): string => value.toFixed(value < 100 ? 1 : 0);

@@ -14,6 +14,10 @@ export type VendorName = keyof typeof vendors;
 export const scenarioGroups = ['chat', 'stream', 'embeddings'] as const;
 export type ScenarioGroup = (typeof scenarioGroups)[number];
 
+/** Scenarios of the way of money alone, on stores of their own and without a vendor. */
+export const moneyScenarios = ['admissions', 'ledger'] as const;
+export type MoneyScenario = (typeof moneyScenarios)[number];
+
 /** Wherever it stands in a body, a number takes its place that no other request of the run has. */
 export const uniqueMark = '#unique-nr#';
 

@@ -16,6 +16,21 @@ interface Run {
 
 interface Report {
   readonly scenarios: readonly { name: string; ratio: number; runs: readonly Run[] }[];
+  readonly money: {
+    readonly admissions: {
+      readonly ratio: number;
+      readonly runs: readonly {
+        way: 'plain' | 'scripts';
+        pairs: number;
+        redisUsPerPair: number;
+        faults: string[];
+      }[];
+    };
+    readonly ledger: {
+      readonly ratio: number;
+      readonly runs: readonly { entries: number; entriesPerSecond: number; faults: string[] }[];
+    };
+  };
 }
 
 /** The bench in its own process, whose temporary folder is the test's own. */
@@ -48,14 +63,14 @@ async function findProcessesOf(dir: string): Promise<string[]> {
   return found.flat();
 }
 
-test('every scenario runs both ways without an error, and each answer is one charge', async (t) => {
+test('every scenario runs without an error, and what was charged is what the balances lost', async (t) => {
   const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
-  const timing = ['--callers', '4', '--seconds', '1', '--warm-up', '2', '--json', file];
+  const timing = ['--callers', '4', '--seconds', '1', '--warm-up', '2', '--entries', '2000', '--json', file];
   const bench = await startBench(t, timing);
   t.deepEqual(await bench.exited, [0, null] as never, bench.output());
 
-  const { scenarios } = JSON.parse(await readFile(file, 'utf8')) as Report;
+  const { scenarios, money } = JSON.parse(await readFile(file, 'utf8')) as Report;
   t.deepEqual(
     scenarios.map(({ name }) => name),
     [
@@ -77,8 +92,30 @@ test('every scenario runs both ways without an error, and each answer is one cha
     }
     t.is(runs.find((run) => run.way === 'gateway')?.money?.charges !== undefined, true);
   }
+  t.true(money.admissions.ratio > 0);
+  t.deepEqual(
+    money.admissions.runs.map(({ way, faults }) => ({ way, faults })),
+    [
+      { way: 'plain', faults: [] },
+      { way: 'scripts', faults: [] },
+    ],
+  );
+  for (const { pairs, redisUsPerPair } of money.admissions.runs) t.true(pairs > 0 && redisUsPerPair > 0);
+  t.true(money.ledger.ratio > 0);
+  t.deepEqual(
+    money.ledger.runs.map(({ faults }) => faults),
+    [[]],
+  );
+  t.true(money.ledger.runs[0]!.entries >= 2_000 && money.ledger.runs[0]!.entriesPerSecond > 0);
   t.deepEqual(await readdir(bench.dir), []);
   t.deepEqual(await findProcessesOf(bench.dir), []);
+});
+
+test('a scenario of money runs alone, with no vendor and no api', async (t) => {
+  const bench = await startBench(t, ['admissions', '--seconds', '1', '--warm-up', '0']);
+  t.deepEqual(await bench.exited, [0, null] as never, bench.output());
+  t.regex(bench.output(), /Admission and settlement · 1 000 accounts/);
+  t.notRegex(bench.output(), /Chat|vendor|Ledger into/);
 });
 
 test('Ctrl-C leaves no process and no folder', async (t) => {
@@ -98,7 +135,7 @@ test('a wrong argument is one message and the usage', async (t) => {
   t.is((await bench.exited)[0], 1);
   t.regex(
     bench.output(),
-    /There is no "picture" to measure; there are chat, stream, embeddings\.\n\nnpm run bench/,
+    /There is no "picture" to measure; there are chat, stream, embeddings, admissions, ledger\.\n\nnpm run bench/,
   );
   t.deepEqual(await readdir(bench.dir), []);
 });

@@ -1,0 +1,156 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { shardCount } from '../../shared/redis/redis-keys.ts';
+import { compareCpu, sampleCpu } from './cpu-clock.ts';
+import {
+  countReservations,
+  ledgerStreams,
+  startMoneyStack,
+  type MoneyAccount,
+  type MoneyStack,
+} from './money-stack.ts';
+import { plainStream, runPairs, runPlain, runScripts } from './pairs.ts';
+import type { Programs } from './programs.ts';
+
+export type PairWay = 'plain' | 'scripts';
+
+export interface PairRun {
+  readonly way: PairWay;
+  readonly measuredMs: number;
+  /** Pairs that ended in the measured time. */
+  readonly pairs: number;
+  readonly pairsPerSecond: number;
+  /** By Redis's own clock, all its threads: independent of who else has the processors. */
+  readonly redisUsPerPair: number;
+  readonly pairsPerRedisSecond: number;
+  readonly loadUsPerPair: number;
+  /** CPU time that others used of all there was, 0..1. */
+  readonly othersShare: number;
+  /** What of the money is not as it must be. */
+  readonly faults: readonly string[];
+}
+
+export interface AdmissionsOptions {
+  readonly programs: Programs;
+  readonly dir: string;
+  readonly cpus: number;
+  /** Pairs under way. */
+  readonly callers: number;
+  readonly warmUpMs: number;
+  readonly measureMs: number;
+  readonly onStep: (way: PairWay) => void;
+}
+
+export const admissionAccounts = 1_000;
+/** So many that Redis finds a full pipeline whenever it looks. */
+export const admissionPairsAtOnce = 512;
+
+const trimEveryMs = 100;
+const keptEntries = 1_000;
+
+/** Both ways, one after the other, on one Redis and the same accounts. */
+export async function measureAdmissions(options: AdmissionsOptions): Promise<PairRun[]> {
+  const stack = await startMoneyStack({ ...options, accountCount: admissionAccounts });
+  try {
+    const runs: PairRun[] = [];
+    for (const way of ['plain', 'scripts'] as const) {
+      options.onStep(way);
+      runs.push(await measureWay(options, stack, way));
+    }
+    return runs;
+  } finally {
+    await stack.close();
+  }
+}
+
+async function measureWay(options: AdmissionsOptions, stack: MoneyStack, way: PairWay): Promise<PairRun> {
+  const { redis, accounts, pids } = stack;
+  const charged = new Map<string, bigint>(accounts.map(({ id }) => [id, 0n]));
+  const balances = await readBalances(stack);
+  let pairs = 0;
+  let isEnough = false;
+  const running = runPairs(
+    redis,
+    accounts,
+    {
+      pair: way === 'scripts' ? runScripts : runPlain,
+      atOnce: options.callers,
+      isEnough: () => isEnough,
+    },
+    ({ id }, costNano) => {
+      pairs += 1;
+      charged.set(id, charged.get(id)! + costNano);
+    },
+  );
+  // A pair that fails ends the run at once; the load that goes on meanwhile is ended below.
+  const measuring = async () => {
+    await delay(options.warmUpMs);
+    const before = await sample();
+    await delay(options.measureMs);
+    return { before, after: await sample() };
+  };
+  const sample = async () => ({
+    atMs: performance.now(),
+    pairs,
+    redisUs: await readRedisCpuUs(redis),
+    cpu: sampleCpu({ ...pids, load: process.pid }),
+  });
+  const trimming = setInterval(() => trim(redis), trimEveryMs);
+  try {
+    const measured = await Promise.race([measuring(), running.then(() => null)]);
+    if (measured === null) throw new Error('the load ended before it was measured');
+    isEnough = true;
+    await running;
+    const { before, after } = measured;
+    const measuredMs = after.atMs - before.atMs;
+    const count = after.pairs - before.pairs;
+    const cpu = compareCpu(before.cpu, after.cpu);
+    const redisUsPerPair = (after.redisUs - before.redisUs) / count;
+    return {
+      way,
+      measuredMs,
+      pairs: count,
+      pairsPerSecond: (count * 1_000) / measuredMs,
+      redisUsPerPair,
+      pairsPerRedisSecond: 1_000_000 / redisUsPerPair,
+      loadUsPerPair: ((cpu.processes['load'] ?? 0) * 1_000) / count,
+      othersShare: cpu.othersMs / (measuredMs * options.cpus),
+      faults: await findFaults(stack, balances, charged),
+    };
+  } finally {
+    isEnough = true;
+    clearInterval(trimming);
+  }
+}
+
+/** Nobody reads these ledgers: without this they would fill the memory, and admission would refuse. */
+function trim(redis: RedisClient): void {
+  const plain = Array.from({ length: shardCount }, (_, shard) => plainStream(shard));
+  for (const stream of [...ledgerStreams, ...plain]) {
+    // Should Redis have gone, the pairs say so.
+    redis.xtrim(stream, 'MAXLEN', '~', keptEntries).catch(() => undefined);
+  }
+}
+
+async function readRedisCpuUs(redis: RedisClient): Promise<number> {
+  const text = await redis.info('cpu');
+  const read = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(text)?.[1]);
+  return (read('used_cpu_user') + read('used_cpu_sys')) * 1_000_000;
+}
+
+async function readBalances({ accounts, hotAccounts }: MoneyStack): Promise<Map<string, bigint>> {
+  const found = await Promise.all(accounts.map(({ id }: MoneyAccount) => hotAccounts.get(id)));
+  return new Map(found.map(({ id, balanceNano }) => [id, balanceNano]));
+}
+
+async function findFaults(
+  stack: MoneyStack,
+  before: ReadonlyMap<string, bigint>,
+  charged: ReadonlyMap<string, bigint>,
+): Promise<string[]> {
+  const after = await readBalances(stack);
+  const wrong = [...after].filter(([id, balance]) => balance !== before.get(id)! - charged.get(id)!);
+  const faults = wrong.length === 0 ? [] : [`${wrong.length} balances are not what was charged`];
+  const held = await countReservations(stack.redis);
+  return held === 0 ? faults : [...faults, `${held} reservations were never ended`];
+}

@@ -1,0 +1,113 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { dist } from '../start/paths.ts';
+import { compareCpu, sampleCpu } from './cpu-clock.ts';
+import { admissionPairsAtOnce } from './admissions.ts';
+import { countWaiting, startMoneyStack, type MoneyStack } from './money-stack.ts';
+import { runPairs, runScripts } from './pairs.ts';
+import type { Programs } from './programs.ts';
+
+export interface LedgerRun {
+  /** Entries on the streams before anybody read them: charges, and a refill for each account. */
+  readonly entries: number;
+  readonly measuredMs: number;
+  readonly entriesPerSecond: number;
+  /** Microseconds of CPU for each entry, by process. */
+  readonly cpuUsPerEntry: Readonly<Record<string, number>>;
+  /** CPU time that others used of all there was, 0..1. */
+  readonly othersShare: number;
+  /** What of the money is not as it must be. */
+  readonly faults: readonly string[];
+}
+
+export interface LedgerOptions {
+  readonly programs: Programs;
+  readonly dir: string;
+  readonly cpus: number;
+  readonly charges: number;
+  readonly logLevel: string;
+  readonly onStep: (text: string) => void;
+}
+
+export const ledgerAccounts = 200;
+
+const pollMs = 10;
+const patienceMs = 120_000;
+
+/** How fast one worker brings to MongoDB what was settled while none was there. */
+export async function measureLedger(options: LedgerOptions): Promise<LedgerRun> {
+  const stack = await startMoneyStack({ ...options, accountCount: ledgerAccounts });
+  try {
+    options.onStep(`settling ${options.charges} requests`);
+    await runPairs(
+      stack.redis,
+      stack.accounts,
+      {
+        pair: runScripts,
+        atOnce: admissionPairsAtOnce,
+        isEnough: (started) => started >= options.charges,
+      },
+      () => undefined,
+    );
+    const entries = await countWaiting(stack.redis);
+    options.onStep(`${entries} entries into MongoDB`);
+    return await measureReading(options, stack, entries);
+  } finally {
+    await stack.close();
+  }
+}
+
+async function measureReading(
+  { programs, dir, cpus, logLevel }: LedgerOptions,
+  stack: MoneyStack,
+  entries: number,
+): Promise<LedgerRun> {
+  const catalog = join(dir, 'catalog.yaml');
+  writeFileSync(catalog, JSON.stringify({ upstreams: {}, models: [] }));
+  const worker = programs.start({
+    name: 'worker',
+    file: process.execPath,
+    args: [dist('workers/main.js')],
+    env: { ...stack.env, CATALOG: catalog, LOG_LEVEL: logLevel },
+  });
+  const pids = { worker: worker.pid, ...stack.pids, load: process.pid };
+  // Its start is not measured: time runs from the first entry that it wrote.
+  await waitUntil('the first entry', async () => (await stack.ledger.entries.findOne({})) !== null);
+  const before = sampleCpu(pids);
+  const startedAtMs = performance.now();
+  await waitUntil('the last entry', async () => (await countWaiting(stack.redis)) === 0);
+  const measuredMs = performance.now() - startedAtMs;
+  const cpu = compareCpu(before, sampleCpu(pids));
+  const perEntry = Object.entries(cpu.processes).map(([name, ms]) => [name, (ms * 1_000) / entries]);
+  return {
+    entries,
+    measuredMs,
+    entriesPerSecond: (entries * 1_000) / measuredMs,
+    cpuUsPerEntry: Object.fromEntries(perEntry) as Record<string, number>,
+    othersShare: cpu.othersMs / (measuredMs * cpus),
+    faults: await findFaults(stack, entries),
+  };
+}
+
+async function waitUntil(what: string, isThere: () => Promise<boolean>): Promise<void> {
+  const startedAtMs = performance.now();
+  while (!(await isThere())) {
+    if (performance.now() - startedAtMs > patienceMs)
+      throw new Error(`${what} was not in MongoDB after ${patienceMs} ms`);
+    await delay(pollMs);
+  }
+}
+
+/** The balances at rest are those of Redis, and every entry is there. */
+async function findFaults(stack: MoneyStack, entries: number): Promise<string[]> {
+  const faults: string[] = [];
+  const written = await stack.ledger.entries.countDocuments({});
+  if (written !== entries) faults.push(`${written} entries in MongoDB of ${entries} on the streams`);
+  let wrong = 0;
+  for await (const { _id, balanceNano } of stack.accountStore.list()) {
+    if ((await stack.hotAccounts.get(_id)).balanceNano !== balanceNano) wrong += 1;
+  }
+  if (wrong > 0) faults.push(`${wrong} balances in MongoDB are not those of Redis`);
+  return faults;
+}

@@ -1,0 +1,94 @@
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ConfigError } from '../../shared/runtime/config.ts';
+import { chatScenarios } from './chat.ts';
+import { embeddingScenarios } from './embeddings.ts';
+import { moneyScenarios, scenarioGroups, type MoneyScenario, type Scenario } from './scenario.ts';
+
+const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios];
+
+export const usage = `npm run bench -- [${groups.join('] [')}] [options]
+
+  --callers 64       callers at once, instead of each scenario's own number
+  --seconds 5        measured time of each run
+  --warm-up 3        seconds before it that are not counted
+  --rounds 1         how often each scenario is run; of several, the middle one is shown
+  --entries 50000    charges that the ledger is measured with
+  --only NAME        only the scenarios whose name holds this text
+  --log-level info   of api and worker
+  --json FILE        writes everything that was measured
+  --profile DIR      leaves a CPU profile of api and worker there; it slows both
+`;
+
+export interface Options {
+  readonly scenarios: readonly Scenario[];
+  readonly moneyScenarios: readonly MoneyScenario[];
+  readonly callers: number | null;
+  readonly measureMs: number;
+  readonly warmUpMs: number;
+  readonly rounds: number;
+  readonly entries: number;
+  readonly logLevel: string;
+  readonly jsonPath: string | null;
+  readonly profileDir: string | null;
+}
+
+/** Null where help is asked for. @throws ConfigError that says which argument is wrong */
+export function readOptions(args: string[]): Options | null {
+  const text = (byDefault: string) => ({ type: 'string' as const, default: byDefault });
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      callers: { type: 'string' },
+      seconds: text('5'),
+      'warm-up': text('3'),
+      rounds: text('1'),
+      entries: text('50000'),
+      only: text(''),
+      'log-level': text('info'),
+      json: { type: 'string' },
+      profile: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return null;
+  const unknown = positionals.filter((name) => !groups.includes(name));
+  if (unknown.length > 0) {
+    throw new ConfigError(`There is no "${unknown.join(', ')}" to measure; there are ${groups.join(', ')}.`);
+  }
+  const isChosen = (group: string, name: string): boolean =>
+    (positionals.length === 0 || positionals.includes(group)) && name.includes(values.only);
+  const scenarios = [...chatScenarios, ...embeddingScenarios].filter(({ group, name }) =>
+    isChosen(group, name),
+  );
+  const money = moneyScenarios.filter((name) => isChosen(name, name));
+  if (scenarios.length + money.length === 0)
+    throw new ConfigError(`No scenario's name holds "${values.only}".`);
+  return {
+    scenarios,
+    moneyScenarios: money,
+    callers: values.callers === undefined ? null : readCount('callers', values.callers),
+    measureMs: readNumber('seconds', values.seconds) * 1_000,
+    warmUpMs: readNumber('warm-up', values['warm-up']) * 1_000,
+    rounds: readCount('rounds', values.rounds),
+    entries: readCount('entries', values.entries),
+    logLevel: values['log-level'],
+    jsonPath: values.json === undefined ? null : resolve(values.json),
+    profileDir: values.profile === undefined ? null : resolve(values.profile),
+  };
+}
+
+function readNumber(name: string, text: string): number {
+  const number = Number(text);
+  if (text.trim() === '' || !(number >= 0))
+    throw new ConfigError(`--${name} must be a number, not "${text}".`);
+  return number;
+}
+
+function readCount(name: string, text: string): number {
+  const number = readNumber(name, text);
+  if (!Number.isInteger(number) || number < 1)
+    throw new ConfigError(`--${name} must be a whole number from 1 on.`);
+  return number;
+}

@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { runAdmission } from '../../shared/billing/admit-script.ts';
+import { runSettlement } from '../../shared/billing/settle-script.ts';
+import type { UsageEvent } from '../../shared/ledger/usage-event.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import type { MoneyAccount } from './money-stack.ts';
+
+/** The money of one request on one account. @returns what it was charged, in nano-roubles */
+export type Pair = (redis: RedisClient, account: MoneyAccount) => Promise<bigint>;
+
+const model = 'bench-chat';
+const priceNano = { perPromptToken: 15_000n, perCompletionToken: 60_000n };
+const promptTokens = 40;
+const wantedTokens = 200;
+
+/** Admission and settlement by their scripts, as of a short chat that reserves more than it costs. */
+export const runScripts: Pair = async (redis, { id, keyHash }) => {
+  const requestId = randomUUID();
+  const fixedNano = BigInt(promptTokens) * priceNano.perPromptToken;
+  const admission = await runAdmission(redis, {
+    requestId,
+    accountId: id,
+    keyHash,
+    slots: 1,
+    fixedNano,
+    nanoPerUnit: priceNano.perCompletionToken,
+    wantedUnits: wantedTokens,
+    leastUnits: 1,
+    sharePermille: 500,
+    freeAllowed: false,
+    claim: null,
+  });
+  if (admission.outcome !== 'ok') throw new Error(`a request was refused: ${admission.outcome}`);
+  const completionTokens = Math.floor(Math.random() * wantedTokens);
+  const costNano = fixedNano + BigInt(completionTokens) * priceNano.perCompletionToken;
+  const event = describeRequest(requestId, id, completionTokens);
+  const settlement = await runSettlement(redis, event, costNano, false);
+  if (settlement.outcome !== 'settled') throw new Error(`a settlement was ${settlement.outcome}`);
+  return settlement.costNano;
+};
+
+/** The least that a request's money could cost: two counters and one entry, on keys of their own, unchecked. */
+export const runPlain: Pair = async (redis, { id }) => {
+  const account = `${redisKeys.account(id)}:plain`;
+  const event = JSON.stringify(describeRequest(randomUUID(), id, wantedTokens));
+  await Promise.all([
+    redis.hincrby(account, 'res', 1),
+    redis.hincrby(account, 'bal', -1),
+    redis.xadd(plainStream(shardOf(id)), '*', 'kind', 'charge', 'cost', '1', 'event', event),
+  ]);
+  return 0n;
+};
+
+export const plainStream = (shard: number): string => `${redisKeys.ledgerStream(shard)}:plain`;
+
+function describeRequest(requestId: string, accountId: string, completionTokens: number): UsageEvent {
+  return {
+    v: 1,
+    requestId,
+    accountId,
+    model,
+    at: Date.now(),
+    durationMs: 800,
+    success: true,
+    responseCode: 200,
+    errorCode: null,
+    details: null,
+    userIp: '127.0.0.1',
+    promptTokens,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    completionTokens,
+    counted: false,
+    images: 0,
+    imageQuality: null,
+    imageSize: null,
+    characters: 0,
+    billedMs: 0,
+    priceVersion: `${model}@1`,
+    user: null,
+  };
+}
+
+/** Runs pairs over all accounts in turn, so many at once, until `isEnough`. @throws what a pair threw */
+export async function runPairs(
+  redis: RedisClient,
+  accounts: readonly MoneyAccount[],
+  { pair, atOnce, isEnough }: { pair: Pair; atOnce: number; isEnough: (started: number) => boolean },
+  onCharged: (account: MoneyAccount, costNano: bigint) => void,
+): Promise<void> {
+  let started = 0;
+  const run = async (): Promise<void> => {
+    while (!isEnough(started)) {
+      const account = accounts[started % accounts.length]!;
+      started += 1;
+      onCharged(account, await pair(redis, account));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, run));
+}

@@ -1,0 +1,63 @@
+import { mkdirSync } from 'node:fs';
+import { startBenchStack } from './bench-stack.ts';
+import { measure, type MeasureOptions, type RunResult, type Way } from './measure.ts';
+import { MoneyCheck } from './money-check.ts';
+import type { Options } from './options.ts';
+import type { Programs } from './programs.ts';
+import type { Progress } from './progress.ts';
+import { formatHead, formatScenario, legend, type ScenarioResult } from './report.ts';
+import type { Scenario } from './scenario.ts';
+
+export interface ScenariosContext {
+  readonly options: Options;
+  readonly programs: Programs;
+  readonly dir: string;
+  readonly progress: Progress;
+  readonly cpus: number;
+}
+
+/** The scenarios that have a vendor, on one stack; printed as they end. */
+export async function runScenarios(context: ScenariosContext): Promise<ScenarioResult[]> {
+  const { options, programs, dir, progress, cpus } = context;
+  progress.show('starting Redis, MongoDB, S3, vendors, api and worker');
+  const { logLevel, profileDir } = options;
+  if (profileDir !== null) mkdirSync(profileDir, { recursive: true });
+  const stack = await startBenchStack({ programs, dir, env: process.env, logLevel, profileDir });
+  const money = new MoneyCheck(stack.env, stack.accountId);
+  const measuring = { ...options, programs, stack, money, cpus };
+  const results: ScenarioResult[] = [];
+  try {
+    progress.clear();
+    console.log(`\n${formatHead()}`);
+    for (const [index, scenario] of options.scenarios.entries()) {
+      const runs = await runScenario(measuring, scenario, { progress, index, options });
+      const result = { scenario, callers: options.callers ?? scenario.callers, runs };
+      results.push(result);
+      progress.clear();
+      console.log(formatScenario(result));
+    }
+  } finally {
+    progress.clear();
+    await money.close();
+  }
+  console.log(legend);
+  return results;
+}
+
+/** Who goes first alternates, so that neither way always has the warmer or the fuller machine. */
+async function runScenario(
+  measuring: MeasureOptions,
+  scenario: Scenario,
+  { progress, index, options }: { progress: Progress; index: number; options: Options },
+): Promise<RunResult[]> {
+  const runs: RunResult[] = [];
+  for (let round = 0; round < options.rounds; round++) {
+    const ways: Way[] = (index + round) % 2 === 0 ? ['direct', 'gateway'] : ['gateway', 'direct'];
+    for (const way of ways) {
+      const step = `${index + 1}/${options.scenarios.length}`;
+      progress.show(`${step} ${scenario.name}, ${way}${options.rounds > 1 ? `, round ${round + 1}` : ''}`);
+      runs.push(await measure(measuring, scenario, way));
+    }
+  }
+  return runs;
+}

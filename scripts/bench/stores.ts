@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
+import { findFreePort } from '../start/loopback.ts';
+import { dist } from '../start/paths.ts';
+import type { Program, Programs } from './programs.ts';
+
+export interface StoresOptions {
+  readonly programs: Programs;
+  readonly dir: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal: AbortSignal;
+}
+
+/** Redis, MongoDB and S3 of one bench, empty, each in its own process. */
+export interface Stores {
+  /** What a process needs to use them. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly pids: Readonly<Record<'redis' | 'mongo', number>>;
+}
+
+const host = '127.0.0.1';
+
+export async function startStores(options: StoresOptions): Promise<Stores> {
+  const { programs, dir } = options;
+  const base = {
+    ...options.env,
+    NODE_ENV: 'development',
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+  };
+  const s3Keys = { AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: randomBytes(16).toString('hex') };
+  const env = { ...base, ...s3Keys };
+  const mongo = startAnnounced(programs, 'mongo', ['--dir', join(dir, 'mongo')], base);
+  const s3 = startAnnounced(programs, 's3', ['--dir', join(dir, 's3')], env);
+  const redis = await startRedis(options);
+  const [mongoUrl, s3Url] = await Promise.all([
+    programs.readAnnouncement(mongo),
+    programs.readAnnouncement(s3),
+  ]);
+  return {
+    env: {
+      ...env,
+      REDIS_URL: redis.url,
+      MONGODB_URL: mongoUrl['url']!,
+      S3_ENDPOINT: s3Url['endpoint']!,
+      S3_BUCKET: 'model-gateway',
+      MASTER_KEY: randomBytes(32).toString('hex'),
+      DATA_DIR: dir,
+    },
+    pids: { redis: redis.pid, mongo: mongo.pid },
+  };
+}
+
+function startAnnounced(
+  programs: Programs,
+  name: 'mongo' | 's3',
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Program {
+  const script = dist(`scripts/embedded/${name}/main.js`);
+  return programs.start({ name, file: process.execPath, args: [script, ...args], env, kind: 'announces' });
+}
+
+async function startRedis({ programs, dir, env, signal }: StoresOptions) {
+  const password = randomBytes(16).toString('hex');
+  const port = await findFreePort();
+  const redisDir = join(dir, 'redis');
+  mkdirSync(redisDir, { recursive: true });
+  const launch = redisLaunch({ program: findRedis(env['PATH'] ?? ''), port, dir: redisDir, password });
+  const { pid } = programs.start({ name: 'redis', env, ...launch });
+  await waitUntilRedisAnswers(port, password, signal);
+  return { pid, url: `redis://:${password}@${host}:${port}` };
+}

@@ -1,0 +1,503 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import OpenAI from 'openai';
+import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
+import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { findReservations, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { parseSse } from '../support/sse-events.ts';
+import { startStack, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** The same key and body is one request, however often and wherever it is sent. */
+
+const catalogOf = (vendorUrl: string): string => `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789] }
+models:
+  - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt }] }
+  - { id: slow-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-1000 }] }
+  - { id: drip-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+drip-40 }] }
+  - { id: long-chat, type: chat, context: 128000, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt }] }
+  - { id: broken-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+fail-500 }] }
+  - { id: refused-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+fail-400 }] }
+  - { id: cut-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+cut-4 }] }
+  - { id: dear-chat, type: chat, context: 8192, pricing: { prompt: 9000000, completion: 9000000 }, routes: [{ upstream: vendor, model: gpt }] }
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: emb }] }
+  - { id: picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: vendor, model: img }] }
+  - { id: slow-picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: vendor, model: img+slow-1000 }] }
+`;
+
+let vendor: VendorSimulator;
+let stack: TestStack;
+
+test.before(async () => {
+  vendor = await startVendorSimulator();
+  stack = await startStack({ catalog: catalogOf(vendor.url) });
+});
+test.after.always(async () => {
+  await stack.close();
+  await vendor.close();
+});
+
+const createKey = (): Record<string, string> => ({ 'idempotency-key': randomUUID() });
+
+/** Every test has a text of its own, by which its calls are told from others' at the vendor. */
+const createWord = (): string => `w${randomUUID().replaceAll('-', '')}`;
+
+const countCalls = (word: string): number =>
+  vendor.requests.entries.filter((entry) => JSON.stringify(entry.body).includes(word)).length;
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+async function send(
+  path: string,
+  { apiKey }: TestAccount,
+  body: unknown,
+  headers: Record<string, string>,
+  url = stack.url,
+): Promise<Answer> {
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}`, ...headers },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+const chats = '/v1/chat/completions';
+const say = (content: string): object => ({ messages: [{ role: 'user', content }] });
+const streamed = { stream: true, stream_options: { include_usage: true } };
+
+/** The cost that an answer tells, streamed or not. */
+function costOf({ headers, text }: Answer): bigint {
+  const isStream = (headers.get('content-type') ?? '').startsWith('text/event-stream');
+  const usage = isStream
+    ? parseSse(text).events.find((event) => event.usage)?.usage
+    : (JSON.parse(text) as { usage: Record<string, unknown> }).usage;
+  return toNano(Number(usage?.['cost_request']));
+}
+
+for (const { kind, path, bodyOf } of [
+  { kind: 'a chat', path: chats, bodyOf: (word: string) => ({ model: 'slow-chat', ...say(word) }) },
+  {
+    kind: 'a streamed chat',
+    path: chats,
+    bodyOf: (word: string) => ({ model: 'drip-chat', ...streamed, ...say(`${word} b c d e f`) }),
+  },
+  {
+    kind: 'a chat whose answer is large',
+    path: chats,
+    bodyOf: (word: string) => ({ model: 'long-chat', ...say(`${word} ${'cat '.repeat(25_000)}`) }),
+  },
+  {
+    kind: 'an embedding in numbers',
+    path: '/v1/embeddings',
+    bodyOf: (word: string) => ({ model: 'vectors', input: word }),
+  },
+  {
+    kind: 'an embedding in base64',
+    path: '/v1/embeddings',
+    bodyOf: (word: string) => ({ model: 'vectors', input: [word, 'two'], encoding_format: 'base64' }),
+  },
+  {
+    kind: 'many embeddings in numbers',
+    path: '/v1/embeddings',
+    bodyOf: (word: string) => ({
+      model: 'vectors',
+      input: Array.from({ length: 80 }, (_, i) => `${word} ${i}`),
+    }),
+  },
+  {
+    kind: 'many embeddings in base64',
+    path: '/v1/embeddings',
+    bodyOf: (word: string) => ({
+      model: 'vectors',
+      input: Array.from({ length: 80 }, (_, i) => `${word} ${i}`),
+      encoding_format: 'base64',
+    }),
+  },
+  {
+    kind: 'an image in base64',
+    path: '/v1/images/generations',
+    bodyOf: (word: string) => ({ model: 'slow-picture', prompt: word, n: 2 }),
+  },
+  {
+    kind: 'an image behind a link',
+    path: '/v1/images/generations',
+    bodyOf: (word: string) => ({ model: 'slow-picture', prompt: word, response_format: 'url' }),
+  },
+]) {
+  test(`${kind} that is sent twice at once and again later is one call, one charge and one answer to the byte`, async (t) => {
+    const account = await stack.createAccount();
+    const word = createWord();
+    const key = createKey();
+    const body = bodyOf(word);
+    const pair = await Promise.all([send(path, account, body, key), send(path, account, body, key)]);
+    const later = await send(path, account, body, key);
+    const answers = [...pair, later];
+    t.deepEqual(
+      answers.map((answer) => answer.status),
+      [200, 200, 200],
+    );
+    const first = answers.find((answer) => answer.headers.get('idempotent-replayed') === null);
+    t.is(answers.filter((answer) => answer.headers.get('idempotent-replayed') === 'true').length, 2);
+    for (const answer of answers) {
+      t.true(answer.text === first!.text, 'the same body byte for byte');
+      t.is(answer.headers.get('x-request-id'), first!.headers.get('x-request-id'));
+      t.is(answer.headers.get('content-type'), first!.headers.get('content-type'));
+    }
+    t.true(first!.text.includes(first!.headers.get('x-request-id')!));
+    t.is(countCalls(word), 1);
+    const cost = costOf(first!);
+    t.true(cost > 0n);
+    t.is(await readLoss(stack, account.id, '100'), cost);
+    t.deepEqual(await findReservations(stack, account.id), []);
+  });
+}
+
+test('a replayed link still leads to the picture', async (t) => {
+  const account = await stack.createAccount();
+  const key = createKey();
+  const body = { model: 'picture', prompt: createWord(), response_format: 'url' };
+  await send('/v1/images/generations', account, body, key);
+  const { text } = await send('/v1/images/generations', account, body, key);
+  const { data } = JSON.parse(text) as { data: { url: string }[] };
+  t.is((await fetch(data[0]!.url)).status, 200);
+});
+
+test('the same key with another body or at another address is a conflict that no client sends again', async (t) => {
+  const account = await stack.createAccount();
+  const key = createKey();
+  const word = createWord();
+  t.is((await send(chats, account, { model: 'chat', ...say(word) }, key)).status, 200);
+  for (const [path, body] of [
+    [chats, { model: 'chat', ...say(`${word} again`) }],
+    [chats, { model: 'chat', ...say(word), stream: true }],
+    [chats, { model: 'chat', ...say(word), temperature: 1.5 }],
+    ['/v1/embeddings', { model: 'vectors', input: word }],
+    ['/v1/images/generations', { model: 'picture', prompt: word }],
+  ] as const) {
+    const refused = await send(path, account, body, key);
+    t.is(refused.status, 409);
+    t.is(refused.headers.get('x-should-retry'), 'false');
+    const { error } = JSON.parse(refused.text) as { error: { code: string; message: string } };
+    t.is(error.code, 'idempotency_conflict');
+  }
+  t.is(countCalls(word), 1);
+  t.deepEqual(await findReservations(stack, account.id), []);
+});
+
+test('spaces in the body and defaults written out make no other request of it', async (t) => {
+  const account = await stack.createAccount();
+  const key = createKey();
+  const body = { model: 'chat', ...say(createWord()) };
+  const plain = await stack.post(chats, account.apiKey, JSON.stringify(body), key);
+  const spaced = await stack.post(chats, account.apiKey, JSON.stringify(body, null, 2), key);
+  t.is(await spaced.text(), await plain.text());
+});
+
+test('the same key of another account is another key', async (t) => {
+  const [one, two] = await Promise.all([stack.createAccount(), stack.createAccount()]);
+  const key = createKey();
+  const word = createWord();
+  const body = { model: 'chat', ...say(word) };
+  const first = await send(chats, one, body, key);
+  const second = await send(chats, two, body, key);
+  t.is(second.status, 200);
+  t.is(second.headers.get('idempotent-replayed'), null);
+  t.not(second.headers.get('x-request-id'), first.headers.get('x-request-id'));
+  t.is(countCalls(word), 2);
+  t.is(await readLoss(stack, two.id, '100'), costOf(second));
+});
+
+for (const { failure, body, status } of [
+  { failure: "a vendor's 500", body: { model: 'broken-chat' }, status: 502 },
+  { failure: "a vendor's refusal", body: { model: 'refused-chat' }, status: 422 },
+  { failure: 'a broken stream', body: { model: 'cut-chat', ...streamed }, status: 200 },
+  { failure: 'a balance too low', body: { model: 'dear-chat' }, status: 402 },
+  { failure: 'a body out of bounds', body: { model: 'chat', temperature: 9 }, status: 422 },
+]) {
+  test(`${failure} is not replayed: the same key asks again`, async (t) => {
+    const account = await stack.createAccount();
+    const key = createKey();
+    const whole = { ...say('one two three four five six seven'), ...body };
+    const first = await send(chats, account, whole, key);
+    t.is(first.status, status);
+    await waitForNoReservation(stack, account.id);
+    const second = await send(chats, account, whole, key);
+    t.is(second.status, status);
+    t.is(second.headers.get('idempotent-replayed'), null);
+    t.not(second.headers.get('x-request-id'), first.headers.get('x-request-id'));
+    t.is((await stack.redis.keys(`mg:*:claim:${account.id}:*`)).length, 0);
+    // A key that only ever failed may be used for another body.
+    t.is((await send(chats, account, { model: 'chat', ...say('other') }, key)).status, 200);
+  });
+}
+
+test('a limit that is reached is not replayed, and a replay takes no slot of it', async (t) => {
+  const account = await stack.createAccount({ rpm: 2 });
+  const [kept, late] = [createKey(), createKey()];
+  const body = { model: 'chat', ...say(createWord()) };
+  t.is((await send(chats, account, body, kept)).status, 200);
+  for (let i = 0; i < 5; i++) t.is((await send(chats, account, body, kept)).status, 200);
+  t.is((await send(chats, account, body, createKey())).status, 200, 'the second slot was still free');
+  t.is((await send(chats, account, body, late)).status, 429);
+  t.is((await send(chats, account, body, kept)).status, 200, 'a replay at the limit');
+  await stack.redis.del(redisKeys.rpmWindow(account.id));
+  const afterwards = await send(chats, account, body, late);
+  t.is(afterwards.status, 200);
+  t.is(afterwards.headers.get('idempotent-replayed'), null);
+});
+
+test('both callers of a request that fails are told so, and neither pays', async (t) => {
+  const account = await stack.createAccount();
+  const key = createKey();
+  const word = createWord();
+  const body = { model: 'broken-chat', ...say(word) };
+  const pair = await Promise.all([send(chats, account, body, key), send(chats, account, body, key)]);
+  t.deepEqual(
+    pair.map((answer) => answer.status),
+    [502, 502],
+  );
+  t.is(await readLoss(stack, account.id, '100'), 0n);
+});
+
+for (const stream of [false, true]) {
+  const kind = stream ? 'stream' : 'chat';
+  test(`a ${kind} whose caller leaves midway goes on, is charged once and whole, and is there for who asks again`, async (t) => {
+    const account = await stack.createAccount();
+    const key = createKey();
+    const word = createWord();
+    const text = `${word} ${'cat '.repeat(30)}end`;
+    const body = { model: 'drip-chat', ...say(text), ...(stream ? streamed : {}) };
+    const caller = new AbortController();
+    const leaving = fetch(`${stack.url}${chats}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${account.apiKey}`,
+        ...key,
+      },
+      body: JSON.stringify(body),
+      signal: caller.signal,
+    });
+    const call = await vendor.requests.waitFor((entry) => JSON.stringify(entry.body).includes(word));
+    if (stream) await (await leaving).body!.getReader().read();
+    caller.abort();
+    await leaving.catch(() => undefined);
+    const answer = await send(chats, account, body, key);
+    t.is(answer.status, 200);
+    t.is(answer.headers.get('idempotent-replayed'), 'true');
+    if (stream) {
+      const { text: said, isDone } = parseSse(answer.text);
+      t.true(isDone);
+      t.is(said, `You said: ${text}`);
+    } else t.true(answer.text.includes(text));
+    t.false(call.isAborted);
+    t.is(countCalls(word), 1);
+    t.is(await readLoss(stack, account.id, '100'), costOf(answer));
+    t.is((await send(chats, account, body, key)).text, answer.text);
+  });
+}
+
+test('who comes midway to a stream gets it whole, whether the first reads or not', async (t) => {
+  const account = await stack.createAccount();
+  const key = createKey();
+  const word = createWord();
+  const text = `${word} ${'cat '.repeat(40)}end`;
+  const body = { model: 'drip-chat', ...say(text), ...streamed };
+  const first = await stack.post(chats, account.apiKey, body, key);
+  const reader = first.body!.getReader();
+  const head = await reader.read();
+  // From here on the first does not read any more until the others are done.
+  const others = await Promise.all([send(chats, account, body, key), send(chats, account, body, key)]);
+  for (const answer of others) {
+    const { text: said, isDone } = parseSse(answer.text);
+    t.true(isDone);
+    t.is(said, `You said: ${text}`);
+  }
+  const chunks = [Buffer.from(head.value!)];
+  for (let next = await reader.read(); !next.done; next = await reader.read())
+    chunks.push(Buffer.from(next.value));
+  t.is(Buffer.concat(chunks).toString(), others[0]!.text);
+  t.is(countCalls(word), 1);
+});
+
+for (const { fault, key } of [
+  { fault: 'an empty key', key: '' },
+  { fault: 'a key of spaces', key: '   ' },
+  { fault: 'a key of 256 characters', key: 'k'.repeat(256) },
+  { fault: 'a key that is not ASCII', key: 'caf\u00e9' },
+]) {
+  test(`${fault} is a 422 that names the header, and nothing is reserved`, async (t) => {
+    const account = await stack.createAccount();
+    const body = { model: 'chat', ...say('hi') };
+    const { status, text } = await send(chats, account, body, { 'idempotency-key': key });
+    t.is(status, 422);
+    const { detail, error } = JSON.parse(text) as { detail: { loc: string[] }[]; error: { code: string } };
+    t.is(error.code, 'validation_failed');
+    t.deepEqual(detail[0]?.loc, ['header', 'Idempotency-Key']);
+    t.deepEqual(await findReservations(stack, account.id), []);
+  });
+}
+
+test('a key of 255 characters of all kinds of printable ASCII is taken', async (t) => {
+  const account = await stack.createAccount();
+  const key = { 'idempotency-key': `!"#$%&'()*+,-./:;<=>?@[]^_\`{|}~ \\${'k'.repeat(222)}` };
+  t.is(key['idempotency-key'].length, 255);
+  const body = { model: 'chat', ...say('hi') };
+  const first = await send(chats, account, body, key);
+  t.is(first.status, 200);
+  t.is((await send(chats, account, body, key)).text, first.text);
+});
+
+test('a banned account and a replaced key get no replay', async (t) => {
+  const accounts = new AccountStore(stack.mongo.db, stack.config.masterKey);
+  const apiKeys = new ApiKeyStore(stack.redis, accounts);
+  const account = await stack.createAccount();
+  const key = createKey();
+  const body = { model: 'chat', ...say(createWord()) };
+  const first = await send(chats, account, body, key);
+  t.is(first.status, 200);
+  const replaced = await accounts.replaceKey(account.id);
+  await stack.redis.hset(redisKeys.account(account.id), 'key', replaced!.keyHash);
+  t.is((await send(chats, account, body, key)).status, 401);
+  await apiKeys.forget(replaced!.oldKeyHash);
+  const again = { ...account, apiKey: replaced!.apiKey };
+  t.is((await send(chats, again, body, key)).text, first.text, 'the account is the same, and so is its key');
+  await stack.redis.hset(redisKeys.account(account.id), 'ban', '1');
+  t.is((await send(chats, again, body, key)).status, 403);
+});
+
+test('an answer outlives the balance that paid for it', async (t) => {
+  const account = await stack.createAccount();
+  const key = createKey();
+  const body = { model: 'chat', ...say(createWord()) };
+  const first = await send(chats, account, body, key);
+  await stack.redis.hset(redisKeys.account(account.id), 'bal', '0');
+  t.is((await send(chats, account, body, key)).text, first.text);
+});
+
+test('a kept answer and its key are gone after a day, and no sooner', async (t) => {
+  const account = await stack.createAccount();
+  const answer = await send(chats, account, { model: 'chat', ...say('hi') }, createKey());
+  const day = 24 * 60 * 60;
+  const [claim] = await stack.redis.keys(`mg:*:claim:${account.id}:*`);
+  const claimTtl = await stack.redis.ttl(claim!);
+  t.true(claimTtl > day - 60 && claimTtl <= day, String(claimTtl));
+  const ttl = await stack.redis.ttl(redisKeys.keptFrames(answer.headers.get('x-request-id')!));
+  t.true(ttl >= claimTtl && ttl <= day + 7_200, String(ttl));
+});
+
+/** The official package has the option, but sends it only where its header has a name. */
+class KeyedClient extends OpenAI {
+  protected override idempotencyHeader = 'Idempotency-Key';
+}
+
+test("the official client's idempotencyKey gives one answer to two calls, streamed or not", async (t) => {
+  const account = await stack.createAccount();
+  const client = new KeyedClient({ apiKey: account.apiKey, baseURL: `${stack.url}/v1`, maxRetries: 0 });
+  const word = createWord();
+  const ask = { model: 'chat', messages: [{ role: 'user' as const, content: word }] };
+  const idempotencyKey = randomUUID();
+  const first = await client.chat.completions.create(ask, { idempotencyKey });
+  const second = await client.chat.completions.create(ask, { idempotencyKey });
+  t.is(second.id, first.id);
+  t.deepEqual(second.choices, first.choices);
+  t.is(countCalls(word), 1);
+  const texts: string[] = [];
+  const streamKey = randomUUID();
+  for (let i = 0; i < 2; i++) {
+    const stream = await client.chat.completions.create(
+      { ...ask, stream: true },
+      { idempotencyKey: streamKey },
+    );
+    let text = '';
+    for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? '';
+    texts.push(text);
+  }
+  t.deepEqual(texts, [`You said: ${word}`, `You said: ${word}`]);
+  await t.throwsAsync(client.chat.completions.create({ ...ask, temperature: 0.1 }, { idempotencyKey }), {
+    instanceOf: OpenAI.ConflictError,
+  });
+});
+
+const many = { model: 'vectors', input: Array.from({ length: 40 }, (_, i) => `input ${i}`) };
+
+test('a large answer is replayed although the object store was away when it was made', async (t) => {
+  const s3 = await startEmbeddedS3({ dir: `${stack.dir}/gone`, accessKeyId: 'k', secretAccessKey: 's' });
+  await s3.close();
+  const own = await useStack(t, { catalog: catalogOf(vendor.url), env: { S3_ENDPOINT: s3.endpoint } });
+  const account = await own.createAccount();
+  const key = createKey();
+  const first = await send('/v1/embeddings', account, many, key, own.url);
+  t.is(first.status, 200);
+  const second = await send('/v1/embeddings', account, many, key, own.url);
+  t.is(second.headers.get('idempotent-replayed'), 'true');
+  t.true(second.text === first.text);
+  t.is(await readLoss(own, account.id, '100'), costOf(first));
+});
+
+test.failing(
+  'a large answer whose object store is away now is a 503 to try again, not a fault',
+  async (t) => {
+    const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };
+    const s3 = await startEmbeddedS3({ dir: `${stack.dir}/going`, ...credentials });
+    const own = await useStack(t, { catalog: catalogOf(vendor.url), env: { S3_ENDPOINT: s3.endpoint } });
+    const account = await own.createAccount();
+    const key = createKey();
+    await waitFor('the bucket', async () => {
+      const { checks } = (await (await fetch(`${own.url}/v1/health`)).json()) as { checks: { s3: string } };
+      return checks.s3 === 'ok';
+    });
+    t.is((await send('/v1/embeddings', account, many, key, own.url)).status, 200);
+    await s3.close();
+    const { status, headers } = await send('/v1/embeddings', account, many, key, own.url);
+    t.is(status, 503);
+    t.truthy(headers.get('retry-after'));
+  },
+);
+
+test.failing(
+  'a kept request that waits in its queue outlives a cut subscription of its api process',
+  async (t) => {
+    const own = await useStack(t, { catalog: catalogOf(vendor.url), workers: [] });
+    const account = await own.createAccount();
+    const answers = Promise.all([
+      send(
+        '/v1/images/generations',
+        account,
+        { model: 'slow-picture', prompt: 'a fox' },
+        createKey(),
+        own.url,
+      ),
+      send(chats, account, { model: 'slow-chat', ...say('hi') }, createKey(), own.url),
+    ]);
+    const isQueued = async (): Promise<boolean> =>
+      (await own.redis.llen('{bull}:image:wait')) + (await own.redis.llen(redisKeys.readyQueue)) === 2;
+    await waitFor('both to be queued', isQueued);
+    const countListeners = async (): Promise<number> =>
+      ((await own.redis.call('PUBSUB', 'CHANNELS', 'mg:reply:*')) as unknown[]).length;
+    await own.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await waitFor('the api to listen again', async () => (await countListeners()) === 1);
+    await own.startWorker();
+    t.deepEqual(
+      (await answers).map((answer) => answer.status),
+      [200, 200],
+    );
+  },
+);
+
+test('claims live in the shard of their account', async (t) => {
+  const account = await stack.createAccount();
+  await send(chats, account, { model: 'chat', ...say('hi') }, createKey());
+  const [claim] = await stack.redis.keys(`mg:*:claim:${account.id}:*`);
+  t.true(claim!.includes(`{s${String(shardOf(account.id)).padStart(2, '0')}}`));
+});

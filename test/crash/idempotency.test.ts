@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { parseSse } from '../support/sse-events.ts';
+import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { vendorCatalog } from '../support/vendor-catalog.ts';
+import { startRole } from '../support/worker-process.ts';
+
+/** An Idempotency-Key over several processes, some of which die. */
+
+interface Scene {
+  readonly stack: TestStack;
+  readonly vendor: VendorSimulator;
+  readonly account: TestAccount;
+}
+
+async function setScene(t: ExecutionContext): Promise<Scene> {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
+  return { stack, vendor, account: await stack.createAccount() };
+}
+
+const createKey = (): Record<string, string> => ({ 'idempotency-key': randomUUID() });
+
+async function post(
+  url: string,
+  path: string,
+  { apiKey }: TestAccount,
+  body: unknown,
+  headers: Record<string, string>,
+): Promise<Response> {
+  return await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}`, ...headers },
+    body: JSON.stringify(body),
+  });
+}
+
+const costOf = (usage: { cost_request?: unknown } | null | undefined): bigint =>
+  toNano(Number(usage?.cost_request));
+
+const chats = '/v1/chat/completions';
+const text = `${'cat '.repeat(30)}end`;
+const stream = {
+  model: 'drip-chat',
+  stream: true,
+  stream_options: { include_usage: true },
+  messages: [{ role: 'user', content: text }],
+};
+
+test('a second api process gives the answer of the first, while it comes and afterwards', async (t) => {
+  const { stack, vendor, account } = await setScene(t);
+  await stack.startWorker();
+  const other = String((await startRole(t, 'api', stack.env)).readyLine['url']);
+  const key = createKey();
+  const first = await post(stack.url, chats, account, stream, key);
+  const answers = await Promise.all([
+    first.text(),
+    post(other, chats, account, stream, key).then((response) => response.text()),
+  ]);
+  const later = await post(other, chats, account, stream, key);
+  t.is(later.headers.get('x-request-id'), first.headers.get('x-request-id'));
+  t.deepEqual(new Set([...answers, await later.text()]).size, 1);
+  t.is(parseSse(answers[0]).text, `You said: ${text}`);
+  t.is(vendor.requests.counters.total, 1);
+});
+
+test('who is attached at another api process gets the whole answer when the one that owns it is killed midway', async (t) => {
+  const { stack, vendor, account } = await setScene(t);
+  await stack.startWorker();
+  const owner = await startRole(t, 'api', stack.env);
+  const key = createKey();
+  const first = await post(String(owner.readyLine['url']), chats, account, stream, key);
+  await first.body!.getReader().read();
+  const attached = await post(stack.url, chats, account, stream, key);
+  t.is(attached.headers.get('idempotent-replayed'), 'true');
+  await owner.kill();
+  const answer = parseSse(await attached.text());
+  t.true(answer.isDone);
+  t.is(answer.text, `You said: ${text}`);
+  t.is(vendor.requests.counters.total, 1);
+  await waitForNoReservation(stack, account.id);
+  t.is(await readLoss(stack, account.id, '100'), costOf(answer.events.find((event) => event.usage)?.usage));
+});
+
+for (const { kind, path, body } of [
+  { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
+  { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one two' } },
+]) {
+  test(`an ${kind} whose api process is killed is there for who asks again at another`, async (t) => {
+    const { stack, vendor, account } = await setScene(t);
+    await stack.startWorker();
+    const owner = await startRole(t, 'api', stack.env);
+    const key = createKey();
+    const first = post(String(owner.readyLine['url']), path, account, body, key);
+    await vendor.requests.waitFor(() => true);
+    await owner.kill();
+    await t.throwsAsync(first);
+    const again = await post(stack.url, path, account, body, key);
+    t.is(again.status, 200);
+    t.is(again.headers.get('idempotent-replayed'), 'true');
+    const { usage } = (await again.json()) as { usage: object };
+    t.is(vendor.requests.counters.total, 1);
+    t.is(await readLoss(stack, account.id, '100'), costOf(usage));
+  });
+}
+
+for (const { kind, path, body } of [
+  { kind: 'chat', path: chats, body: { model: 'slow-chat', messages: [{ role: 'user', content: 'a b c' }] } },
+  { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
+]) {
+  test(`both callers of one ${kind} get the same answer when its worker is killed before any output`, async (t) => {
+    const { stack, vendor, account } = await setScene(t);
+    const worker = await startRole(t, 'worker', stack.env);
+    const key = createKey();
+    const answers = [post(stack.url, path, account, body, key), post(stack.url, path, account, body, key)];
+    await vendor.requests.waitFor(() => true);
+    await worker.kill();
+    await stack.startWorker();
+    const [first, second] = await Promise.all(answers);
+    t.is(first!.status, 200);
+    const bodies = await Promise.all([first!.text(), second!.text()]);
+    t.is(bodies[0], bodies[1]);
+    const { usage } = JSON.parse(bodies[0]) as { usage: object };
+    t.is(await readLoss(stack, account.id, '100'), costOf(usage));
+    await waitForNoReservation(stack, account.id);
+  });
+}
+
+test('both readers of one stream are told when its worker is killed midway, what came is charged once, and the key asks again', async (t) => {
+  const { stack, account } = await setScene(t);
+  const worker = await startRole(t, 'worker', stack.env);
+  const key = createKey();
+  const first = await post(stack.url, chats, account, stream, key);
+  const second = await post(stack.url, chats, account, stream, key);
+  const reader = second.body!.getReader();
+  const head = await reader.read();
+  await worker.kill();
+  const chunks = [Buffer.from(head.value!)];
+  for (let next = await reader.read(); !next.done; next = await reader.read())
+    chunks.push(Buffer.from(next.value));
+  for (const answer of [await first.text(), Buffer.concat(chunks).toString()]) {
+    const { events, isDone } = parseSse(answer);
+    t.false(isDone);
+    t.is(events.at(-1)?.error?.code, 'upstream_error');
+  }
+  await waitForNoReservation(stack, account.id);
+  const loss = await readLoss(stack, account.id, '100');
+  t.true(loss > 0n);
+  t.is((await stack.redis.keys(redisKeys.claim(account.id, '*'))).length, 0);
+  await stack.startWorker();
+  const again = await post(stack.url, chats, account, stream, key);
+  t.is(again.headers.get('idempotent-replayed'), null);
+  t.true(parseSse(await again.text()).isDone);
+});

@@ -1,0 +1,156 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { TestAccount } from '../support/stack.ts';
+import { parseSse } from '../support/sse-events.ts';
+import { toNano } from '../support/observe.ts';
+
+/** What a caller was told that a request cost, with its whole answer in hand. */
+export interface Receipt {
+  readonly requestId: string;
+  readonly accountId: string;
+  readonly costNano: bigint;
+  readonly free: boolean;
+}
+
+export interface LoadOptions {
+  readonly urls: readonly string[];
+  readonly accounts: readonly TestAccount[];
+}
+
+/** The catalog of what the load asks for: each model takes a moment, so that a death finds work under way. */
+export function loadCatalog(vendorUrl: string): string {
+  const route = (model: string): string => `routes: [{ upstream: vendor, model: "${model}" }]`;
+  return `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [vendor-key] }
+models:
+  - { id: chat, type: chat, context: 8192, max_output_tokens: 512, pricing: { prompt: 7001, completion: 13003 }, ${route('gpt+slow-60')} }
+  - { id: stream, type: chat, context: 8192, max_output_tokens: 512, pricing: { prompt: 7001, completion: 13003 }, ${route('gpt+drip-6')} }
+  - { id: free-chat, type: chat, context: 8192, max_output_tokens: 512, pricing: { prompt: 11, completion: 17, free_requests: true }, ${route('gpt+slow-30')} }
+  - { id: embedding, type: embedding, context: 8192, dimensions: { default: 64 }, pricing: { in_cost_per_million: 3001 }, ${route('emb+slow-40')} }
+  - { id: image, type: image, context: 8192, size: [1024x1024], pricing: { type: image, cost_per_image: 0.157 }, ${route('img+slow-90')} }
+`;
+}
+
+interface Ask {
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const messages = [{ role: 'user', content: 'one two three four five six seven eight nine ten' }];
+const streamed = { messages, stream: true, stream_options: { include_usage: true } };
+
+/** Callers of each kind: those whose work waits for a dead worker's lock must not keep the others from calling. */
+const callers: readonly { readonly count: number; readonly asks: readonly Ask[] }[] = [
+  {
+    count: 8,
+    asks: [
+      { path: '/v1/chat/completions', body: { model: 'chat', messages } },
+      { path: '/v1/chat/completions', body: { model: 'chat', messages, max_tokens: 20 } },
+      { path: '/v1/chat/completions', body: { model: 'free-chat', messages } },
+    ],
+  },
+  {
+    count: 8,
+    asks: [
+      { path: '/v1/chat/completions', body: { model: 'stream', ...streamed } },
+      { path: '/v1/chat/completions', body: { model: 'free-chat', ...streamed } },
+    ],
+  },
+  {
+    count: 12,
+    asks: [
+      { path: '/v1/embeddings', body: { model: 'embedding', input: 'one two three' } },
+      { path: '/v1/embeddings', body: { model: 'embedding', input: ['one', 'two three', 'four five six'] } },
+    ],
+  },
+  { count: 4, asks: [{ path: '/v1/images/generations', body: { model: 'image', prompt: 'a red fox' } }] },
+];
+
+/** Far above the longest that an answer may take: a job waits for its dead worker's lock, twice at most. */
+const answerTimeoutMs = 60_000;
+const refusedPauseMs = 100;
+
+/** Callers who ask one thing after the other, note what they were told to pay, and try again whatever befalls them. */
+export class PaidLoad {
+  readonly receipts: Receipt[] = [];
+  /** Answers by their status, `cut` where the connection or the stream broke. */
+  readonly outcomes = new Map<string, number>();
+  /** What no death explains. */
+  readonly faults: string[] = [];
+  readonly #requestIds = new Set<string>();
+  readonly #options: LoadOptions;
+  #isStopping = false;
+  #running: Promise<unknown> = Promise.resolve();
+  #turn = 0;
+
+  constructor(options: LoadOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#isStopping = false;
+    this.#running = Promise.all(
+      callers.flatMap(({ count, asks }) => Array.from({ length: count }, () => this.#call(asks))),
+    );
+  }
+
+  /** Resolves when the last caller has its answer. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await this.#running;
+  }
+
+  async #call(asks: readonly Ask[]): Promise<void> {
+    const { urls, accounts } = this.#options;
+    while (!this.#isStopping) {
+      this.#turn += 1;
+      const turn = this.#turn;
+      const account = accounts[turn % accounts.length]!;
+      const outcome = await this.#ask(urls[turn % urls.length]!, account, asks[turn % asks.length]!);
+      this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
+      if (outcome !== '200') await delay(refusedPauseMs);
+    }
+  }
+
+  async #ask(url: string, account: TestAccount, { path, body }: Ask): Promise<string> {
+    try {
+      const response = await fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(answerTimeoutMs),
+      });
+      const text = await response.text();
+      if (response.status !== 200) return String(response.status);
+      const usage = readUsage(text, body['stream'] === true);
+      if (usage === null) return 'cut';
+      const requestId = response.headers.get('x-request-id') ?? '';
+      if (this.#requestIds.has(requestId)) this.faults.push(`${requestId} was given to two requests`);
+      this.#requestIds.add(requestId);
+      this.receipts.push({
+        requestId,
+        accountId: account.id,
+        costNano: toNano(usage.cost_request),
+        free: usage.free_request === true,
+      });
+      return '200';
+    } catch (error) {
+      if ((error as Error).name === 'TimeoutError')
+        this.faults.push(`${path} of ${String(body['model'])} got no answer in ${answerTimeoutMs} ms`);
+      return 'cut';
+    }
+  }
+}
+
+interface Usage {
+  readonly cost_request: number;
+  readonly free_request: boolean | null;
+}
+
+/** Null where a stream did not come to its end. */
+function readUsage(text: string, isStream: boolean): Usage | null {
+  if (!isStream) return (JSON.parse(text) as { usage: Usage }).usage;
+  const { events, isDone } = parseSse(text);
+  if (!isDone) return null;
+  return events.at(-1)!.usage as unknown as Usage;
+}

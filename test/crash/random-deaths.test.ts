@@ -1,0 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import test from 'ava';
+import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { runRefill } from '../../shared/billing/refill-script.ts';
+import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
+import { parseRub } from '../../shared/pricing/money.ts';
+import type { TestAccount } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { checkBalances, checkReceipts, verifyLedger, waitUntilQuiet } from './audit.ts';
+import { loadCatalog, PaidLoad } from './paid-load.ts';
+import { useProcessStack, type ProcessStack } from './process-stack.ts';
+import { createSeededRandom } from './seeded-random.ts';
+
+const rounds = 50;
+/** Work goes on for so long before each death, and a little more by chance. */
+const workMs = 250;
+/** After so many deaths the product's own verification runs, under the load. */
+const roundsBetweenVerifications = 5;
+/** After so many the load pauses until all is settled, and everything is compared from outside. */
+const roundsBetweenAudits = 25;
+/** The reservations of requests that died with their processes are released in this time. */
+const releaseTimeoutMs = 45_000;
+const testTimeoutMs = 5 * 60_000;
+
+/** Rich ones, ones that can just about pay, and ones whose free requests run out on the way. */
+const purses = [
+  { balance: '100000', freeRequests: 0 },
+  { balance: '100000', freeRequests: 0 },
+  { balance: '100000', freeRequests: 5_000 },
+  { balance: '100000', freeRequests: 200 },
+  { balance: '4', freeRequests: 0 },
+  { balance: '3', freeRequests: 20 },
+  { balance: '2', freeRequests: 0 },
+  { balance: '1', freeRequests: 5 },
+];
+const poorFrom = 4;
+const topUp = '0.5';
+
+/** Credits an account once, however often it takes to be told so. @returns nano-roubles */
+async function refill(
+  { redis, hotAccounts }: ProcessStack,
+  accountId: string,
+  refillId: string,
+  { balance, freeRequests = 0 }: { balance: string; freeRequests?: number },
+): Promise<bigint> {
+  const amountNano = parseRub(balance)!;
+  const event = createRefillEvent(refillId, accountId, 'test');
+  await waitFor(`the refill ${refillId}`, async () => {
+    try {
+      await hotAccounts.load(accountId);
+      await runRefill(redis, { amountNano, freeRequests, event });
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  return amountNano;
+}
+
+test('whatever is killed whenever under load, every receipt is charged exactly once and all balances agree', async (t) => {
+  t.timeout(testTimeoutMs);
+  const random = createSeededRandom(process.env['TEST_SEED']);
+  t.log(`TEST_SEED=${random.seed}`);
+  const vendor = await startVendorSimulator({ logCapacity: 0 });
+  t.teardown(() => vendor.close());
+  const stack = await useProcessStack(t, loadCatalog(vendor.url));
+  const addedNano = new Map<string, bigint>();
+  const accounts: TestAccount[] = [];
+  for (const purse of purses) {
+    const account = await stack.accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
+    accounts.push(account);
+    addedNano.set(account.id, await refill(stack, account.id, `first-${account.id}`, purse));
+  }
+  const load = new PaidLoad({ urls: stack.urls, accounts });
+  load.start();
+  let checked = 0;
+
+  for (let round = 1; round <= rounds; round++) {
+    const startedAtMs = performance.now();
+    const untilNow = load.receipts.length;
+    const { id } = random.choose(accounts.slice(poorFrom));
+    addedNano.set(id, addedNano.get(id)! + (await refill(stack, id, `round-${round}`, { balance: topUp })));
+    await delay(workMs + random.next() * workMs);
+    const victim = random.choose(stack.victims);
+    await victim.kill();
+    // What was receipted before this round has had the time to reach MongoDB, whoever reads the ledger now.
+    const receipts = load.receipts.slice(checked, untilNow);
+    const [faults] = await Promise.all([checkReceipts(stack, receipts), victim.restart()]);
+    const deed = `round ${round}: ${victim.name} killed`;
+    t.deepEqual(faults, [], deed);
+    checked = untilNow;
+    if (round % roundsBetweenVerifications === 0) {
+      t.deepEqual(await verifyLedger(stack, releaseTimeoutMs), [], deed);
+    }
+    if (round % roundsBetweenAudits === 0) {
+      await load.stop();
+      await waitUntilQuiet(stack, releaseTimeoutMs);
+      t.deepEqual(await checkReceipts(stack, load.receipts.slice(checked)), [], deed);
+      checked = load.receipts.length;
+      t.deepEqual(await checkBalances(stack, addedNano), [], deed);
+      t.deepEqual(await verifyLedger(stack, 0), [], deed);
+      load.start();
+    }
+    const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
+    t.log(`${deed}, ${load.receipts.length - untilNow} receipts in ${seconds} s`);
+  }
+  await load.stop();
+  t.deepEqual(load.faults, []);
+  t.log([...load.outcomes].map(([outcome, count]) => `${outcome}: ${count}`).join(', '));
+  t.true(load.receipts.some((receipt) => receipt.free));
+  t.true((load.outcomes.get('402') ?? 0) > 0);
+});

@@ -1,0 +1,24 @@
+import { randomInt } from 'node:crypto';
+
+/** Chances that are the same again for the same seed. */
+export interface SeededRandom {
+  readonly seed: number;
+  /** 0 ≤ x < 1. */
+  next(): number;
+  choose<T>(values: readonly T[]): T;
+}
+
+/** @param text of a seed, to see again what a run with it did; a new one where it is undefined */
+export function createSeededRandom(text: string | undefined): SeededRandom {
+  const seed = text === undefined ? randomInt(2 ** 32) : Number(text);
+  if (!Number.isSafeInteger(seed)) throw new Error(`TEST_SEED must be a whole number, not "${text}"`);
+  let state = seed >>> 0;
+  // Mulberry32: small, and even enough for choosing.
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return { seed, next, choose: (values) => values[Math.floor(next() * values.length)]! };
+}

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import type { AdmissionRequest } from '../../shared/billing/admit-script.ts';
+import { parseLedgerEntry, type LedgerEntry, type UsageEvent } from '../../shared/ledger/usage-event.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+
+/** What the scripts of billing take and leave behind. */
+
+/** Hash of the key of every account that `createHotAccount` makes. */
+export const testKeyHash = 'hash';
+
+/** An account that Redis alone knows. */
+export async function createHotAccount(
+  redis: RedisClient,
+  balanceNano: bigint,
+  { free = 0, rpm = 1_000_000 } = {},
+): Promise<string> {
+  const id = randomUUID();
+  const fields = {
+    key: testKeyHash,
+    type: 'default',
+    created: '0',
+    bal: balanceNano.toString(),
+    res: '0',
+    added: '0',
+    free: String(free),
+    fres: '0',
+    rpm: String(rpm),
+    ban: '0',
+    win: '0',
+  };
+  await redis.hset(redisKeys.account(id), fields);
+  return id;
+}
+
+/** An admission that costs nothing and asks for nothing, but for what is given. */
+export function admission(accountId: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
+  return {
+    requestId: randomUUID(),
+    accountId,
+    keyHash: testKeyHash,
+    slots: 1,
+    fixedNano: 0n,
+    nanoPerUnit: 0n,
+    wantedUnits: 0,
+    leastUnits: 0,
+    sharePermille: 1_000,
+    freeAllowed: false,
+    claim: null,
+    ...more,
+  };
+}
+
+export function usageEvent(accountId: string, requestId: string, more: Partial<UsageEvent> = {}): UsageEvent {
+  return {
+    v: 1,
+    requestId,
+    accountId,
+    model: 'm',
+    at: 0,
+    durationMs: 1,
+    success: true,
+    responseCode: 200,
+    errorCode: null,
+    details: null,
+    userIp: '127.0.0.1',
+    promptTokens: 1,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    completionTokens: 0,
+    counted: false,
+    images: 0,
+    imageQuality: null,
+    imageSize: null,
+    characters: 0,
+    billedMs: 0,
+    priceVersion: 'p',
+    user: null,
+    ...more,
+  };
+}
+
+/** The event of a request that failed. */
+export function failureEvent(accountId: string, requestId: string): UsageEvent {
+  return usageEvent(accountId, requestId, {
+    success: false,
+    responseCode: 502,
+    errorCode: 'upstream_error',
+    details: 'broken',
+  });
+}
+
+export interface HotBalance {
+  readonly balance: bigint;
+  readonly reserved: bigint;
+  readonly free: number;
+  readonly freeHeld: number;
+}
+
+export async function readBalance(redis: RedisClient, id: string): Promise<HotBalance> {
+  const [bal, res, free, fres] = await redis.hmget(redisKeys.account(id), 'bal', 'res', 'free', 'fres');
+  return { balance: BigInt(bal!), reserved: BigInt(res!), free: Number(free), freeHeld: Number(fres) };
+}
+
+/** The entries of an account that are still on its shard's stream. */
+export async function readEntries(redis: RedisClient, id: string): Promise<LedgerEntry[]> {
+  const raw = await redis.xrange(redisKeys.ledgerStream(shardOf(id)), '-', '+');
+  return raw
+    .map(([streamId, fields]) => parseLedgerEntry(streamId, fields))
+    .filter((entry) => entry.event.accountId === id);
+}
+
+/** Makes an open reservation as old as one that was admitted so long ago. */
+export async function ageReservation(
+  redis: RedisClient,
+  accountId: string,
+  requestId: string,
+  byMs: number,
+): Promise<void> {
+  const key = redisKeys.reservations(shardOf(accountId));
+  const words = ((await redis.hget(key, requestId)) ?? '').split(' ');
+  words[3] = String(Number(words[3]) - byMs);
+  await redis.hset(key, requestId, words.join(' '));
+}

@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
+import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { runRefill } from '../../shared/billing/refill-script.ts';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import { createLogger } from '../../shared/runtime/logger.ts';
+import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
+import { startLedgerReader } from '../../workers/ledger/ledger-reader.ts';
+import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
+import { startTestRedis } from './redis.ts';
+import { waitFor } from './wait-for.ts';
+
+/** Redis and MongoDB with the stores of money over them, and no process that would use them. */
+export interface Books {
+  readonly redis: RedisClient;
+  readonly mongo: MongoConnection;
+  readonly accounts: AccountStore;
+  readonly ledger: LedgerStore;
+  readonly hotAccounts: HotAccountStore;
+  /** An account in Redis and MongoDB, its money still on the stream. */
+  createAccount(options?: {
+    balanceNano?: bigint;
+    freeRequests?: number;
+    shard?: number;
+  }): Promise<{ readonly id: string; readonly keyHash: string }>;
+  startReader(): Running;
+  /** Moves all that is on the streams to MongoDB. */
+  moveAll(): Promise<void>;
+  /** Every field of an account in Redis. */
+  readHash(accountId: string): Promise<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+export async function openBooks(): Promise<Books> {
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  const [redisServer, mongoServer] = await Promise.all([
+    startTestRedis(),
+    startEmbeddedMongo({ dir, sync: false }),
+  ]);
+  const log = createLogger('test', 'silent');
+  const redis = createRedis(redisServer.url, 'commands', log);
+  await waitUntilReady(redis);
+  const mongo = openMongo(mongoServer.url, log);
+  const accounts = new AccountStore(mongo.db, 'test-master-key-0123456789abcdef0123456789');
+  const ledger = new LedgerStore(mongo.db);
+  await Promise.all([accounts.createIndexes(), ledger.createIndexes()]);
+  const hotAccounts = new HotAccountStore(redis, accounts, ledger);
+  const startReader = (): Running =>
+    startLedgerReader({
+      redis,
+      store: ledger,
+      accounts,
+      hotAccounts,
+      leases: new ShardLeases(redis, randomUUID()),
+      log,
+    });
+  return {
+    redis,
+    mongo,
+    accounts,
+    ledger,
+    hotAccounts,
+    startReader,
+    async createAccount({ balanceNano = 1_000n, freeRequests = 0, shard } = {}) {
+      let created = await accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
+      while (shard !== undefined && shardOf(created.id) !== shard)
+        created = await accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
+      const { id } = created;
+      await hotAccounts.load(id);
+      const event = createRefillEvent(`create-${id}`, id, 'test');
+      await runRefill(redis, { amountNano: balanceNano, freeRequests, event });
+      return { id, keyHash: (await hotAccounts.get(id)).keyHash };
+    },
+    async moveAll() {
+      const reader = startReader();
+      const keys = await redis.keys('mg:*:ledger');
+      for (const key of keys)
+        await waitFor(`${key} to be at rest`, async () => (await redis.xlen(key)) === 0);
+      await reader.stop();
+    },
+    readHash: async (accountId) => await redis.hgetall(redisKeys.account(accountId)),
+    async close() {
+      await mongo.close();
+      redis.disconnect();
+      await Promise.all([mongoServer.close(), redisServer.stop()]);
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
