@@ -239,7 +239,8 @@ export const createChatCompletion = defineOperation({
     'Answers a conversation. Messages may hold images and files for models that take them, and tools for the model ' +
     'to call. Fields that are not listed are accepted and ignored.\n\n' +
     'The most that the answer can cost is reserved before it starts, its exact cost is debited at the end, and ' +
-    '`usage` says what it was. If you close the connection the work stops, and what was generated is charged.',
+    '`usage` says what it was. If you close the connection the work stops, unless it has ' +
+    'an `Idempotency-Key`, and what was generated is charged.',
   method: 'post',
   path: '/chat/completions',
   auth: 'key',

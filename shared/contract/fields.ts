@@ -20,23 +20,28 @@ export function StringEnum<const T extends readonly string[]>(values: T, options
 }
 
 /** Page and page size of the lists that are paged. */
-export const PageSize = Type.Integer({ minimum: 1, maximum: 100, default: 20 });
-
-/** One page of a list, newest first; a page past the last is empty. */
-export function PageOf<T extends TSchema>(item: T) {
-  return Type.Object({
-    total_count: Type.Integer({ description: 'Items on all pages.' }),
-    total_pages: Type.Integer(),
-    page: Type.Integer(),
-    page_size: Type.Integer({ description: 'Items on a full page.' }),
-    items: Type.Array(item),
-  });
-}
 export const Page = Type.Integer({
   minimum: 1,
   default: 1,
   description: 'Counts from 1, which holds the newest; a page beyond the last is empty.',
 });
+export const PageSize = Type.Integer({
+  minimum: 1,
+  maximum: 100,
+  default: 20,
+  description: 'The most items of one page.',
+});
+
+/** One page of a list, newest first; a page past the last is empty. */
+export function PageOf<T extends TSchema>(item: T) {
+  return Type.Object({
+    total_count: Type.Integer({ description: 'Items on all pages.' }),
+    total_pages: Type.Integer({ description: '0 where there are no items.' }),
+    page: Type.Integer({ description: 'Which page this is.' }),
+    page_size: Type.Integer({ description: 'Items on a full page.' }),
+    items: Type.Array(item, { description: 'Newest first.' }),
+  });
+}
 
 export const RequestId = Type.String({
   description: 'The id of the request: the same as in the `x-request-id` header and in the request log.',

@@ -109,7 +109,7 @@ export const createImage = defineOperation({
   summary: 'Generate images from a prompt',
   description:
     'Pictures take seconds to minutes: set your client’s timeout accordingly. If you close the connection the work ' +
-    'stops and nothing is charged.',
+    'stops and nothing is charged, unless it has an `Idempotency-Key`.',
   method: 'post',
   path: '/images/generations',
   auth: 'key',

@@ -223,32 +223,35 @@ export const StatusMessage = StringEnum(
 );
 export type StatusMessage = Static<typeof StatusMessage>;
 
-export const ModelStatus = Type.Object({
-  message: StatusMessage,
-  success_rate: Type.Number({
-    minimum: 0,
-    maximum: 100,
-    description:
-      'Percent of the judged requests that succeeded, with two decimals; 0 where none was judged. A request counts ' +
-      'against the model where it failed with a status of 500 or more; one that the model refused, or whose caller ' +
-      'left, is not judged.',
-  }),
-  tps: Type.Optional(
-    Nullable(
+export const ModelStatus = Type.Object(
+  {
+    message: StatusMessage,
+    success_rate: Type.Number({
+      minimum: 0,
+      maximum: 100,
+      description:
+        'Percent of the judged requests that succeeded, with two decimals; 0 where none was judged. A request counts ' +
+        'against the model where it failed with a status of 500 or more; one that the model refused, or whose caller ' +
+        'left, is not judged.',
+    }),
+    tps: Type.Optional(
+      Nullable(
+        Type.Number({
+          description:
+            'Tokens a second of the successes: completion tokens of chat and vision models, prompt tokens of embedding ' +
+            'models, over the time that the vendor took. Null where unknown; image models have none.',
+        }),
+      ),
+    ),
+    art: Nullable(
       Type.Number({
         description:
-          'Tokens a second of the successes: completion tokens of chat and vision models, prompt tokens of embedding ' +
-          'models, over the time that the vendor took. Null where unknown; image models have none.',
+          'Average time of the successes, from admission to settlement, in seconds. Null where unknown.',
       }),
     ),
-  ),
-  art: Nullable(
-    Type.Number({
-      description:
-        'Average time of the successes, from admission to settlement, in seconds. Null where unknown.',
-    }),
-  ),
-});
+  },
+  { title: 'ModelStatus' },
+);
 export type ModelStatus = Static<typeof ModelStatus>;
 
 export const ModelStatuses = Type.Unsafe<Record<string, ModelStatus>>({
@@ -270,4 +273,10 @@ export const getModelsStatus = defineOperation({
   auth: 'none',
   response: ModelStatuses,
   errors: ['service_unavailable'],
+  example: {
+    response: {
+      'demo-echo': { message: 'Good', success_rate: 99.42, tps: 61.3, art: 0.412 },
+      'demo-svg-image': { message: 'Not enough data', success_rate: 0, art: null },
+    },
+  },
 });

@@ -87,19 +87,22 @@ export const getDocs = defineOperation({
   example: { response: '<!doctype html>\n<html lang="en">…</html>\n' },
 });
 
-export const LogsSummary = Type.Object({
-  version: Type.String({ description: 'Version of the interface.' }),
-  period_hours: Type.Integer(),
-  total_requests: Type.Integer({ description: 'Requests that reached a model, however they went.' }),
-  total_tokens: Type.Integer({ description: 'Prompt and completion tokens of those requests.' }),
-  success_rate: Type.Number({
-    minimum: 0,
-    maximum: 100,
-    description:
-      'Percent of the judged requests that succeeded, with two decimals; 0 where none was judged. Judged as in ' +
-      '`/models/status`.',
-  }),
-});
+export const LogsSummary = Type.Object(
+  {
+    version: Type.String({ description: 'Version of the interface.' }),
+    period_hours: Type.Integer({ description: 'How far back it counts: 24.' }),
+    total_requests: Type.Integer({ description: 'Requests that reached a model, however they went.' }),
+    total_tokens: Type.Integer({ description: 'Prompt and completion tokens of those requests.' }),
+    success_rate: Type.Number({
+      minimum: 0,
+      maximum: 100,
+      description:
+        'Percent of the judged requests that succeeded, with two decimals; 0 where none was judged. Judged as in ' +
+        '`/models/status`.',
+    }),
+  },
+  { title: 'LogsSummary' },
+);
 export type LogsSummary = Static<typeof LogsSummary>;
 
 export const getLogsSummary = defineOperation({
@@ -112,15 +115,27 @@ export const getLogsSummary = defineOperation({
   auth: 'none',
   response: LogsSummary,
   errors: ['service_unavailable'],
+  example: {
+    response: {
+      version: apiVersion,
+      period_hours: 24,
+      total_requests: 18_204,
+      total_tokens: 9_412_377,
+      success_rate: 99.18,
+    },
+  },
 });
 
-export const Server = Type.Object({
-  name: StringEnum(['main', 'backup', 'direct']),
-  description: Nullable(Type.String()),
-  base_url: Type.String({ description: 'With the version segment, as clients take it.' }),
-  health_url: Type.String({ description: 'Answers 200 while the server works.' }),
-  server_url: Type.String({ description: 'Without the version segment.' }),
-});
+export const Server = Type.Object(
+  {
+    name: StringEnum(['main', 'backup', 'direct']),
+    description: Nullable(Type.String({ description: 'For people to read.' })),
+    base_url: Type.String({ description: 'With the version segment, as clients take it.' }),
+    health_url: Type.String({ description: 'Answers 200 while the server works.' }),
+    server_url: Type.String({ description: 'Without the version segment.' }),
+  },
+  { title: 'Server' },
+);
 export type Server = Static<typeof Server>;
 
 export const listServers = defineOperation({
@@ -133,4 +148,15 @@ export const listServers = defineOperation({
   auth: 'none',
   response: Type.Array(Server),
   errors: [],
+  example: {
+    response: [
+      {
+        name: 'main',
+        description: null,
+        base_url: 'https://gateway.example/v1',
+        health_url: 'https://gateway.example/v1/health',
+        server_url: 'https://gateway.example',
+      },
+    ],
+  },
 });

@@ -1,6 +1,14 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, Page, PageOf, PageSize } from './fields.ts';
 import { defineOperation } from './operation.ts';
+import {
+  newKeyExample,
+  profileExample,
+  redeemExample,
+  refillLogsExample,
+  requestLogsExample,
+  statsExample,
+} from './users-examples.ts';
 
 export const UserBalance = Type.Partial(
   Type.Object({
@@ -34,17 +42,7 @@ export const getProfile = defineOperation({
   auth: 'key',
   response: UserBalance,
   errors: [],
-  example: {
-    response: {
-      id: '6920a3d4f1b2c87e5d0934ab',
-      user_type: 'default',
-      last_used_at: '2025-11-21T12:07:22.000Z',
-      balance: 87.4312,
-      total_balance_added: 100,
-      free_requests: 7,
-      requests_per_minute: 60,
-    },
-  },
+  example: profileExample,
 });
 
 export const RedeemRequest = Type.Object({
@@ -86,14 +84,18 @@ export const redeemCode = defineOperation({
   body: RedeemRequest,
   response: RedeemResponse,
   errors: ['account_banned', 'invalid_code'],
+  example: redeemExample,
 });
 
-export const RefillLog = Type.Object({
-  created_at: Type.String({ format: 'date-time', description: 'When the code was redeemed, in UTC.' }),
-  refill_code_redeemed: Type.String({ description: 'The code as it was issued.' }),
-  balance_added: Type.String({ description: 'Roubles, as a decimal.' }),
-  free_requests_added: Type.Integer(),
-});
+export const RefillLog = Type.Object(
+  {
+    created_at: Type.String({ format: 'date-time', description: 'When the code was redeemed, in UTC.' }),
+    refill_code_redeemed: Type.String({ description: 'The code as it was issued.' }),
+    balance_added: Type.String({ description: 'Roubles, as a decimal.' }),
+    free_requests_added: Type.Integer(),
+  },
+  { title: 'RefillLog' },
+);
 export type RefillLog = Static<typeof RefillLog>;
 
 export const RefillLogPage = PageOf(RefillLog);
@@ -112,17 +114,21 @@ export const listRefillLogs = defineOperation({
   query: RefillLogQuery,
   response: RefillLogPage,
   errors: ['account_banned'],
+  example: refillLogsExample,
 });
 
-export const DailyStat = Type.Object({
-  stat_date: Type.String({ format: 'date', description: 'A day in UTC.' }),
-  request_count: Type.Integer({ description: 'Requests that reached a model.' }),
-  prompt_tokens: Type.Integer(),
-  cache_read_tokens: Type.Integer({ description: 'Of the prompt tokens, those read from a cache.' }),
-  completion_tokens: Type.Integer(),
-  cost_request: Type.Number({ description: 'What the day cost; roubles.' }),
-  free_requests: Type.Integer({ description: 'Requests paid with a free request.' }),
-});
+export const DailyStat = Type.Object(
+  {
+    stat_date: Type.String({ format: 'date', description: 'A day in UTC.' }),
+    request_count: Type.Integer({ description: 'Requests that reached a model.' }),
+    prompt_tokens: Type.Integer(),
+    cache_read_tokens: Type.Integer({ description: 'Of the prompt tokens, those read from a cache.' }),
+    completion_tokens: Type.Integer(),
+    cost_request: Type.Number({ description: 'What the day cost; roubles.' }),
+    free_requests: Type.Integer({ description: 'Requests paid with a free request.' }),
+  },
+  { title: 'DailyStat' },
+);
 export type DailyStat = Static<typeof DailyStat>;
 
 export const Stats = Type.Object({
@@ -155,29 +161,33 @@ export const getStats = defineOperation({
   query: StatsQuery,
   response: Stats,
   errors: ['account_banned'],
+  example: statsExample,
 });
 
-export const RequestLog = Type.Object({
-  created_at: Type.String({ format: 'date-time', description: 'When the request came, in UTC.' }),
-  success: Type.Boolean(),
-  response_code: Type.Integer({ description: 'HTTP status of the answer; 200 on success.' }),
-  request_id: Type.String({ description: 'The x-request-id of the answer.' }),
-  details: Nullable(Type.String({ description: 'What went wrong, as `code: message`; null on success.' })),
-  user_ip: Type.String({ description: 'Address that the request came from.' }),
-  model_name: Type.String({ description: 'Id of the model.' }),
-  prompt_tokens: Type.Integer(),
-  cache_read_tokens: Nullable(
-    Type.Integer({
-      description: 'Of the prompt tokens, those read from a cache; null where the vendor does not tell.',
-    }),
-  ),
-  completion_tokens: Type.Integer(),
-  total_time: Type.Number({ description: 'Seconds.' }),
-  cost_request: Type.Number({ description: 'Roubles.' }),
-  free_requests: Type.Boolean({ description: 'Whether it was paid with a free request.' }),
-  is_free_request: Type.Boolean({ description: 'The same as `free_requests`.' }),
-  estimated: Type.Boolean({ description: 'The tokens are our own count: the vendor reported none.' }),
-});
+export const RequestLog = Type.Object(
+  {
+    created_at: Type.String({ format: 'date-time', description: 'When the request came, in UTC.' }),
+    success: Type.Boolean(),
+    response_code: Type.Integer({ description: 'HTTP status of the answer; 200 on success.' }),
+    request_id: Type.String({ description: 'The x-request-id of the answer.' }),
+    details: Nullable(Type.String({ description: 'What went wrong, as `code: message`; null on success.' })),
+    user_ip: Type.String({ description: 'Address that the request came from.' }),
+    model_name: Type.String({ description: 'Id of the model.' }),
+    prompt_tokens: Type.Integer(),
+    cache_read_tokens: Nullable(
+      Type.Integer({
+        description: 'Of the prompt tokens, those read from a cache; null where the vendor does not tell.',
+      }),
+    ),
+    completion_tokens: Type.Integer(),
+    total_time: Type.Number({ description: 'Seconds.' }),
+    cost_request: Type.Number({ description: 'Roubles.' }),
+    free_requests: Type.Boolean({ description: 'Whether it was paid with a free request.' }),
+    is_free_request: Type.Boolean({ description: 'The same as `free_requests`.' }),
+    estimated: Type.Boolean({ description: 'The tokens are our own count: the vendor reported none.' }),
+  },
+  { title: 'RequestLog' },
+);
 export type RequestLog = Static<typeof RequestLog>;
 
 export const RequestLogPage = PageOf(RequestLog);
@@ -198,6 +208,7 @@ export const listRequestLogs = defineOperation({
   query: RequestLogQuery,
   response: RequestLogPage,
   errors: ['account_banned'],
+  example: requestLogsExample,
 });
 
 export const NewApiKey = Type.Object({
@@ -216,4 +227,5 @@ export const regenerateApiKey = defineOperation({
   auth: 'key',
   response: NewApiKey,
   errors: ['account_banned', 'key_generation_failed'],
+  example: newKeyExample,
 });

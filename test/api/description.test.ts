@@ -98,7 +98,7 @@ async function send({ path, method, operation }: Described, call: Call): Promise
 }
 
 /** Their examples name what a fresh server does not have. */
-const notThereYet: ReadonlySet<string> = new Set(['getFile']);
+const notThereYet: ReadonlySet<string> = new Set(['getFile', 'redeemCode']);
 
 test('every operation answers its examples as the description says', async (t) => {
   for (const described of listOperations()) {

@@ -9,3 +9,8 @@ export function formatLine(text: string): Html[] {
 export function formatText(text: string): Html[] {
   return text.split('\n\n').map((paragraph) => html`<p>${formatLine(paragraph)}</p> `);
 }
+
+/** A name or path, which may break after a slash, a dot or an underscore, and elsewhere only where it must. */
+export function formatName(name: string): Html[] {
+  return name.split(/(?<=[/._])/).map((part, i) => (i === 0 ? html`${part}` : html`<wbr />${part}`));
+}

@@ -15,7 +15,7 @@ export interface Field {
   /** Such as `0 to 2` or `at most 255 characters`. */
   readonly bounds: string;
   readonly description: string;
-  /** How the objects in it are reached, such as `messages[]`. */
+  /** How the objects in it are reached: `messages[]` for each of a list, `sums{}` for each of a map. */
   readonly path: string;
   /** The fields of those objects. */
   readonly fields: readonly Field[];
@@ -24,7 +24,7 @@ export interface Field {
 /** No schema of the contract is recursive or a tenth as deep; one that is must not hang the page. */
 const maxDepth = 20;
 
-/** The fields of an object, or of the objects that a list holds. */
+/** The fields of an object, or of the objects that a list or a map holds. */
 export function listFields(schema: JsonSchema, schemas: Schemas, path = '', depth = 0): Field[] {
   const { properties = {}, required = [] } = findObject(schema, schemas, path)?.schema ?? {};
   return Object.entries(properties).map(([name, one]) => {
@@ -53,15 +53,17 @@ export function describeField(name: string, schema: JsonSchema, schemas: Schemas
 
 interface FoundObject {
   readonly schema: JsonSchema;
-  /** With `[]` for each list around it. */
+  /** With `[]` for each list around it, `{}` for each map. */
   readonly path: string;
 }
 
-/** The object that a field holds, by itself, in a list, or as one of several possibilities. */
+/** The object that a field holds, by itself, in a list or a map, or as one of several possibilities. */
 function findObject(schema: JsonSchema, schemas: Schemas, path: string): FoundObject | null {
   const resolved = resolveSchema(schema, schemas) ?? schema;
   if (resolved.properties !== undefined) return { schema: resolved, path };
   if (resolved.items !== undefined) return findObject(resolved.items, schemas, `${path}[]`);
+  if (typeof resolved.additionalProperties === 'object')
+    return findObject(resolved.additionalProperties, schemas, `${path}{}`);
   for (const branch of resolved.anyOf ?? []) {
     const found = findObject(branch, schemas, path);
     if (found !== null) return found;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Description } from '../../../shared/contract/openapi/description.ts';
 import { docsStyles } from './docs-styles.ts';
-import { formatText } from './format-text.ts';
+import { formatName, formatText } from './format-text.ts';
 import { html, Html } from './html.ts';
 import { renderErrorChapter } from './render-error-chapter.ts';
 import { renderOverview } from './render-overview.ts';
@@ -101,7 +101,7 @@ function renderNavigation(chapters: readonly Chapter[]): Html {
               ({ method, path, operation }) =>
                 html`<li>
                   <a href="#${operation.operationId}" title="${operation.summary}">
-                    ${renderMethod(method)} <code>${path.replace(/^\/v1/, '')}</code>
+                    ${renderMethod(method)} <code>${formatName(path.replace(/^\/v1/, ''))}</code>
                   </a>
                 </li> `,
             )}

@@ -1,4 +1,4 @@
-import { formatLine } from './format-text.ts';
+import { formatLine, formatName } from './format-text.ts';
 import { html, type Html } from './html.ts';
 import type { Field } from './list-fields.ts';
 
@@ -23,13 +23,13 @@ export function renderFields(fields: readonly Field[], noun: string, direction: 
 
 function renderPresence({ required }: Field, direction: Direction): Html | null {
   if (direction === 'request') return required ? html`<span class="required">required</span>` : null;
-  return required ? null : html`<span class="optional">may be left out</span>`;
+  return required ? null : html`<span class="optional">optional</span>`;
 }
 
 function renderField(field: Field, direction: Direction): Html {
   return html`<tr>
     <th scope="row">
-      <code>${field.name}</code>
+      <code>${formatName(field.name)}</code>
       ${renderPresence(field, direction)}
     </th>
     <td class="type">

@@ -20,6 +20,12 @@ export const responseHeaders = {
     description: 'When all of them will be free again, such as `1s` or `6m0s`.',
     schema: { type: 'string' },
   },
+  'idempotent-replayed': {
+    description:
+      '`true`: this is the answer to an earlier request with the same Idempotency-Key, the one that `x-request-id` ' +
+      'names.',
+    schema: { type: 'string' },
+  },
   'retry-after': {
     description: 'After how many seconds to try again; under 60.',
     schema: { type: 'integer' },
@@ -43,6 +49,7 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   const names: HeaderName[] = ['x-request-id'];
   const isCounted = operation.errors.includes('rate_limit_exceeded');
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
+  if (takesIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed');
   if (status === 429 || (status === 503 && !isReport(operation, status))) names.push('retry-after');
   if (status === 409) names.push('x-should-retry');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -53,19 +60,22 @@ const isReport = ({ furtherAnswers = [] }: Operation, status: number): boolean =
   furtherAnswers.some((answer) => answer.status === status);
 
 /** An operation that can tell of a conflict of keys is one that takes them. */
-export function requestHeaders({ errors }: Operation): ParameterObject[] {
-  if (!errors.includes('idempotency_conflict')) return [];
+const takesIdempotencyKey = ({ errors }: Operation): boolean => errors.includes('idempotency_conflict');
+
+export function requestHeaders(operation: Operation): ParameterObject[] {
+  if (!takesIdempotencyKey(operation)) return [];
   return [
     {
       name: 'Idempotency-Key',
       in: 'header',
       required: false,
       description:
-        'A text of your choice that names this request, so that it can be sent again safely. The same key with the ' +
+        'A printable ASCII text of your choice that names this request, so that it can be sent again safely. The ' +
+        'same key with the ' +
         'same body attaches to the request while it runs, or gets its answer for 24 hours, and is charged once; the ' +
         'work goes on if you disconnect. A failure is not kept: the next request with the key starts anew. The same ' +
         `key with another body is a ${errorKinds.idempotency_conflict.status}, \`idempotency_conflict\`.`,
-      schema: { type: 'string', minLength: 1, maxLength: 255 },
+      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
       example: 'order-1742-summary',
     },
   ];

@@ -14,6 +14,6 @@ export const tagDescriptions: Record<Tag, string> = {
   Images: 'Pictures from a prompt.',
   Embeddings: 'Vectors for search, clustering and comparison of texts.',
   Models: 'What there is and what it costs. No key is needed.',
-  Users: 'The account behind the key: balance and limits.',
+  Users: 'The account behind the key: its balance and limits, refills, history, and the key itself.',
   System: 'The service itself. No key is needed.',
 };

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { formatText } from '../../../../api/pages/docs/format-text.ts';
+import { formatName, formatText } from '../../../../api/pages/docs/format-text.ts';
 import { highlightJson } from '../../../../api/pages/docs/highlight-code.ts';
 import { html, type Html } from '../../../../api/pages/docs/html.ts';
 
@@ -49,6 +49,11 @@ test('text in backticks is code, empty lines part paragraphs, and all else is te
     textOf(formatText('a `<b>` c\n\nd')).replaceAll(/> /g, '>'),
     '<p>a <code>&lt;b&gt;</code>c</p><p>d</p>',
   );
+});
+
+test('a name may break at its joints and reads as it was', (t) => {
+  t.is(textOf(formatName('/a_b/{c}')), '/<wbr />a_<wbr />b/<wbr />{c}');
+  fc.assert(fc.property(hostile, (name) => readBack(textOf(formatName(name))) === name));
 });
 
 test('highlighting changes no character of a code', (t) => {

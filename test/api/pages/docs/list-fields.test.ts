@@ -22,19 +22,20 @@ test('a field tells its type, whether it is required, its default, bounds and ch
   t.is(day?.bounds, 'YYYY-MM-DD');
 });
 
-test('objects are found behind references, in lists and among possibilities', (t) => {
-  const [one, list, either] = listFields(
+test('objects are found behind references, in lists and maps, and among possibilities', (t) => {
+  const [one, list, map, either] = listFields(
     {
       properties: {
         one: reference,
         list: { type: 'array', items: reference },
+        map: { type: 'object', additionalProperties: reference },
         either: { anyOf: [{ type: 'string' }, { type: 'array', items: reference }, { type: 'null' }] },
       },
     },
     schemas,
   );
-  for (const field of [one, list, either]) t.is(field?.fields[0]?.description, 'Its id.');
-  t.deepEqual([one?.path, list?.path, either?.path], ['one', 'list[]', 'either[]']);
+  for (const field of [one, list, map, either]) t.is(field?.fields[0]?.description, 'Its id.');
+  t.deepEqual([one?.path, list?.path, map?.path, either?.path], ['one', 'list[]', 'map{}', 'either[]']);
   t.deepEqual(
     [one?.type, list?.type, either?.type],
     ['object', 'array of object', 'string or array of object or null'],

@@ -92,7 +92,7 @@ test('headers are told where they are sent', (t) => {
   const { responses, parameters } = describe(operations.createChatCompletion);
   const headersOf = (status: string): string[] => Object.keys(responses[status]!.headers);
   const limits = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`);
-  t.deepEqual(headersOf('200'), ['x-request-id', ...limits]);
+  t.deepEqual(headersOf('200'), ['x-request-id', ...limits, 'idempotent-replayed']);
   t.deepEqual(headersOf('429'), ['x-request-id', ...limits, 'retry-after']);
   t.deepEqual(headersOf('503'), ['x-request-id', 'retry-after']);
   t.deepEqual(headersOf('409'), ['x-request-id', 'x-should-retry']);
