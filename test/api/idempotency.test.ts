@@ -323,10 +323,10 @@ test('who comes midway to a stream gets it whole, whether the first reads or not
     t.true(isDone);
     t.is(said, `You said: ${text}`);
   }
-  const chunks = [Buffer.from(head.value!)];
+  const chunks = [Buffer.from(head.value)];
   for (let next = await reader.read(); !next.done; next = await reader.read())
     chunks.push(Buffer.from(next.value));
-  t.is(Buffer.concat(chunks).toString(), others[0]!.text);
+  t.is(Buffer.concat(chunks).toString(), others[0].text);
   t.is(countCalls(word), 1);
 });
 

@@ -139,7 +139,7 @@ test('both readers of one stream are told when its worker is killed midway, what
   const reader = second.body!.getReader();
   const head = await reader.read();
   await worker.kill();
-  const chunks = [Buffer.from(head.value!)];
+  const chunks = [Buffer.from(head.value)];
   for (let next = await reader.read(); !next.done; next = await reader.read())
     chunks.push(Buffer.from(next.value));
   for (const answer of [await first.text(), Buffer.concat(chunks).toString()]) {

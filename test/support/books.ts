@@ -71,7 +71,8 @@ export async function openBooks(): Promise<Books> {
     startReader,
     async createAccount({ balanceNano = 1_000n, freeRequests = 0, shard } = {}) {
       let created = await accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
-      while (shard !== undefined && shardOf(created.id) !== shard)
+      const isElsewhere = (): boolean => shard !== undefined && shardOf(created.id) !== shard;
+      while (isElsewhere())
         created = await accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
       const { id } = created;
       await hotAccounts.load(id);
