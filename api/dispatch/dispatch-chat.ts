@@ -79,7 +79,12 @@ export class ChatDispatcher implements WaiterOwner {
   async dispatch(job: NewChatJob, receiver: Receiver): Promise<DispatchedChat> {
     const { request } = job;
     if (request.claimHash === null) return await this.#dispatch(job, receiver);
-    const owned = await this.#dispatch(job, this.#kept.createOwner(request));
+    const owner = this.#kept.createOwner(request);
+    const owned = await this.#dispatch(job, owner).catch((error: unknown) => {
+      // Others may have attached since it was admitted.
+      owner.fail(error instanceof AppError ? error : new AppError('internal_error', { cause: error }));
+      throw error;
+    });
     return { ...this.attach(request, receiver), position: () => owned.position() };
   }
 

@@ -69,6 +69,7 @@ export class JobWaiting implements WaiterOwner {
       this.#waiters.add(waiter, this);
     } catch (error) {
       release(this.#dependencies, request, this.#log);
+      if (isKept) waiter.receiver.fail(new AppError('service_unavailable', { cause: error }));
       throw error;
     }
     if (isKept) this.#holdThroughQueue(request);

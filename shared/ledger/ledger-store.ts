@@ -172,8 +172,20 @@ export class LedgerStore {
     return sums;
   }
 
-  async insertEntries(documents: readonly LedgerDocument[]): Promise<void> {
-    await insertMissing(this.entries, documents);
+  /**
+   * Inserts what is not there yet.
+   * @returns the ids of those that are there from another place of the stream: a Redis that had forgotten them made them
+   * a second time
+   */
+  async insertEntries(documents: readonly LedgerDocument[]): Promise<ReadonlySet<string>> {
+    if ((await insertMissing(this.entries, documents)) === documents.length) return new Set();
+    const places = new Map(documents.map((document) => [document._id, document]));
+    const kept = await this.findEntries([...places.keys()]);
+    const isOther = ({ _id, streamMs, streamSeq }: LedgerDocument): boolean => {
+      const own = places.get(_id);
+      return own?.streamMs !== streamMs || own.streamSeq !== streamSeq;
+    };
+    return new Set(kept.filter(isOther).map((document) => document._id));
   }
 
   async insertLogs(documents: readonly RequestLogDocument[]): Promise<void> {

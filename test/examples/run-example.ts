@@ -18,6 +18,8 @@ export async function runExample(
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: 'pipe',
   });
+  // One that ends without reading leaves nobody to write to.
+  child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   return { code: child.exitCode, stdout, stderr };

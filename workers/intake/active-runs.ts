@@ -1,6 +1,6 @@
 import type { ControlMessage } from '../../shared/reply/reply-channel.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
-import { CallerGone } from '../jobs/job-context.ts';
+import { CallerGone, RunReplaced } from '../jobs/job-context.ts';
 
 /** A caller who has not read for so long holds an upstream's slot that others wait for: the run is ended. */
 const maxPauseMs = 30_000;
@@ -34,12 +34,12 @@ export class ActiveRuns {
     for (const { request } of this.#runs.values()) yield request;
   }
 
-  /** An earlier run of the same request, which its owner gave up for lost, is ended. */
+  /** An earlier run of the same request, which was given up for lost, is ended without being settled. */
   start(request: AdmittedRequest, replyChannel: string): StartedRun {
     const { requestId } = request;
     const run: ActiveRun = { request, replyChannel, abort: new AbortController(), pause: null };
     const earlier = this.#runs.get(requestId);
-    if (earlier !== undefined) this.#cancel(earlier);
+    if (earlier !== undefined) this.#cancel(earlier, new RunReplaced());
     this.#runs.set(requestId, run);
     return {
       signal: run.abort.signal,
@@ -107,8 +107,8 @@ export class ActiveRuns {
     run.pause = null;
   }
 
-  #cancel(run: ActiveRun): void {
-    run.abort.abort(new CallerGone());
+  #cancel(run: ActiveRun, reason: Error = new CallerGone()): void {
+    run.abort.abort(reason);
     this.#resume(run);
   }
 }

@@ -36,6 +36,15 @@ export class CallerGone extends Error {
   override readonly name = 'CallerGone';
 }
 
+/** The reason of a run's signal when another run of the same request has begun here: that one settles and answers. */
+export class RunReplaced extends Error {
+  override readonly name = 'RunReplaced';
+}
+
+export function isReplaced({ signal }: RequestRun): boolean {
+  return signal.reason instanceof RunReplaced;
+}
+
 /** The code and the text under which a failure is told and logged. */
 export function describeFailure(error: unknown): { code: ErrorCode; message: string } {
   if (error instanceof AppError) return { code: error.code, message: error.publicMessage };

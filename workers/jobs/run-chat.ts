@@ -8,7 +8,13 @@ import { UpstreamError, type ChatBody, type ChatEvent, type UpstreamUsage } from
 import { ChatAnswer } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
 import { isCounted, presentUsage, toUsage, type ChatMeter } from './chat-usage.ts';
-import { describeFailure, sendResult, type JobDependencies, type RequestRun } from './job-context.ts';
+import {
+  describeFailure,
+  isReplaced,
+  sendResult,
+  type JobDependencies,
+  type RequestRun,
+} from './job-context.ts';
 
 /**
  * Runs one interactive chat: asks the model, sends what it says as it comes, settles, and only then tells the caller
@@ -23,6 +29,7 @@ export async function runChat(dependencies: JobDependencies, job: ChatJob, run: 
       throw new AppError('model_disabled', { message: 'The model was taken from the catalog.' });
     await conversation.ask(dependencies, model);
   } catch (error) {
+    if (isReplaced(run)) return;
     failure = describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'chat failed');
   }

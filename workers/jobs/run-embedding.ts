@@ -10,6 +10,7 @@ import { UpstreamError } from '../upstreams/upstream.ts';
 import {
   CallerGone,
   describeFailure,
+  isReplaced,
   sendResult,
   type JobDependencies,
   type RequestRun,
@@ -174,6 +175,7 @@ async function answerPart(
   outcomes: readonly InputOutcome[],
 ): Promise<void> {
   const failed = outcomes.find((outcome) => 'error' in outcome);
+  if (failed !== undefined && isReplaced(run)) return;
   const error = failed === undefined ? null : describeFailure(failed.error);
   if (error?.code === 'internal_error') run.log.error({ err: failed?.error }, 'embedding failed');
   const embedded = outcomes.filter((outcome) => 'vector' in outcome);

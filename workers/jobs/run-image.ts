@@ -6,7 +6,13 @@ import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { UpstreamError, type GeneratedImage } from '../upstreams/upstream.ts';
-import { describeFailure, sendResult, type JobDependencies, type RequestRun } from './job-context.ts';
+import {
+  describeFailure,
+  isReplaced,
+  sendResult,
+  type JobDependencies,
+  type RequestRun,
+} from './job-context.ts';
 
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp' } as const;
 
@@ -23,6 +29,7 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
     }));
     keys = await keepImages(dependencies, job, images);
   } catch (error) {
+    if (isReplaced(run)) return;
     failure = describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }

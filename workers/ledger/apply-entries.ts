@@ -11,15 +11,24 @@ import { firstStreamId, isAfter, type LedgerEntry, type StreamId } from '../../s
  * Writes one batch of a shard's stream, in an order that makes every step repeatable: rows by their own ids first,
  * then the documents that sum, each told by the last entry it sums what is new to it. A crash between any two steps,
  * or a second reader that believes to hold the lease, repeats work and changes nothing.
+ *
+ * @returns accounts of entries that were there before, from another place of the stream: Redis had forgotten them and
+ * moved the money again. They count once here, and those accounts are to be restored.
  */
-export async function applyEntries(store: LedgerStore, entries: readonly LedgerEntry[]): Promise<void> {
+export async function applyEntries(
+  store: LedgerStore,
+  all: readonly LedgerEntry[],
+): Promise<ReadonlySet<string>> {
+  const documents = all.map(toLedgerDocument);
+  const repeated = await store.insertEntries(documents);
+  const entries = all.filter((_, i) => !repeated.has(documents[i]!._id));
   const charges = entries.filter((entry) => entry.kind === 'charge');
-  await store.insertEntries(entries.map(toLedgerDocument));
   await store.insertLogs(charges.map(toRequestLog));
   const refills = entries.filter((entry) => entry.kind === 'refill');
   await store.insertRefillLogs(refills.flatMap((entry) => toRefillLog(entry) ?? []));
   await applyToAccounts(store, entries);
   await applyToStats(store, charges);
+  return new Set(documents.filter(({ _id }) => repeated.has(_id)).map(({ accountId }) => accountId));
 }
 
 async function applyToAccounts(store: LedgerStore, entries: readonly LedgerEntry[]): Promise<void> {

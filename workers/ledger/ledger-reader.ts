@@ -122,17 +122,24 @@ interface MovedBatch {
   readonly last: string | null;
 }
 
-async function moveBatch({ redis, store }: LedgerReaderDependencies, shard: number): Promise<MovedBatch> {
+async function moveBatch(
+  { redis, store, hotAccounts, log }: LedgerReaderDependencies,
+  shard: number,
+): Promise<MovedBatch> {
   const stream = redisKeys.ledgerStream(shard);
   // What is in the stream is not yet at rest: it is trimmed only after the checkpoint, so it is read from its start.
   const raw = await redis.xrange(stream, '-', '+', 'COUNT', batchSize);
   if (raw.length === 0) return { count: 0, last: null };
   const entries = raw.map(([id, fields]) => parseLedgerEntry(id, fields));
-  await applyEntries(store, entries);
+  const repeated = await applyEntries(store, entries);
   const last = entries[entries.length - 1]!.streamId;
   await store.writeCheckpoint(shard, last);
   const keys = [stream, redisKeys.ledgerTrimmed(shard)];
   await trimScript.run(redis, keys, [formatStreamId(last), formatStreamId(next(last))]);
+  for (const accountId of repeated) {
+    log.error({ shard, accountId }, 'Redis moved money again that it had forgotten; the account is restored');
+    await hotAccounts.reload(accountId);
+  }
   return { count: entries.length, last: formatStreamId(last) };
 }
 

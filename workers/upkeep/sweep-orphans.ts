@@ -3,15 +3,18 @@ import { formatRub } from '../../shared/pricing/money.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ShardLeases } from '../ledger/shard-leases.ts';
 
+const looksUntilReleased = 3;
+
 /**
- * Releases reservations whose requests nobody has in hand: their processes died. One that is an orphan at two looks in
- * a row is released, so that a process that was away with Redis has the time to speak up.
+ * Releases reservations whose requests nobody has in hand: their processes died. One that is an orphan at three
+ * looks in a row is released, so that a process that was away with Redis has the time to speak up.
  */
 export class OrphanSweeper {
   readonly #reservations: ReservationStore;
   readonly #leases: ShardLeases;
   readonly #log: Logger;
-  #suspects = new Set<string>();
+  /** At how many looks in a row each was found. */
+  #suspects = new Map<string, number>();
 
   constructor(reservations: ReservationStore, leases: ShardLeases, log: Logger) {
     this.#reservations = reservations;
@@ -23,13 +26,14 @@ export class OrphanSweeper {
   async sweep(): Promise<void> {
     const suspects = this.#suspects;
     // Where a look fails, the next one begins anew.
-    this.#suspects = new Set();
-    const found: string[] = [];
+    this.#suspects = new Map();
+    const found = new Map<string, number>();
     for (const shard of this.#leases.held) {
       const { orphans } = await this.#reservations.findOrphans(shard);
       for (const orphan of orphans) {
         const { requestId, accountId, costNano } = orphan;
-        if (!suspects.has(requestId)) found.push(requestId);
+        const looks = (suspects.get(requestId) ?? 0) + 1;
+        if (looks < looksUntilReleased) found.set(requestId, looks);
         else if (await this.#reservations.releaseOrphan(orphan))
           this.#log.warn(
             { requestId, accountId, reserved: formatRub(costNano) },
@@ -38,6 +42,6 @@ export class OrphanSweeper {
       }
       await this.#reservations.forget(shard);
     }
-    this.#suspects = new Set(found);
+    this.#suspects = found;
   }
 }

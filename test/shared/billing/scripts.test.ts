@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import fc from 'fast-check';
-import { runAdmission, type AdmissionRequest } from '../../../shared/billing/admit-script.ts';
+import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { runRefill } from '../../../shared/billing/refill-script.ts';
 import { releaseReservation, runSettlement } from '../../../shared/billing/settle-script.ts';
-import { createRefillEvent, parseLedgerEntry, type UsageEvent } from '../../../shared/ledger/usage-event.ts';
+import { createRefillEvent, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import {
+  admission,
+  createHotAccount,
+  readBalance as readHotBalance,
+  readEntries as readHotEntries,
+  usageEvent,
+  type HotBalance,
+} from '../../support/billing.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 
 let server: TestRedis;
@@ -23,79 +30,10 @@ test.after.always(async () => {
   await server.stop();
 });
 
-async function createAccount(balanceNano: bigint, { free = 0, rpm = 1_000_000 } = {}): Promise<string> {
-  const id = randomUUID();
-  const fields = {
-    key: 'hash',
-    type: 'default',
-    created: '0',
-    bal: balanceNano.toString(),
-    res: '0',
-    added: '0',
-    free: String(free),
-    fres: '0',
-    rpm: String(rpm),
-    ban: '0',
-    win: '0',
-  };
-  await redis.hset(redisKeys.account(id), fields);
-  return id;
-}
-
-function admission(accountId: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
-  return {
-    requestId: randomUUID(),
-    accountId,
-    keyHash: 'hash',
-    slots: 1,
-    fixedNano: 0n,
-    nanoPerUnit: 0n,
-    wantedUnits: 0,
-    leastUnits: 0,
-    sharePermille: 1_000,
-    freeAllowed: false,
-    claim: null,
-    ...more,
-  };
-}
-
-const usageEvent = (accountId: string, requestId: string): UsageEvent => ({
-  v: 1,
-  requestId,
-  accountId,
-  model: 'm',
-  at: 0,
-  durationMs: 1,
-  success: true,
-  responseCode: 200,
-  errorCode: null,
-  details: null,
-  userIp: '127.0.0.1',
-  promptTokens: 1,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  completionTokens: 0,
-  counted: false,
-  images: 0,
-  imageQuality: null,
-  imageSize: null,
-  characters: 0,
-  billedMs: 0,
-  priceVersion: 'p',
-  user: null,
-});
-
-async function readBalance(id: string) {
-  const [bal, res, free, fres] = await redis.hmget(redisKeys.account(id), 'bal', 'res', 'free', 'fres');
-  return { balance: BigInt(bal!), reserved: BigInt(res!), free: Number(free), freeHeld: Number(fres) };
-}
-
-async function readEntries(id: string) {
-  const raw = await redis.xrange(redisKeys.ledgerStream(shardOf(id)), '-', '+');
-  return raw
-    .map(([streamId, fields]) => parseLedgerEntry(streamId, fields))
-    .filter((entry) => entry.event.accountId === id);
-}
+const createAccount = (balanceNano: bigint, options: { free?: number; rpm?: number } = {}): Promise<string> =>
+  createHotAccount(redis, balanceNano, options);
+const readBalance = (id: string): Promise<HotBalance> => readHotBalance(redis, id);
+const readEntries = (id: string): Promise<LedgerEntry[]> => readHotEntries(redis, id);
 
 test('of 200 simultaneous requests a balance for ten admits ten, and ends at zero with nothing reserved', async (t) => {
   const id = await createAccount(1_000n);
@@ -240,74 +178,4 @@ test('large sums stay exact to the last nano-rouble', async (t) => {
   t.is((await runAdmission(redis, admission(id, { fixedNano: 2n }))).outcome, 'insufficient');
   await runSettlement(redis, usageEvent(id, request.requestId), 8_999_999_999_999_997n, false);
   t.is((await readBalance(id)).balance, 2n);
-});
-
-type Step =
-  | { readonly kind: 'admit'; readonly cost: number; readonly free: boolean }
-  | { readonly kind: 'settle'; readonly which: number; readonly cost: number; readonly fails: boolean }
-  | { readonly kind: 'refill'; readonly amount: number; readonly repeat: boolean };
-
-const steps = fc.array(
-  fc.oneof(
-    fc.record({ kind: fc.constant('admit' as const), cost: fc.nat(500), free: fc.boolean() }),
-    fc.record({
-      kind: fc.constant('settle' as const),
-      which: fc.nat(20),
-      cost: fc.nat(800),
-      fails: fc.boolean(),
-    }),
-    fc.record({
-      kind: fc.constant('refill' as const),
-      amount: fc.integer({ min: -300, max: 300 }),
-      repeat: fc.boolean(),
-    }),
-  ),
-  { maxLength: 40 },
-);
-
-test('whatever happens in whatever order: never below zero, and the balance is what the entries sum to', async (t) => {
-  await fc.assert(
-    fc.asyncProperty(steps, async (sequence: Step[]) => {
-      const id = await createAccount(0n, { free: 3 });
-      const open: string[] = [];
-      let refills = 0;
-      for (const step of sequence) {
-        if (step.kind === 'admit') {
-          const request = admission(id, { fixedNano: BigInt(step.cost), freeAllowed: step.free });
-          if ((await runAdmission(redis, request)).outcome === 'ok') open.push(request.requestId);
-        } else if (step.kind === 'settle') {
-          const requestId = open[step.which % Math.max(1, open.length)];
-          // Settled ones stay in the list: settling them again must change nothing.
-          if (requestId !== undefined)
-            await runSettlement(
-              redis,
-              usageEvent(id, requestId),
-              step.fails ? 0n : BigInt(step.cost),
-              step.fails,
-            );
-        } else {
-          if (!step.repeat) refills += 1;
-          const event = createRefillEvent(`r${refills}`, id, 'test');
-          await runRefill(redis, { amountNano: BigInt(step.amount), freeRequests: 0, event });
-        }
-        const now = await readBalance(id);
-        if (now.balance < 0n || now.reserved < 0n || now.reserved > now.balance)
-          throw new Error(`impossible balance ${now.balance}, reserved ${now.reserved}`);
-        if (now.freeHeld < 0 || now.freeHeld > now.free)
-          throw new Error(`impossible free requests ${now.free}, held ${now.freeHeld}`);
-      }
-      for (const requestId of open)
-        await releaseReservation(redis, { accountId: id, requestId, claimHash: null });
-      const entries = await readEntries(id);
-      const sum = entries.reduce(
-        (total, entry) => total + (entry.kind === 'refill' ? entry.amountNano : -entry.costNano),
-        0n,
-      );
-      const freeUsed = entries.filter((entry) => entry.kind === 'charge' && entry.free).length;
-      const end = await readBalance(id);
-      return end.balance === sum && end.reserved === 0n && end.freeHeld === 0 && end.free === 3 - freeUsed;
-    }),
-    { numRuns: 150 },
-  );
-  t.pass();
 });

@@ -116,3 +116,52 @@ test('a reader that was overtaken fails before anything is trimmed, and the next
   await applyEntries(store, entries);
   t.like(await accounts.findOne({ _id: 'a' }), { balanceNano: 95n, appliedSeq: 5 });
 });
+
+test('every way to cut a stream into batches, with any of them applied again, comes to the same sums', async (t) => {
+  const { mongo, store, accounts } = await openStore(t);
+  const empty = { balanceNano: 0n, totalAddedNano: 0n, freeRequests: 0, appliedMs: 0, appliedSeq: 0 };
+  const entries = [
+    refill(100, 1, 1_000n),
+    ...Array.from({ length: 4 }, (_, i) => charge(100, i + 2, BigInt(i + 1))),
+  ];
+  for (let cuts = 0; cuts < 2 ** (entries.length - 1); cuts++) {
+    await Promise.all(
+      ['accounts', 'ledger', 'request_logs', 'daily_stats'].map((name) =>
+        mongo.db.collection(name).deleteMany({}),
+      ),
+    );
+    await accounts.insertOne({ _id: 'a', ...empty });
+    let from = 0;
+    for (let to = 1; to <= entries.length; to++) {
+      if (to < entries.length && (cuts & (1 << (to - 1))) === 0) continue;
+      await applyEntries(store, entries.slice(from, to));
+      await applyEntries(store, entries.slice(0, to));
+      from = to;
+    }
+    t.like(await accounts.findOne({ _id: 'a' }), {
+      balanceNano: 990n,
+      totalAddedNano: 1_000n,
+      appliedSeq: 5,
+    });
+    t.is(await store.entries.countDocuments({}), 5);
+    t.like(await store.stats.findOne({ _id: 'a:2026-11-21' }), { requests: 4, costNano: 10n });
+  }
+});
+
+test('a request that is settled again by a Redis that had forgotten it counts once', async (t) => {
+  const { store, accounts } = await openStore(t);
+  await accounts.insertOne({
+    _id: 'a',
+    balanceNano: 100n,
+    totalAddedNano: 0n,
+    freeRequests: 0,
+    appliedMs: 0,
+    appliedSeq: 0,
+  } as never);
+  const first = charge(100, 1, 7n);
+  await applyEntries(store, [first]);
+  await applyEntries(store, [{ ...first, streamId: { ms: 200, seq: 0 } }]);
+  t.is(await store.entries.countDocuments({}), 1);
+  t.like(await accounts.findOne({ _id: 'a' }), { balanceNano: 93n });
+  t.like(await store.stats.findOne({ _id: 'a:2026-11-21' }), { requests: 1, costNano: 7n });
+});

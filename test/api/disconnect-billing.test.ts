@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import test from 'ava';
+import { createRandom } from '../../scripts/vendor-simulator/faults.ts';
+import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+
+/** Who leaves at a random token pays for what was generated until then, and for no more. */
+
+const msPerPiece = 4;
+const pieceCount = 400;
+const pieces = Array.from({ length: pieceCount }, (_, i) => (i % 7 === 0 ? ' extraordinarily' : ' cat'));
+
+/** A vendor that knows how much of each answer it has sent, by the text that asked for it. */
+const sentOf = new Map<string, number>();
+let vendor: Server;
+let stack: TestStack;
+
+async function startVendor(): Promise<Server> {
+  const server = createServer((request, response) => {
+    void (async () => {
+      let text = '';
+      for await (const chunk of request) text += String(chunk);
+      const { messages } = JSON.parse(text) as { messages: { content: string }[] };
+      const name = messages[0]!.content;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const [i, content] of pieces.entries()) {
+        if (response.destroyed) return;
+        sentOf.set(name, i + 1);
+        const choices = [{ index: 0, delta: { content }, finish_reason: null }];
+        response.write(`data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices })}\n\n`);
+        await delay(msPerPiece);
+      }
+      const choices = [{ index: 0, delta: {}, finish_reason: 'stop' }];
+      response.end(
+        `data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices })}\n\ndata: [DONE]\n\n`,
+      );
+    })();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+test.before(async () => {
+  vendor = await startVendor();
+  const { port } = vendor.address() as AddressInfo;
+  stack = await startStack({
+    catalog: `
+upstreams:
+  vendor: { kind: openai, baseUrl: "http://127.0.0.1:${port}/v1", apiKeys: [sk-vendor-key-0123456789] }
+models:
+  - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: m }] }
+`,
+  });
+});
+test.after.always(async () => {
+  await stack.close();
+  vendor.closeAllConnections();
+  vendor.close();
+});
+
+const tokensOf = (count: number): number =>
+  pieces.slice(0, count).reduce((sum, piece) => sum + countTokens(piece), 0);
+
+/** Reads a stream until so many pieces were seen, then leaves. @returns how many were seen in all */
+async function readAndLeave(apiKey: string, name: string, leaveAfter: number): Promise<[string, number]> {
+  const caller = new AbortController();
+  const response = await fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({ model: 'chat', stream: true, messages: [{ role: 'user', content: name }] }),
+    signal: caller.signal,
+  });
+  const reader = response.body!.getReader();
+  let text = '';
+  const countSeen = (): number => text.split('"content":" ').length - 1;
+  while (countSeen() < leaveAfter) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += Buffer.from(value).toString();
+  }
+  caller.abort();
+  return [response.headers.get('x-request-id')!, countSeen()];
+}
+
+test('at twenty random cuts the charge lies between what the caller saw and what the vendor sent', async (t) => {
+  const account = await stack.createAccount();
+  const random = createRandom(20_261_121);
+  const cuts = Array.from({ length: 20 }, () => 1 + Math.floor(random() * (pieceCount / 2)));
+  const readers = cuts.map((cut, i) => readAndLeave(account.apiKey, `caller ${i}`, cut));
+  const left = await Promise.all(readers);
+  await waitForNoReservation(stack, account.id);
+  let paid = 0n;
+  for (const [i, [requestId, seen]] of left.entries()) {
+    const row = await findRow(stack, requestId);
+    const sent = sentOf.get(`caller ${i}`)!;
+    t.true(seen >= cuts[i]!);
+    t.false(row.success);
+    t.is(row.errorCode, 'job_cancelled');
+    t.true(row.completionTokens >= tokensOf(seen), `${row.completionTokens} of ${tokensOf(seen)} seen`);
+    t.true(row.completionTokens <= tokensOf(sent), `${row.completionTokens} of ${tokensOf(sent)} sent`);
+    t.true(sent < pieceCount, 'the vendor was stopped');
+    t.is(row.costNano, BigInt(row.promptTokens * 7_000 + row.completionTokens * 13_000));
+    paid += row.costNano;
+  }
+  t.is(await readLoss(stack, account.id, '100'), paid);
+});

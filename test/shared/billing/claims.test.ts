@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { runAdmission, type AdmissionRequest } from '../../../shared/billing/admit-script.ts';
+import { createClaim, type Claim } from '../../../shared/billing/claim.ts';
+import { ReservationStore } from '../../../shared/billing/reservation-store.ts';
+import { releaseReservation, runSettlement } from '../../../shared/billing/settle-script.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import {
+  admission,
+  ageReservation,
+  createHotAccount,
+  failureEvent,
+  readBalance,
+  readEntries,
+  usageEvent,
+} from '../../support/billing.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+/** What an Idempotency-Key stands for, from admission to the end of its answer. */
+
+const redis = useRedis(test);
+const day = 24 * 60 * 60;
+
+const claimOf = (key: string = randomUUID(), body: unknown = { model: 'm' }): Claim =>
+  createClaim(key, '/v1/x', body);
+
+/** An account with a request of it that was admitted under a claim. */
+async function admitClaimed(more: Partial<AdmissionRequest> = {}) {
+  const id = await createHotAccount(redis(), 1_000n, { free: 1 });
+  const claim = claimOf();
+  const request = admission(id, { fixedNano: 100n, claim, ...more });
+  const answer = await runAdmission(redis(), request);
+  const { requestId } = request;
+  return { id, claim, requestId, answer, key: redisKeys.claim(id, claim.keyHash) };
+}
+
+test('a claim is made by its admission, for a day', async (t) => {
+  const { answer, key, requestId, claim } = await admitClaimed();
+  t.is(answer.outcome, 'ok');
+  t.deepEqual(await redis().hgetall(key), { body: claim.bodyHash, id: requestId });
+  const ttl = await redis().ttl(key);
+  t.true(ttl > day - 60 && ttl <= day);
+});
+
+test('a second request under a claim is attached to the first and takes neither slots nor money', async (t) => {
+  const { id, claim, requestId } = await admitClaimed();
+  const before = await redis().hgetall(redisKeys.account(id));
+  const window = await redis().lrange(redisKeys.rpmWindow(id), 0, -1);
+  t.deepEqual(await runAdmission(redis(), admission(id, { fixedNano: 100n, claim })), {
+    outcome: 'attached',
+    requestId,
+  });
+  const other = { ...claim, bodyHash: claimOf('', 'other').bodyHash };
+  t.deepEqual(await runAdmission(redis(), admission(id, { fixedNano: 100n, claim: other })), {
+    outcome: 'conflict',
+  });
+  t.deepEqual(await redis().hgetall(redisKeys.account(id)), before);
+  t.deepEqual(await redis().lrange(redisKeys.rpmWindow(id), 0, -1), window);
+  const held = await redis().hgetall(redisKeys.reservations(shardOf(id)));
+  t.is(Object.values(held).filter((value) => value.startsWith(id)).length, 1);
+});
+
+test('of many at once under one claim one is admitted, and all others are attached to it', async (t) => {
+  const id = await createHotAccount(redis(), 1_000n);
+  const claim = claimOf();
+  const requests = Array.from({ length: 50 }, () => admission(id, { fixedNano: 100n, claim }));
+  const answers = await Promise.all(requests.map((request) => runAdmission(redis(), request)));
+  const first = requests[answers.findIndex((answer) => answer.outcome === 'ok')]!;
+  t.is(answers.filter((answer) => answer.outcome === 'ok').length, 1);
+  t.is(
+    answers.filter((answer) => answer.outcome === 'attached' && answer.requestId === first.requestId).length,
+    49,
+  );
+  t.is((await readBalance(redis(), id)).reserved, 100n);
+});
+
+for (const { why, change, request, outcome } of [
+  { why: 'without money', change: {}, request: { fixedNano: 5_000n }, outcome: 'insufficient' },
+  { why: 'at its limit', change: { rpm: '0' }, request: { slots: 1 }, outcome: 'rate_limited' },
+  { why: 'that is banned', change: { ban: '1' }, request: {}, outcome: 'banned' },
+  { why: 'whose key was replaced', change: { key: 'other' }, request: {}, outcome: 'revoked' },
+] as const) {
+  test(`no claim is made for an account ${why}`, async (t) => {
+    const id = await createHotAccount(redis(), 1_000n);
+    if (Object.keys(change).length > 0) await redis().hset(redisKeys.account(id), change);
+    // Slots are cut to the limit: without one, a window that is full already is what refuses.
+    if (outcome === 'rate_limited') {
+      await redis().hset(redisKeys.account(id), 'rpm', '1', 'win', '1');
+      await redis().rpush(redisKeys.rpmWindow(id), `${Math.floor(Date.now() / 1_000)}:1`);
+    }
+    const claim = claimOf();
+    t.is((await runAdmission(redis(), admission(id, { ...request, claim }))).outcome, outcome);
+    t.is(await redis().exists(redisKeys.claim(id, claim.keyHash)), 0);
+  });
+}
+
+test('a banned account and a replaced key are refused before a claim is looked at', async (t) => {
+  const { id, claim } = await admitClaimed();
+  await redis().hset(redisKeys.account(id), 'key', 'other');
+  t.is((await runAdmission(redis(), admission(id, { claim }))).outcome, 'revoked');
+  await redis().hset(redisKeys.account(id), 'ban', '1');
+  t.is((await runAdmission(redis(), admission(id, { claim }))).outcome, 'banned');
+});
+
+test('success keeps a claim for a day from then on', async (t) => {
+  const { id, claim, requestId, key } = await admitClaimed();
+  await redis().expire(key, 60);
+  await runSettlement(redis(), usageEvent(id, requestId), 70n, false, claim.keyHash);
+  t.true((await redis().ttl(key)) > day - 60);
+  t.deepEqual(await runAdmission(redis(), admission(id, { claim })), { outcome: 'attached', requestId });
+});
+
+test('failure ends a claim, and its key may stand for another body', async (t) => {
+  const { id, claim, requestId, key } = await admitClaimed();
+  await runSettlement(redis(), failureEvent(id, requestId), 0n, true, claim.keyHash);
+  t.is(await redis().exists(key), 0);
+  const other = { ...claim, bodyHash: 'other' };
+  t.is((await runAdmission(redis(), admission(id, { claim: other }))).outcome, 'ok');
+});
+
+test('a failure that is paid for, as of a stream that broke, ends its claim too', async (t) => {
+  const { id, claim, requestId, key } = await admitClaimed();
+  const { costNano } = await runSettlement(redis(), failureEvent(id, requestId), 60n, false, claim.keyHash);
+  t.is(costNano, 60n);
+  t.is(await redis().exists(key), 0);
+});
+
+test('release ends a claim', async (t) => {
+  const { id, claim, requestId, key } = await admitClaimed();
+  await releaseReservation(redis(), { accountId: id, requestId, claimHash: claim.keyHash });
+  t.is(await redis().exists(key), 0);
+  t.is((await readBalance(redis(), id)).reserved, 0n);
+  t.deepEqual(await readEntries(redis(), id), []);
+});
+
+test('a settlement never ends the claim of another request', async (t) => {
+  const first = await admitClaimed();
+  const { id, claim, key } = first;
+  await runSettlement(redis(), failureEvent(id, first.requestId), 0n, true, claim.keyHash);
+  const second = admission(id, { fixedNano: 100n, claim });
+  t.is((await runAdmission(redis(), second)).outcome, 'ok');
+  // All that may come late of the first.
+  await runSettlement(redis(), failureEvent(id, first.requestId), 0n, true, claim.keyHash);
+  await runSettlement(redis(), usageEvent(id, first.requestId), 10n, false, claim.keyHash);
+  await releaseReservation(redis(), { accountId: id, requestId: first.requestId, claimHash: claim.keyHash });
+  t.is(await redis().hget(key, 'id'), second.requestId);
+  t.is((await readBalance(redis(), id)).reserved, 100n);
+  await runSettlement(redis(), usageEvent(id, second.requestId), 10n, false, claim.keyHash);
+  t.is(await redis().hget(key, 'id'), second.requestId);
+});
+
+test('the claim of an orphan ends with it, and its late settlement charges nothing', async (t) => {
+  const { id, claim, requestId, key } = await admitClaimed();
+  const store = new ReservationStore(redis());
+  await ageReservation(redis(), id, requestId, 60_000);
+  const { orphans } = await store.findOrphans(shardOf(id));
+  const own = orphans.find((orphan) => orphan.requestId === requestId);
+  t.like(own, { accountId: id, costNano: 100n, free: false, claimHash: claim.keyHash });
+  t.true(await store.releaseOrphan(own!));
+  t.is(await redis().exists(key), 0);
+  const second = admission(id, { fixedNano: 100n, claim });
+  t.is((await runAdmission(redis(), second)).outcome, 'ok');
+  const late = await runSettlement(redis(), usageEvent(id, requestId), 70n, false, claim.keyHash);
+  t.is(late.outcome, 'absent');
+  t.is(await redis().hget(key, 'id'), second.requestId);
+  t.like(await readBalance(redis(), id), { balance: 1_000n, reserved: 100n });
+});
+
+test('a claim of a free request gives it back where it fails', async (t) => {
+  const { id, claim, requestId, answer } = await admitClaimed({ freeAllowed: true });
+  t.true(answer.outcome === 'ok' && answer.free);
+  await runSettlement(redis(), failureEvent(id, requestId), 0n, true, claim.keyHash);
+  t.like(await readBalance(redis(), id), { free: 1, freeHeld: 0 });
+});
+
+test('claims differ by key, address and body, and not by what parses to the same', (t) => {
+  const body = { model: 'm', input: 'a' };
+  const claim = createClaim('k', '/v1/embeddings', body);
+  t.deepEqual(createClaim('k', '/v1/embeddings', JSON.parse(JSON.stringify(body, null, 2))), claim);
+  t.not(createClaim('k', '/v1/chat/completions', body).bodyHash, claim.bodyHash);
+  t.not(createClaim('k', '/v1/embeddings', { ...body, input: 'b' }).bodyHash, claim.bodyHash);
+  t.not(createClaim('K', '/v1/embeddings', body).keyHash, claim.keyHash);
+});

@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { runAdmission } from '../../../shared/billing/admit-script.ts';
+import { runSettlement } from '../../../shared/billing/settle-script.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { admission, failureEvent, usageEvent } from '../../support/billing.ts';
+import { openBooks, type Books } from '../../support/books.ts';
+
+/** What an account's requests of the last hour came to, kept a minute a slot. */
+
+let books: Books;
+test.before(async () => {
+  books = await openBooks();
+});
+test.after.always(async () => {
+  await books.close();
+});
+
+async function charge(
+  account: { id: string; keyHash: string },
+  costNano: bigint,
+  fails = false,
+): Promise<void> {
+  const request = admission(account.id, { keyHash: account.keyHash, fixedNano: costNano });
+  await runAdmission(books.redis, request);
+  const event = (fails ? failureEvent : usageEvent)(account.id, request.requestId);
+  await runSettlement(books.redis, event, fails ? 0n : costNano, fails);
+}
+
+/** Writes what a slot would hold if so much had been spent so many minutes ago. */
+async function spendMinutesAgo(id: string, minutes: number, requests: number, nano: number): Promise<void> {
+  const minute = Math.floor(Date.now() / 60_000) - minutes;
+  await books.redis.hset(redisKeys.recentMinutes(id), minute % 60, `${minute} ${requests} ${nano}`);
+}
+
+test('an account that was never used has used nothing', async (t) => {
+  t.deepEqual(await books.hotAccounts.readRecentUse(randomUUID()), { requests: 0, costNano: 0n });
+});
+
+test('requests of now are counted and summed, failures among them, until an hour without any', async (t) => {
+  const account = await books.createAccount();
+  await charge(account, 10n);
+  await charge(account, 7n);
+  await charge(account, 0n, true);
+  t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 3, costNano: 17n });
+  const ttl = await books.redis.ttl(redisKeys.recentMinutes(account.id));
+  t.true(ttl > 3_600 && ttl <= 3_660);
+});
+
+test('the minute 59 before counts, and those of an hour ago and longer do not', async (t) => {
+  const account = await books.createAccount();
+  await charge(account, 5n);
+  // Half an hour is far from both edges, whatever the second is.
+  await spendMinutesAgo(account.id, 30, 4, 100);
+  t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 5, costNano: 105n });
+  await spendMinutesAgo(account.id, 30 + 60, 40, 1_000);
+  t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 1, costNano: 5n });
+});
+
+test('a slot of an hour ago is begun anew by the minute that has its place', async (t) => {
+  const account = await books.createAccount();
+  for (let minutes = 60; minutes < 120; minutes++) await spendMinutesAgo(account.id, minutes, 9, 900);
+  t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 0, costNano: 0n });
+  await charge(account, 5n);
+  t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 1, costNano: 5n });
+  t.is(await books.redis.hlen(redisKeys.recentMinutes(account.id)), 60);
+});
+
+test('large sums of a minute stay exact', async (t) => {
+  const account = await books.createAccount({ balanceNano: 8_000_000_000_000_001n });
+  await charge(account, 8_000_000_000_000_000n);
+  await charge(account, 1n);
+  t.is((await books.hotAccounts.readRecentUse(account.id)).costNano, 8_000_000_000_000_001n);
+});

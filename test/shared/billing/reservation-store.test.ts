@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { runAdmission } from '../../../shared/billing/admit-script.ts';
+import { ReservationStore } from '../../../shared/billing/reservation-store.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { admission, ageReservation, createHotAccount, readBalance } from '../../support/billing.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+const hour = 60 * 60 * 1_000;
+
+async function admitOld(ageMs: number) {
+  const accountId = await createHotAccount(redis(), 1_000n);
+  const request = admission(accountId, { fixedNano: 100n });
+  await runAdmission(redis(), request);
+  const { requestId } = request;
+  if (ageMs > 0) await ageReservation(redis(), accountId, requestId, ageMs);
+  const shard = shardOf(accountId);
+  return { accountId, requestId, shard, held: { requestId, accountId, admittedAtMs: Date.now() - ageMs } };
+}
+
+const store = (): ReservationStore => new ReservationStore(redis());
+
+async function isOrphan({ shard, requestId }: { shard: number; requestId: string }): Promise<boolean> {
+  return (await store().findOrphans(shard)).orphans.some((orphan) => orphan.requestId === requestId);
+}
+
+test('a reservation that nobody speaks of is an orphan once it is old enough, and not before', async (t) => {
+  t.false(await isOrphan(await admitOld(0)));
+  t.true(await isOrphan(await admitOld(60_000)));
+});
+
+test('a request in hand is no orphan, however old it is', async (t) => {
+  const request = await admitOld(30 * 24 * hour);
+  await store().hold([request.held]);
+  t.false(await isOrphan(request));
+});
+
+test('a mark is never shortened by another', async (t) => {
+  const { held, shard, requestId } = await admitOld(60_000);
+  await store().hold([held], hour);
+  await store().hold([held]);
+  await store().hold([held], 1);
+  const untilMs = Number(await redis().zscore(redisKeys.heldRequests(shard), requestId));
+  t.true(untilMs > Date.now() + hour - 60_000);
+});
+
+test('one that is spoken of again between look and release is kept', async (t) => {
+  const request = await admitOld(60_000);
+  const orphan = (await store().findOrphans(request.shard)).orphans.find(
+    (one) => one.requestId === request.requestId,
+  );
+  await store().hold([request.held]);
+  t.false(await store().releaseOrphan(orphan!));
+  t.like(await readBalance(redis(), request.accountId), { reserved: 100n });
+});
+
+test('an orphan is released once', async (t) => {
+  const request = await admitOld(60_000);
+  const orphan = (await store().findOrphans(request.shard)).orphans.find(
+    (one) => one.requestId === request.requestId,
+  );
+  const released = await Promise.all(Array.from({ length: 5 }, () => store().releaseOrphan(orphan!)));
+  t.is(released.filter(Boolean).length, 1);
+  t.like(await readBalance(redis(), request.accountId), { balance: 1_000n, reserved: 0n });
+});
+
+test('the orphan of an account that Redis does not hold is released without a half of an account', async (t) => {
+  const request = await admitOld(60_000);
+  await redis().del(redisKeys.account(request.accountId));
+  const orphan = (await store().findOrphans(request.shard)).orphans.find(
+    (one) => one.requestId === request.requestId,
+  );
+  t.true(await store().releaseOrphan(orphan!));
+  t.is(await redis().exists(redisKeys.account(request.accountId)), 0);
+});
+
+test('marks that ran out and orphans of more than an hour are forgotten, and no others', async (t) => {
+  const shard = 3;
+  const now = Date.now();
+  const [held, orphans] = [redisKeys.heldRequests(shard), redisKeys.orphans(shard)];
+  const value = `${randomUUID()} 100 0 ${now}`;
+  await redis().zadd(held, String(now - 60_000), 'over', String(now + 60_000), 'held');
+  await redis().hset(orphans, 'old', `${value}|${now - 2 * hour}`, 'new', `${value}|${now - hour / 2}`);
+  await redis().hset(orphans, 'old-claimed', `${value} claim|${now - 2 * hour}`);
+  await store().forget(shard);
+  t.deepEqual(await redis().zrange(held, '0', '-1'), ['held']);
+  t.deepEqual(await redis().hkeys(orphans), ['new']);
+});
+
+test('thousands of reservations of a shard are all looked at', async (t) => {
+  const accountId = await createHotAccount(redis(), 10_000n);
+  const shard = shardOf(accountId);
+  const oldMs = Date.now() - 60_000;
+  const ids = Array.from({ length: 3_000 }, () => randomUUID());
+  await redis().hset(
+    redisKeys.reservations(shard),
+    Object.fromEntries(ids.map((id) => [id, `${accountId} 1 0 ${oldMs}`])),
+  );
+  await store().hold(ids.slice(0, 1_000).map((requestId) => ({ requestId, accountId, admittedAtMs: oldMs })));
+  const found = new Set((await store().findOrphans(shard)).orphans.map((orphan) => orphan.requestId));
+  t.deepEqual(
+    ids.filter((id) => found.has(id)),
+    ids.slice(1_000),
+  );
+});

@@ -1,0 +1,124 @@
+import type { HotBalance } from './billing.ts';
+
+/** What one step moves on the ledger. */
+export interface ModelEntry {
+  readonly kind: 'charge' | 'refill';
+  readonly amount: bigint;
+  readonly shortfall: bigint;
+  readonly free: number;
+  readonly ordinal: number | null;
+}
+
+interface ModelRequest {
+  /** `orphaned` is one whose reservation was taken, and that may still be settled. */
+  state: 'open' | 'orphaned' | 'ended';
+  readonly reserved: bigint;
+  readonly free: boolean;
+  readonly claim: string | null;
+}
+
+/** One account's money in plain words: what the scripts must do to the last nano-rouble. */
+export class AccountModel {
+  #balance = 0n;
+  #free: number;
+  #charges = 0;
+  #codes = 0;
+  readonly #requests = new Map<string, ModelRequest>();
+  readonly #claims = new Map<string, string>();
+  readonly #refills = new Set<string>();
+  readonly entries: ModelEntry[] = [];
+
+  constructor(free: number) {
+    this.#free = free;
+  }
+
+  get balance(): HotBalance {
+    const open = this.#open();
+    return {
+      balance: this.#balance,
+      reserved: open.reduce((sum, request) => sum + request.reserved, 0n),
+      free: this.#free,
+      freeHeld: open.filter((request) => request.free).length,
+    };
+  }
+
+  /** Which request each claim stands for. */
+  get claims(): ReadonlyMap<string, string> {
+    return this.#claims;
+  }
+
+  admit(
+    id: string,
+    cost: bigint,
+    freeAllowed: boolean,
+    claim: string | null,
+  ): 'ok' | 'attached' | 'insufficient' {
+    const { balance, reserved, free, freeHeld } = this.balance;
+    if (claim !== null && this.#claims.has(claim)) return 'attached';
+    const isFree = freeAllowed && free > freeHeld;
+    if (!isFree && cost > balance - reserved) return 'insufficient';
+    this.#requests.set(id, { state: 'open', reserved: isFree ? 0n : cost, free: isFree, claim });
+    if (claim !== null) this.#claims.set(claim, id);
+    return 'ok';
+  }
+
+  settle(id: string, wanted: bigint, fails: boolean): void {
+    const request = this.#requests.get(id);
+    if (request === undefined || request.state === 'ended') return;
+    const isLate = request.state === 'orphaned';
+    if (isLate && request.claim !== null) return;
+    request.state = 'ended';
+    this.#endClaim(id, request.claim, fails);
+    const { balance, reserved, free, freeHeld } = this.balance;
+    const isFree = request.free && (!isLate || free > freeHeld);
+    let cost = 0n;
+    let isPaidFree = false;
+    if (isFree) isPaidFree = !fails;
+    else {
+      const own = isLate ? 0n : request.reserved;
+      const spendable = balance - reserved;
+      cost = wanted <= own ? wanted : wanted < spendable ? wanted : spendable > own ? spendable : own;
+    }
+    this.#balance -= cost;
+    if (isPaidFree) this.#free -= 1;
+    this.#charges += 1;
+    const shortfall = isFree ? 0n : wanted - cost;
+    const freeMoved = isPaidFree ? -1 : 0;
+    this.entries.push({ kind: 'charge', amount: -cost, shortfall, free: freeMoved, ordinal: this.#charges });
+  }
+
+  release(id: string): void {
+    const request = this.#requests.get(id);
+    if (request?.state !== 'open') return;
+    request.state = 'ended';
+    this.#endClaim(id, request.claim, true);
+  }
+
+  orphan(id: string): void {
+    const request = this.#requests.get(id);
+    if (request?.state !== 'open') return;
+    request.state = 'orphaned';
+    this.#endClaim(id, request.claim, true);
+  }
+
+  refill(id: string, amount: bigint, free: number, isCode: boolean): void {
+    if (this.#refills.has(id)) return;
+    this.#refills.add(id);
+    const { balance, reserved, freeHeld } = this.balance;
+    const moved = amount < reserved - balance ? reserved - balance : amount;
+    const freeMoved = Math.max(free, Math.min(0, freeHeld - this.#free));
+    this.#balance += moved;
+    this.#free += freeMoved;
+    if (isCode) this.#codes += 1;
+    const ordinal = isCode ? this.#codes : null;
+    this.entries.push({ kind: 'refill', amount: moved, shortfall: 0n, free: freeMoved, ordinal });
+  }
+
+  #open(): ModelRequest[] {
+    return [...this.#requests.values()].filter((request) => request.state === 'open');
+  }
+
+  #endClaim(id: string, claim: string | null, isGone: boolean): void {
+    if (isGone && claim !== null && this.#claims.get(claim) === id) this.#claims.delete(claim);
+  }
+}
