@@ -11,10 +11,10 @@ import { startStack, type TestStack } from '../support/stack.ts';
 /** Who leaves at a random token pays for what was generated until then, and for no more. */
 
 const msPerPiece = 4;
-const pieceCount = 400;
-const pieces = Array.from({ length: pieceCount }, (_, i) => (i % 7 === 0 ? ' extraordinarily' : ' cat'));
+const maxCut = 200;
+const pieceOf = (i: number): string => (i % 7 === 0 ? ' extraordinarily' : ' cat');
 
-/** A vendor that knows how much of each answer it has sent, by the text that asked for it. */
+/** How much of each answer the vendor has sent, by the text that asked for it. */
 const sentOf = new Map<string, number>();
 let vendor: Server;
 let stack: TestStack;
@@ -27,17 +27,13 @@ async function startVendor(): Promise<Server> {
       const { messages } = JSON.parse(text) as { messages: { content: string }[] };
       const name = messages[0]!.content;
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      for (const [i, content] of pieces.entries()) {
-        if (response.destroyed) return;
+      // It has no end of its own: only who leaves stops it.
+      for (let i = 0; !response.destroyed; i++) {
         sentOf.set(name, i + 1);
-        const choices = [{ index: 0, delta: { content }, finish_reason: null }];
+        const choices = [{ index: 0, delta: { content: pieceOf(i) }, finish_reason: null }];
         response.write(`data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices })}\n\n`);
         await delay(msPerPiece);
       }
-      const choices = [{ index: 0, delta: {}, finish_reason: 'stop' }];
-      response.end(
-        `data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices })}\n\ndata: [DONE]\n\n`,
-      );
     })();
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -63,7 +59,7 @@ test.after.always(async () => {
 });
 
 const tokensOf = (count: number): number =>
-  pieces.slice(0, count).reduce((sum, piece) => sum + countTokens(piece), 0);
+  Array.from({ length: count }, (_, i) => countTokens(pieceOf(i))).reduce((sum, tokens) => sum + tokens, 0);
 
 /** Reads a stream until so many pieces were seen, then leaves. @returns how many were seen in all */
 async function readAndLeave(apiKey: string, name: string, leaveAfter: number): Promise<[string, number]> {
@@ -89,7 +85,7 @@ async function readAndLeave(apiKey: string, name: string, leaveAfter: number): P
 test('at twenty random cuts the charge lies between what the caller saw and what the vendor sent', async (t) => {
   const account = await stack.createAccount();
   const random = createRandom(20_261_121);
-  const cuts = Array.from({ length: 20 }, () => 1 + Math.floor(random() * (pieceCount / 2)));
+  const cuts = Array.from({ length: 20 }, () => 1 + Math.floor(random() * maxCut));
   const readers = cuts.map((cut, i) => readAndLeave(account.apiKey, `caller ${i}`, cut));
   const left = await Promise.all(readers);
   await waitForNoReservation(stack, account.id);
@@ -102,7 +98,6 @@ test('at twenty random cuts the charge lies between what the caller saw and what
     t.is(row.errorCode, 'job_cancelled');
     t.true(row.completionTokens >= tokensOf(seen), `${row.completionTokens} of ${tokensOf(seen)} seen`);
     t.true(row.completionTokens <= tokensOf(sent), `${row.completionTokens} of ${tokensOf(sent)} sent`);
-    t.true(sent < pieceCount, 'the vendor was stopped');
     t.is(row.costNano, BigInt(row.promptTokens * 7_000 + row.completionTokens * 13_000));
     paid += row.costNano;
   }
