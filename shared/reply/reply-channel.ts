@@ -36,6 +36,7 @@ export class ReplyPublisher {
   readonly #log: Logger;
   readonly #onDeaf: (channel: string) => void;
   readonly #pending = new Map<string, PendingFrame[]>();
+  readonly #leaving = new Set<Promise<void>>();
 
   constructor(redis: RedisClient, log: Logger, onDeaf: (channel: string) => void) {
     this.#redis = redis;
@@ -51,6 +52,12 @@ export class ReplyPublisher {
     }
     this.#pending.set(channel, [frame]);
     if (this.#pending.size === 1) setImmediate(() => this.#flush());
+  }
+
+  /** Resolves when all frames so far have left: from then on a job may be said to be done. */
+  async sent(): Promise<void> {
+    if (this.#pending.size > 0) this.#flush();
+    await Promise.all(this.#leaving);
   }
 
   #flush(): void {
@@ -79,14 +86,15 @@ export class ReplyPublisher {
 
   /** Before it is published: whoever is woken by the message finds the frame. */
   #keep(requestId: string, kind: FrameKind, frame: Buffer): void {
-    keepFrameBytes(this.#redis, requestId, kind, frame).catch((error: unknown) => {
+    const kept = keepFrameBytes(this.#redis, requestId, kind, frame).catch((error: unknown) => {
       this.#log.warn({ requestId, err: error }, 'a frame could not be kept');
     });
+    this.#follow(kept);
   }
 
   #publish(channel: string, message: Buffer): void {
     // A lost message shows as a gap in the sequence, or as silence, at the process that waits; it ends the request.
-    this.#redis
+    const published = this.#redis
       .publish(channel, message)
       .then((listeners) => {
         // A node of a Cluster counts only its own subscribers.
@@ -95,6 +103,12 @@ export class ReplyPublisher {
       .catch((error: unknown) => {
         this.#log.warn({ channel, err: error }, 'frames could not be sent');
       });
+    this.#follow(published);
+  }
+
+  #follow(leaving: Promise<void>): void {
+    this.#leaving.add(leaving);
+    void leaving.then(() => this.#leaving.delete(leaving));
   }
 }
 

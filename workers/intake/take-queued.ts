@@ -73,6 +73,8 @@ async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<
   try {
     if (job.kind === 'image') await runImage(dependencies, job, opened[0]!);
     else await runEmbedding(dependencies, job, opened);
+    // A worker that dies once the job is done has nobody to run it again, and its callers would wait for ever.
+    await options.publisher.sent();
   } finally {
     for (const run of opened) run.end();
   }
