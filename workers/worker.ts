@@ -15,6 +15,7 @@ import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.t
 import { createRedis, waitUntilReady, type RedisClient } from '../shared/redis/redis-client.ts';
 import { redisChannels } from '../shared/redis/redis-keys.ts';
 import { AnswerStore } from '../shared/reply/answer-store.ts';
+import { redisKeys } from '../shared/redis/redis-keys.ts';
 import { ReplyPublisher, type ControlMessage } from '../shared/reply/reply-channel.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
@@ -136,10 +137,11 @@ export async function startWorker(
     },
     log,
   );
-  const leases = new ShardLeases(redis, workerId);
+  const leases = new ShardLeases(redis, workerId, redisKeys.ledgerLease);
   const ledgerReader = startLedgerReader({ redis, store: ledger, accounts, hotAccounts, leases, log });
   const reservations = new ReservationStore(redis);
-  const sweeper = new OrphanSweeper(reservations, leases, log);
+  const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
+  const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
   const upkeep = [
     startHolding(reservations, () => [...runsByQueue.values()].flatMap((runs) => [...runs.requests()]), log),
     repeat(

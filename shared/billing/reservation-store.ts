@@ -44,6 +44,9 @@ const quietMs = holdMs;
 /** How long a late settlement may come after its reservation was taken for an orphan. */
 const orphanLifetimeMs = 60 * 60 * 1_000;
 
+/** Far below what one call's arguments may be. */
+const idsPerCommand = 1_000;
+
 const now = `
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -116,8 +119,11 @@ export class ReservationStore {
       if (nowMs - reservation.admittedAtMs > quietMs) old.push(reservation);
     }
     if (old.length === 0) return { orphans: [], nowMs };
-    const ids = old.map((one) => one.requestId);
-    const heldUntil = await callRedis(() => this.#redis.zmscore(redisKeys.heldRequests(shard), ...ids));
+    const heldUntil: (string | null)[] = [];
+    for (let from = 0; from < old.length; from += idsPerCommand) {
+      const ids = old.slice(from, from + idsPerCommand).map((one) => one.requestId);
+      heldUntil.push(...(await callRedis(() => this.#redis.zmscore(redisKeys.heldRequests(shard), ...ids))));
+    }
     const orphans = old.flatMap((reservation, i): Orphan[] => {
       const untilMs = Number(heldUntil[i] ?? reservation.admittedAtMs + quietMs);
       return untilMs < nowMs ? [{ ...reservation, lostSinceMs: untilMs }] : [];
@@ -149,7 +155,8 @@ export class ReservationStore {
       .map(([id]) => id);
     await callRedis(async () => {
       await this.#redis.zremrangebyscore(redisKeys.heldRequests(shard), '-inf', nowMs - holdMs);
-      if (gone.length > 0) await this.#redis.hdel(redisKeys.orphans(shard), ...gone);
+      // What is over waits for the next look.
+      if (gone.length > 0) await this.#redis.hdel(redisKeys.orphans(shard), ...gone.slice(0, idsPerCommand));
     });
   }
 

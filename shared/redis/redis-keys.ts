@@ -42,6 +42,8 @@ export const redisKeys = {
   ledgerRecovering: (shard: number) => `mg:${tag(shard)}:ledger-recovering`,
   /** String: the worker that reads this shard's stream now; seconds. */
   ledgerLease: (shard: number) => `mg:${tag(shard)}:ledger-lease`,
+  /** String: the worker that looks for this shard's orphaned reservations now; seconds. */
+  sweepLease: (shard: number) => `mg:${tag(shard)}:sweep-lease`,
   /** String: a refill that was credited or withdrawn; a week, after which MongoDB alone remembers it. */
   refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,
   /** String: unknown refill codes that an account tried; an hour from the first of them. */

@@ -1,6 +1,7 @@
 import mongoose from 'mongoose';
 import { AppError } from '../contract/errors.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { endWaitsOfClosedSockets } from './closed-sockets.ts';
 
 const { MongoClient, MongoServerError, MongoError } = mongoose.mongo;
 export type Database = mongoose.mongo.Db;
@@ -29,6 +30,9 @@ export function openMongo(url: string, log: Logger): MongoConnection {
     useBigInt64: true,
     ignoreUndefined: true,
   });
+  const ports = new Set<number>();
+  client.on('serverOpening', ({ address }) => ports.add(Number(address.slice(address.lastIndexOf(':') + 1))));
+  const stopWatching = endWaitsOfClosedSockets((port) => ports.has(port));
   let away = false;
   client.on('serverHeartbeatFailed', (event) => {
     if (!away) log.warn({ reason: event.failure.message }, 'MongoDB is away; reconnecting');
@@ -39,7 +43,13 @@ export function openMongo(url: string, log: Logger): MongoConnection {
     away = false;
   });
   const named = new URL(url.replace(/^mongodb(\+srv)?:/, 'http:').replace(/,[^/]*/, '')).pathname.slice(1);
-  return { db: client.db(named === '' ? defaultDatabase : named), close: () => client.close() };
+  return {
+    db: client.db(named === '' ? defaultDatabase : named),
+    async close() {
+      await client.close();
+      stopWatching();
+    },
+  };
 }
 
 /** MongoDB's code for a unique index's refusal. */

@@ -57,62 +57,57 @@ async function refill(
   return amountNano;
 }
 
-/** Long, and for a quiet machine: `TEST_DEATHS=on npm test test/crash/random-deaths.test.ts`. */
-const deathsTest = process.env['TEST_DEATHS'] === 'on' ? test : test.skip;
+test('whatever is killed whenever under load, every receipt is charged exactly once and all balances agree', async (t) => {
+  t.timeout(testTimeoutMs);
+  const random = createSeededRandom(process.env['TEST_SEED']);
+  t.log(`TEST_SEED=${random.seed}`);
+  const vendor = await startVendorSimulator({ logCapacity: 0 });
+  t.teardown(() => vendor.close());
+  const stack = await useProcessStack(t, loadCatalog(vendor.url));
+  const addedNano = new Map<string, bigint>();
+  const accounts: TestAccount[] = [];
+  for (const purse of purses) {
+    const account = await stack.accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
+    accounts.push(account);
+    addedNano.set(account.id, await refill(stack, account.id, `first-${account.id}`, purse));
+  }
+  const load = new PaidLoad({ urls: stack.urls, accounts });
+  t.teardown(() => load.stop());
+  load.start();
+  let checked = 0;
 
-deathsTest(
-  'whatever is killed whenever under load, every receipt is charged exactly once and all balances agree',
-  async (t) => {
-    t.timeout(testTimeoutMs);
-    const random = createSeededRandom(process.env['TEST_SEED']);
-    t.log(`TEST_SEED=${random.seed}`);
-    const vendor = await startVendorSimulator({ logCapacity: 0 });
-    t.teardown(() => vendor.close());
-    const stack = await useProcessStack(t, loadCatalog(vendor.url));
-    const addedNano = new Map<string, bigint>();
-    const accounts: TestAccount[] = [];
-    for (const purse of purses) {
-      const account = await stack.accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
-      accounts.push(account);
-      addedNano.set(account.id, await refill(stack, account.id, `first-${account.id}`, purse));
+  for (let round = 1; round <= rounds; round++) {
+    const startedAtMs = performance.now();
+    const untilNow = load.receipts.length;
+    const { id } = random.choose(accounts.slice(poorFrom));
+    addedNano.set(id, addedNano.get(id)! + (await refill(stack, id, `round-${round}`, { balance: topUp })));
+    await delay(workMs + random.next() * workMs);
+    const victim = random.choose(stack.victims);
+    await victim.kill();
+    // What was receipted before this round has had the time to reach MongoDB, whoever reads the ledger now.
+    const receipts = load.receipts.slice(checked, untilNow);
+    const [faults] = await Promise.all([checkReceipts(stack, receipts), victim.restart()]);
+    const deed = `round ${round}: ${victim.name} killed`;
+    t.deepEqual(faults, [], deed);
+    checked = untilNow;
+    if (round % roundsBetweenVerifications === 0) {
+      t.deepEqual(await verifyLedger(stack, releaseTimeoutMs), [], deed);
     }
-    const load = new PaidLoad({ urls: stack.urls, accounts });
-    load.start();
-    let checked = 0;
-
-    for (let round = 1; round <= rounds; round++) {
-      const startedAtMs = performance.now();
-      const untilNow = load.receipts.length;
-      const { id } = random.choose(accounts.slice(poorFrom));
-      addedNano.set(id, addedNano.get(id)! + (await refill(stack, id, `round-${round}`, { balance: topUp })));
-      await delay(workMs + random.next() * workMs);
-      const victim = random.choose(stack.victims);
-      await victim.kill();
-      // What was receipted before this round has had the time to reach MongoDB, whoever reads the ledger now.
-      const receipts = load.receipts.slice(checked, untilNow);
-      const [faults] = await Promise.all([checkReceipts(stack, receipts), victim.restart()]);
-      const deed = `round ${round}: ${victim.name} killed`;
-      t.deepEqual(faults, [], deed);
-      checked = untilNow;
-      if (round % roundsBetweenVerifications === 0) {
-        t.deepEqual(await verifyLedger(stack, releaseTimeoutMs), [], deed);
-      }
-      if (round % roundsBetweenAudits === 0) {
-        await load.stop();
-        await waitUntilQuiet(stack, releaseTimeoutMs);
-        t.deepEqual(await checkReceipts(stack, load.receipts.slice(checked)), [], deed);
-        checked = load.receipts.length;
-        t.deepEqual(await checkBalances(stack, addedNano), [], deed);
-        t.deepEqual(await verifyLedger(stack, 0), [], deed);
-        load.start();
-      }
-      const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
-      t.log(`${deed}, ${load.receipts.length - untilNow} receipts in ${seconds} s`);
+    if (round % roundsBetweenAudits === 0) {
+      await load.stop();
+      await waitUntilQuiet(stack, releaseTimeoutMs);
+      t.deepEqual(await checkReceipts(stack, load.receipts.slice(checked)), [], deed);
+      checked = load.receipts.length;
+      t.deepEqual(await checkBalances(stack, addedNano), [], deed);
+      t.deepEqual(await verifyLedger(stack, 0), [], deed);
+      load.start();
     }
-    await load.stop();
-    t.deepEqual(load.faults, []);
-    t.log([...load.outcomes].map(([outcome, count]) => `${outcome}: ${count}`).join(', '));
-    t.true(load.receipts.some((receipt) => receipt.free));
-    t.true((load.outcomes.get('402') ?? 0) > 0);
-  },
-);
+    const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
+    t.log(`${deed}, ${load.receipts.length - untilNow} receipts in ${seconds} s`);
+  }
+  await load.stop();
+  t.deepEqual(load.faults, []);
+  t.log([...load.outcomes].map(([outcome, count]) => `${outcome}: ${count}`).join(', '));
+  t.true(load.receipts.some((receipt) => receipt.free));
+  t.true((load.outcomes.get('402') ?? 0) > 0);
+});

@@ -59,7 +59,7 @@ export async function openBooks(): Promise<Books> {
       store: ledger,
       accounts,
       hotAccounts,
-      leases: new ShardLeases(redis, randomUUID()),
+      leases: new ShardLeases(redis, randomUUID(), redisKeys.ledgerLease),
       log,
     });
   return {

@@ -102,17 +102,27 @@ async function readShard(
     } catch (error) {
       remembered = null;
       if (error instanceof LedgerConflict) continue;
-      // The stream keeps what MongoDB cannot take; admission stops at the stream's bound.
+      // The stream keeps what MongoDB cannot take; admission stops at the stream's bound. It may be this worker alone
+      // that does not reach MongoDB: another one may have the shard meanwhile.
       outage.begin(shard, error);
+      await giveUp(leases, shard, log);
       pauseMs = failurePauseMs;
     }
     if (pauseMs > 0) await pause(pauseMs, signal);
   }
   try {
     if ((await leases.take(shard)) !== null) await moveBatch(dependencies, shard);
-    await leases.release(shard);
   } catch (error) {
     log.debug({ shard, err: error }, 'what is left is for the next reader');
+  }
+  await giveUp(leases, shard, log);
+}
+
+async function giveUp(leases: ShardLeases, shard: number, log: Logger): Promise<void> {
+  try {
+    await leases.release(shard);
+  } catch (error) {
+    log.debug({ shard, err: error }, 'the lease of a shard runs out by itself');
   }
 }
 

@@ -23,16 +23,13 @@ return 1
 export class ShardLeases {
   readonly #redis: RedisClient;
   readonly #workerId: string;
-  readonly #held = new Set<number>();
+  readonly #keyOf: (shard: number) => string;
 
-  constructor(redis: RedisClient, workerId: string) {
+  /** @param keyOf names the leases of one kind of work */
+  constructor(redis: RedisClient, workerId: string, keyOf: (shard: number) => string) {
     this.#redis = redis;
     this.#workerId = workerId;
-  }
-
-  /** The shards whose leases were this worker's when they were last taken or renewed. */
-  get held(): readonly number[] {
-    return [...this.#held];
+    this.#keyOf = keyOf;
   }
 
   /**
@@ -40,15 +37,11 @@ export class ShardLeases {
    * worker's now
    */
   async take(shard: number): Promise<string | null> {
-    this.#held.delete(shard);
-    const keys = [redisKeys.ledgerLease(shard), redisKeys.ledgerTrimmed(shard)];
-    const trimmed = (await takeScript.run(this.#redis, keys, [this.#workerId, leaseMs])) as string | null;
-    if (trimmed !== null) this.#held.add(shard);
-    return trimmed;
+    const keys = [this.#keyOf(shard), redisKeys.ledgerTrimmed(shard)];
+    return (await takeScript.run(this.#redis, keys, [this.#workerId, leaseMs])) as string | null;
   }
 
   async release(shard: number): Promise<void> {
-    this.#held.delete(shard);
-    await releaseScript.run(this.#redis, [redisKeys.ledgerLease(shard)], [this.#workerId]);
+    await releaseScript.run(this.#redis, [this.#keyOf(shard)], [this.#workerId]);
   }
 }

@@ -1,5 +1,6 @@
 import type { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
+import { shardCount } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ShardLeases } from '../ledger/shard-leases.ts';
 
@@ -28,7 +29,8 @@ export class OrphanSweeper {
     // Where a look fails, the next one begins anew.
     this.#suspects = new Map();
     const found = new Map<string, number>();
-    for (const shard of this.#leases.held) {
+    for (let shard = 0; shard < shardCount; shard++) {
+      if ((await this.#leases.take(shard)) === null) continue;
       const { orphans } = await this.#reservations.findOrphans(shard);
       for (const orphan of orphans) {
         const { requestId, accountId, costNano } = orphan;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { ReservationStore } from '../../../shared/billing/reservation-store.ts';
-import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
 import { OrphanSweeper } from '../../../workers/upkeep/sweep-orphans.ts';
@@ -12,14 +12,14 @@ import { useRedis } from '../../support/use-redis.ts';
 const redis = useRedis(test);
 
 /** An account with one old reservation, and the sweeper of a worker that looks after its shard. */
-async function setScene(options: { takesLease?: boolean } = {}) {
+async function setScene(options: { isTaken?: boolean } = {}) {
   const accountId = await createHotAccount(redis(), 1_000n);
   const { requestId } = await admitOld(accountId);
   const shard = shardOf(accountId);
-  const leases = new ShardLeases(redis(), randomUUID());
+  const leases = new ShardLeases(redis(), randomUUID(), redisKeys.sweepLease);
   // Tests share the shards: whoever had this one is gone.
-  await redis().del(redisKeys.ledgerLease(shard));
-  if (options.takesLease !== false) await leases.take(shard);
+  for (let other = 0; other < shardCount; other++) await redis().del(redisKeys.sweepLease(other));
+  if (options.isTaken === true) await redis().set(redisKeys.sweepLease(shard), 'another worker');
   const reservations = new ReservationStore(redis());
   const sweeper = new OrphanSweeper(reservations, leases, createLogger('test', 'silent'));
   const readReserved = async (): Promise<bigint> => (await readBalance(redis(), accountId)).reserved;
@@ -74,16 +74,18 @@ test.serial('a look that fails begins anew', async (t) => {
 });
 
 test.serial('the shards of others are left to them', async (t) => {
-  const { sweeper, readReserved } = await setScene({ takesLease: false });
+  const { sweeper, readReserved } = await setScene({ isTaken: true });
   for (let i = 0; i < 4; i++) await sweeper.sweep();
   t.is(await readReserved(), 100n);
 });
 
 test.serial('two sweepers that both believe to hold the lease release once', async (t) => {
   const { sweeper, readReserved, accountId, reservations } = await setScene();
-  const leases = new ShardLeases(redis(), randomUUID());
-  await redis().del(redisKeys.ledgerLease(shardOf(accountId)));
-  await leases.take(shardOf(accountId));
+  const leases = new ShardLeases(
+    redis(),
+    randomUUID(),
+    () => redisKeys.sweepLease(shardOf(accountId)) + '-2',
+  );
   const second = new OrphanSweeper(reservations, leases, createLogger('test', 'silent'));
   for (let i = 0; i < 3; i++) await Promise.all([sweeper.sweep(), second.sweep()]);
   t.is(await readReserved(), 0n);

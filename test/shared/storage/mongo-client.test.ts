@@ -1,0 +1,33 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { openMongo } from '../../../shared/storage/mongo-client.ts';
+
+test('a command that meets a connection in the moment of its end is told again, and does not wait for ever', async (t) => {
+  t.timeout(10_000);
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  const server = await startEmbeddedMongo({ dir, sync: false });
+  const sockets: Socket[] = [];
+  const note = (message: unknown): void => {
+    sockets.push((message as { socket: Socket }).socket);
+  };
+  subscribe('net.client.socket', note);
+  const mongo = openMongo(server.url, createLogger('test', 'silent'));
+  t.teardown(async () => {
+    unsubscribe('net.client.socket', note);
+    await mongo.close();
+    await server.close();
+    await rm(dir, { recursive: true });
+  });
+  const things = mongo.db.collection<{ _id: string; count: number }>('things');
+  await things.insertOne({ _id: 'a', count: 0 });
+  // What Node does when the other end is closed: the socket is destroyed now, and says so a moment later.
+  for (const socket of sockets) socket.destroy();
+  await things.updateOne({ _id: 'a' }, { $inc: { count: 1 } });
+  t.is((await things.findOne())?.count, 1);
+});

@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { findFreePort } from '../../../scripts/start/loopback.ts';
+import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { openMongo } from '../../../shared/storage/mongo-client.ts';
+import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
+import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
+import { openBooks } from '../../support/books.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+test('a worker that alone does not reach MongoDB leaves the ledger to those that do', async (t) => {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const log = createLogger('test', 'silent');
+  const unreachable = openMongo(`mongodb://127.0.0.1:${await findFreePort()}/`, log);
+  t.teardown(() => unreachable.close());
+  const workerId = randomUUID();
+  const { redis, accounts, hotAccounts } = books;
+  const { id } = await books.createAccount({ balanceNano: 5n });
+  const cutOff = startLedgerReader({
+    redis,
+    store: new LedgerStore(unreachable.db),
+    accounts,
+    hotAccounts,
+    leases: new ShardLeases(redis, workerId, redisKeys.ledgerLease),
+    log,
+  });
+  t.teardown(() => cutOff.stop());
+  const shards = Array.from({ length: shardCount }, (_, shard) => shard);
+  await waitFor('it to have every shard', async () => {
+    const holders = await Promise.all(shards.map((shard) => redis.get(redisKeys.ledgerLease(shard))));
+    return holders.every((holder) => holder === workerId);
+  });
+
+  const reader = books.startReader();
+  t.teardown(() => reader.stop());
+  const isAtRest = async (): Promise<boolean> => (await accounts.findById(id))?.balanceNano === 5n;
+  await waitFor('the money to be at rest', isAtRest, 15_000);
+  t.not(await redis.get(redisKeys.ledgerLease(shardOf(id))), workerId);
+});
