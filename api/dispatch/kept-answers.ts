@@ -10,8 +10,12 @@ import { keepFrame } from '../../shared/reply/kept-frames.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Receiver } from './reply-waiters.ts';
 
-/** Frames that this process is told of are read at once; those of another's requests after so long. */
-const pollMs = 100;
+/**
+ * Frames that this process is told of are read at once; those of another's requests after so long, and while none come
+ * after ever longer.
+ */
+const shortestPollMs = 100;
+const longestPollMs = 1_000;
 const framesPerRead = 200;
 /** How often it is asked whether an answer that does not come can still come. */
 const lookIntervalMs = 1_000;
@@ -89,6 +93,7 @@ class Follower implements FollowedAnswer {
   #isPaused = false;
   #hasOutput = false;
   #isWoken = false;
+  #pollMs = shortestPollMs;
   #wake: (() => void) | null = null;
   #lookedAtMs = performance.now();
   #endedAtMs: number | null = null;
@@ -146,8 +151,13 @@ class Follower implements FollowedAnswer {
       for (const frame of decodeFrames(bytes!)) await this.#take(frame);
       if (this.#isOver || this.#isPaused) return false;
     }
-    if (entries.length === 0) await this.#look();
-    return entries.length > 0;
+    if (entries.length > 0) {
+      this.#pollMs = shortestPollMs;
+      return true;
+    }
+    this.#pollMs = Math.min(longestPollMs, this.#pollMs * 1.5);
+    await this.#look();
+    return false;
   }
 
   async #take(frame: Frame): Promise<void> {
@@ -209,7 +219,7 @@ class Follower implements FollowedAnswer {
   async #rest(): Promise<void> {
     if (!this.#isWoken) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, pollMs);
+        const timer = setTimeout(resolve, this.#pollMs);
         this.#wake = () => {
           clearTimeout(timer);
           resolve();

@@ -224,7 +224,8 @@ export class ReplyWaiters {
     this.#lastAliveAtMs.set(queue, lastAliveAtMs);
     for (const { waiter, owner } of this.#waiters.values()) {
       if (waiter.queue !== queue) continue;
-      if (waiter.workerId === null && now > waiter.request.deadlineAtMs) {
+      const isInHand = waiter.workerId !== null && alive.has(waiter.workerId);
+      if (!isInHand && now > waiter.request.deadlineAtMs) {
         owner.abandon(waiter);
         this.fail(waiter, new AppError('deadline_exceeded'));
       } else if (alive.size === 0 && now - lastAliveAtMs > noWorkerPatienceMs) {

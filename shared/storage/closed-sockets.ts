@@ -1,25 +1,23 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 
-const channel = 'net.client.socket';
+const ports = new Set<number>();
 
 /**
  * Ends the wait for `drain` of whoever wrote to a socket that was closed already. MongoDB's driver (7.9 and before)
  * waits for it without an end: for a moment after the server's end of the connection Node has destroyed the socket and
  * not yet said `close`, and what is written then is refused without an `error`. A command waits for ever, and where it
  * is the driver's look at the server, the process never finds the server again.
- * @param isOurs by the port of the other end
- * @returns what stops it
+ * @param port of servers whose sockets are looked after, for as long as the process lives
  */
-export function endWaitsOfClosedSockets(isOurs: (port: number) => boolean): () => void {
-  const watch = (message: unknown): void => {
-    const { socket } = message as { socket: Socket };
-    socket.once('connect', () => {
-      if (isOurs(socket.remotePort ?? 0)) socket.once('close', () => socket.emit('drain'));
-    });
-  };
-  subscribe(channel, watch);
-  return () => {
-    unsubscribe(channel, watch);
-  };
+export function endWaitsOfClosedSockets(port: number): void {
+  if (ports.size === 0) subscribe('net.client.socket', watch);
+  ports.add(port);
+}
+
+function watch(message: unknown): void {
+  const { socket } = message as { socket: Socket };
+  socket.once('connect', () => {
+    if (ports.has(socket.remotePort ?? 0)) socket.once('close', () => socket.emit('drain'));
+  });
 }

@@ -30,9 +30,9 @@ export function openMongo(url: string, log: Logger): MongoConnection {
     useBigInt64: true,
     ignoreUndefined: true,
   });
-  const ports = new Set<number>();
-  client.on('serverOpening', ({ address }) => ports.add(Number(address.slice(address.lastIndexOf(':') + 1))));
-  const stopWatching = endWaitsOfClosedSockets((port) => ports.has(port));
+  client.on('serverOpening', ({ address }) => {
+    endWaitsOfClosedSockets(Number(address.slice(address.lastIndexOf(':') + 1)));
+  });
   let away = false;
   client.on('serverHeartbeatFailed', (event) => {
     if (!away) log.warn({ reason: event.failure.message }, 'MongoDB is away; reconnecting');
@@ -43,13 +43,7 @@ export function openMongo(url: string, log: Logger): MongoConnection {
     away = false;
   });
   const named = new URL(url.replace(/^mongodb(\+srv)?:/, 'http:').replace(/,[^/]*/, '')).pathname.slice(1);
-  return {
-    db: client.db(named === '' ? defaultDatabase : named),
-    async close() {
-      await client.close();
-      stopWatching();
-    },
-  };
+  return { db: client.db(named === '' ? defaultDatabase : named), close: () => client.close() };
 }
 
 /** MongoDB's code for a unique index's refusal. */
