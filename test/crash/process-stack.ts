@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
-import { findFreePort } from '../../scripts/start/loopback.ts';
 import { dist } from '../../scripts/start/paths.ts';
 import { readFirstLine } from '../../scripts/start/read-first-line.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
@@ -16,6 +15,7 @@ import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo } from '../../shared/storage/mongo-client.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { findStablePort } from '../support/stable-port.ts';
 import { startRole } from '../support/worker-process.ts';
 
 /** Something that dies and comes back: same place, same data. */
@@ -59,7 +59,7 @@ export async function useProcessStack(t: ExecutionContext, catalog: string): Pro
     DATA_DIR: dir,
     CATALOG: join(dir, 'catalog.yaml'),
   };
-  const ports = [await findFreePort(), await findFreePort()];
+  const ports = [await findStablePort(), await findStablePort()];
   const apis = await Promise.all(
     ports.map((port, i) => startRoleVictim(t, `api ${i + 1}`, 'api', { ...env, PORT: String(port) })),
   );
@@ -102,8 +102,8 @@ async function startRedisVictim(t: ExecutionContext, dir: string): Promise<Victi
 async function startMongoVictim(t: ExecutionContext, dir: string): Promise<Victim & { url: string }> {
   let child: ChildProcess;
   let exited: Promise<unknown>;
-  const start = async (port: string): Promise<string> => {
-    const args = [dist('scripts/embedded/mongo/main.js'), '--dir', dir, '--port', port];
+  const start = async (port: number): Promise<string> => {
+    const args = [dist('scripts/embedded/mongo/main.js'), '--dir', dir, '--port', String(port)];
     child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = new AbortController();
     exited = once(child, 'exit').finally(() => ended.abort());
@@ -114,9 +114,9 @@ async function startMongoVictim(t: ExecutionContext, dir: string): Promise<Victi
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
     await exited;
   };
-  const url = await start('0');
+  const port = await findStablePort();
+  const url = await start(port);
   t.teardown(kill);
-  const { port } = new URL(url.replace('mongodb:', 'http:'));
   return {
     name: 'mongodb',
     url,

@@ -1,17 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
-
-/** A port that was free a moment ago; another process may take it before it is used. */
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
+import { findStablePort } from './stable-port.ts';
 
 export interface TestRedis {
   readonly url: string;
@@ -29,7 +19,7 @@ export interface TestRedisOptions {
 /** A redis-server of the test's own. */
 export async function startTestRedis(options: TestRedisOptions = {}): Promise<TestRedis> {
   for (;;) {
-    const server = await tryToStart(options.port ?? (await findFreePort()), options.dir);
+    const server = await tryToStart(options.port ?? (await findStablePort()), options.dir);
     if (server !== null) return server;
     if (options.port !== undefined) throw new Error(`port ${options.port} is taken`);
   }

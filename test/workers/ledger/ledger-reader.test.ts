@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { findFreePort } from '../../../scripts/start/loopback.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
@@ -8,13 +7,14 @@ import { openMongo } from '../../../shared/storage/mongo-client.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
 import { openBooks } from '../../support/books.ts';
+import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 test('a worker that alone does not reach MongoDB leaves the ledger to those that do', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const log = createLogger('test', 'silent');
-  const unreachable = openMongo(`mongodb://127.0.0.1:${await findFreePort()}/`, log);
+  const unreachable = openMongo(`mongodb://127.0.0.1:${await findStablePort()}/`, log);
   t.teardown(() => unreachable.close());
   const workerId = randomUUID();
   const { redis, accounts, hotAccounts } = books;
