@@ -156,6 +156,15 @@ export async function startWorker(
       },
       log,
     ),
+    repeat(
+      {
+        name: 'look for dead api processes',
+        intervalMs: 1_000,
+        run: () =>
+          publisher.probe(new Set([...runsByQueue.values()].flatMap((runs) => [...runs.channels()]))),
+      },
+      log,
+    ),
     repeat({ name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() }, log),
   ];
   log.info({ workerId, queues: options.queues, concurrency: options.concurrency }, 'worker ready');

@@ -54,6 +54,8 @@ export class ReplyWaiters {
   readonly #log: Logger;
   readonly #waiters = new Map<string, { waiter: Waiter; owner: WaiterOwner }>();
   readonly #unsure = new Set<Waiter>();
+  /** Workers that could not be told to stop, by request: Redis was away. */
+  readonly #untold = new Map<string, string>();
   readonly #lastAliveAtMs = new Map<QueueName, number>();
   readonly #timer: NodeJS.Timeout;
   #checking = false;
@@ -113,9 +115,19 @@ export class ReplyWaiters {
   control(waiter: Waiter, action: ControlMessage['action']): void {
     if (waiter.workerId === null) return;
     const { requestId } = waiter.request;
-    sendControl(this.#redis, waiter.workerId, { action, requestId }).catch((error: unknown) => {
+    const { workerId } = waiter;
+    sendControl(this.#redis, workerId, { action, requestId }).catch((error: unknown) => {
+      if (action === 'cancel') this.#untold.set(requestId, workerId);
       this.#log.debug({ requestId, action, err: error }, 'a worker could not be told');
     });
+  }
+
+  /** A worker goes on for a caller who was told of Redis's outage, and would charge the whole answer. */
+  async #tellUntold(): Promise<void> {
+    for (const [requestId, workerId] of this.#untold) {
+      await sendControl(this.#redis, workerId, { action: 'cancel', requestId });
+      this.#untold.delete(requestId);
+    }
   }
 
   /** Resolves when every request has been answered. */
@@ -204,9 +216,10 @@ export class ReplyWaiters {
   }
 
   async #check(): Promise<void> {
-    if (this.#checking || this.#waiters.size === 0) return;
+    if (this.#checking || (this.#waiters.size === 0 && this.#untold.size === 0)) return;
     this.#checking = true;
     try {
+      await this.#tellUntold();
       await this.#removeEnded();
       const queues = new Set([...this.#waiters.values()].map(({ waiter }) => waiter.queue));
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));

@@ -43,9 +43,9 @@ export function formatTable(answer: unknown): string {
   const width = Math.max(...entries.map(([key]) => label(key).length));
   return entries
     .map(([key, value]) =>
-      Array.isArray(value)
-        ? value.map(formatValue).join('\n')
-        : `${label(key).padEnd(width)}  ${formatValue(value)}`,
+      Array.isArray(value) && value.length > 0
+        ? [`${label(key)}:`, ...value.map((one) => `  ${formatValue(one)}`)].join('\n')
+        : `${label(key).padEnd(width)}  ${Array.isArray(value) ? 'none' : formatValue(value)}`,
     )
     .join('\n');
 }

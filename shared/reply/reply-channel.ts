@@ -54,6 +54,12 @@ export class ReplyPublisher {
     if (this.#pending.size === 1) setImmediate(() => this.#flush());
   }
 
+  /** Finds out about channels on which nothing is to be said for now. An empty message has no frames. */
+  probe(channels: Iterable<string>): void {
+    if (this.#redis.isCluster) return;
+    for (const channel of channels) this.#publish(channel, Buffer.alloc(0));
+  }
+
   /** Resolves when all frames so far have left: from then on a job may be said to be done. */
   async sent(): Promise<void> {
     if (this.#pending.size > 0) this.#flush();

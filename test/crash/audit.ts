@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { verifyLedger as verify } from '../../scripts/admin/verify/verify-ledger.ts';
 import type { LedgerDocument } from '../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
-import { readAdmin } from '../support/admin.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Receipt } from './paid-load.ts';
 import type { ProcessStack } from './process-stack.ts';
@@ -115,15 +115,25 @@ export async function checkBalances(
 }
 
 /**
- * What the product's own verification finds; it may run while the stack works. What is wrong stays wrong: orphans
- * alone may still be released in the time given.
+ * What the product's own verification finds, as `admin ledger verify` runs it; it may run while the stack works. What is
+ * wrong stays wrong: it is read again only where the ledger moved too fast or a store is not back yet, and for orphans
+ * that may still be released in the time given.
  */
-export async function verifyLedger({ env }: ProcessStack, patienceMs: number): Promise<string[]> {
+export async function verifyLedger(stack: ProcessStack, patienceMs: number): Promise<string[]> {
   const deadlineMs = performance.now() + patienceMs;
   for (;;) {
-    const { differences } = await readAdmin<{ differences: object[] }>(env, 'ledger', 'verify');
-    if (differences.length === 0 || performance.now() >= deadlineMs)
-      return differences.map((difference) => JSON.stringify(difference));
+    const isLast = performance.now() >= deadlineMs;
+    try {
+      const { differences } = await verify(stack, {
+        account: null,
+        releaseOrphans: false,
+        onProgress: () => undefined,
+      });
+      if (differences.length === 0 || isLast)
+        return differences.map((difference) => JSON.stringify(difference));
+    } catch (error) {
+      if (isLast) throw error;
+    }
     await delay(pollMs);
   }
 }

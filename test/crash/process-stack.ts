@@ -9,7 +9,9 @@ import { dist } from '../../scripts/start/paths.ts';
 import { readFirstLine } from '../../scripts/start/read-first-line.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
@@ -38,6 +40,8 @@ export interface ProcessStack {
   readonly accounts: AccountStore;
   readonly hotAccounts: HotAccountStore;
   readonly ledger: LedgerStore;
+  readonly prices: PriceStore;
+  readonly reservations: ReservationStore;
 }
 
 export async function useProcessStack(t: ExecutionContext, catalog: string): Promise<ProcessStack> {
@@ -82,6 +86,8 @@ export async function useProcessStack(t: ExecutionContext, catalog: string): Pro
     accounts,
     hotAccounts: new HotAccountStore(redis, accounts, ledger),
     ledger,
+    prices: new PriceStore(mongo.db),
+    reservations: new ReservationStore(redis),
   };
 }
 

@@ -34,6 +34,12 @@ export class ActiveRuns {
     for (const { request } of this.#runs.values()) yield request;
   }
 
+  /** Where those wait for whom there is work that is not kept: each channel once. */
+  channels(): ReadonlySet<string> {
+    const awaited = [...this.#runs.values()].filter((run) => run.request.claimHash === null);
+    return new Set(awaited.map((run) => run.replyChannel));
+  }
+
   /** An earlier run of the same request, which was given up for lost, is ended without being settled. */
   start(request: AdmittedRequest, replyChannel: string): StartedRun {
     const { requestId } = request;

@@ -6,7 +6,7 @@ export interface Chore {
   /** As the log names it. */
   readonly name: string;
   readonly intervalMs: number;
-  readonly run: () => Promise<unknown>;
+  readonly run: () => Promise<unknown> | void;
 }
 
 /** Does a chore again and again, with a pause after each time; a failure is for the next time to mend. */
