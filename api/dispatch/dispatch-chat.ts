@@ -37,6 +37,8 @@ export interface DispatchedChat {
   cancel(): void;
 }
 
+const payloadId = ({ request, attempt }: ChatJob): string => `${request.requestId}:${attempt}`;
+
 /** Sends interactive chats through the ready queue, and owns them: what a dying worker drops is dispatched again. */
 export class ChatDispatcher implements WaiterOwner {
   readonly #dependencies: FinishDependencies;
@@ -133,6 +135,7 @@ export class ChatDispatcher implements WaiterOwner {
   }
 
   abandon(waiter: ChatWaiter): void {
+    if (waiter.workerId === null) this.#drop({ ...waiter.job, attempt: waiter.order.attempt });
     if (waiter.hasOutput)
       settleBroken(
         this.#dependencies,
@@ -165,7 +168,9 @@ export class ChatDispatcher implements WaiterOwner {
     const { requestId } = request;
     const { attempt } = order;
     if (waiter.hasOutput || attempt >= maxDispatches) {
-      const error = new AppError('upstream_error', { message: 'The worker that ran this request died.' });
+      const error = new AppError('upstream_error', {
+        message: 'The answer broke off on our side. What came of it is charged, and no more.',
+      });
       this.#log.warn({ requestId, workerId, attempt }, 'the worker of a chat died');
       this.abandon(waiter);
       this.#waiters.fail(waiter, error);
@@ -193,9 +198,21 @@ export class ChatDispatcher implements WaiterOwner {
   async #push(job: ChatJob): Promise<number> {
     const json = JSON.stringify(job);
     if (json.length <= maxInlineBytes) return await this.#queue.push(json);
-    const id = `${job.request.requestId}:${job.attempt}`;
+    const id = payloadId(job);
     await this.#payloads.put(id, Buffer.from(json));
-    return await this.#queue.push(JSON.stringify({ v: 1, stored: id }));
+    try {
+      return await this.#queue.push(JSON.stringify({ v: 1, stored: id }));
+    } catch (error) {
+      this.#drop(job);
+      throw error;
+    }
+  }
+
+  /** What is not taken from the queue any more need not lie in Redis until its time is over. */
+  #drop(job: ChatJob): void {
+    this.#payloads.drop(payloadId(job)).catch((error: unknown) => {
+      this.#log.debug({ requestId: job.request.requestId, err: error }, 'a payload could not be dropped');
+    });
   }
 
   #cancel(waiter: ChatWaiter): void {
@@ -208,7 +225,9 @@ export class ChatDispatcher implements WaiterOwner {
     this.#queue
       .cancel(waiter.ticket)
       .then((removed) => {
-        if (removed) release(this.#dependencies, waiter.request, this.#log);
+        if (!removed) return;
+        release(this.#dependencies, waiter.request, this.#log);
+        this.#drop({ ...waiter.job, attempt: waiter.order.attempt });
       })
       .catch((error: unknown) => this.#log.debug({ err: error }, 'a queued chat could not be cancelled'));
   }

@@ -54,6 +54,8 @@ export async function admit(
   context: ApiContext,
   estimate: Estimate,
 ): Promise<Admitted | Attached> {
+  // Its caller may have gone while it was read and counted.
+  if (context.res.destroyed) throw new AppError('job_cancelled');
   const { requestId } = context.state;
   const { accountId, keyHash } = holderOf(context);
   const { model, promptTokens, user } = estimate;

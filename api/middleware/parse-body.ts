@@ -15,7 +15,10 @@ export function parseBody(limitBytes: number): ApiMiddleware {
 }
 
 function checkType(context: ApiContext): void {
-  if (!context.is('application/json')) {
+  const isJson = context.is('application/json');
+  // Without a body there is nothing that could be of a wrong type.
+  if (isJson === null) return;
+  if (isJson === false) {
     const type = context.get('content-type');
     const text = type === '' ? 'The request has no Content-Type.' : `The Content-Type is ${type}.`;
     throw new AppError('unsupported_media_type', { message: `${text} Send "application/json".` });

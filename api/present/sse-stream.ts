@@ -34,12 +34,14 @@ export class SseStream implements Receiver {
     // Whoever awaits it sees the failure; one that comes before somebody does must not end the process.
     this.finished.catch(() => undefined);
     this.#timer = setInterval(() => this.#keepAlive(), 1_000);
-    response.once('close', () => {
-      if (!this.#ended) {
-        this.#end();
-        this.#chat?.cancel();
-      }
-    });
+    const onClose = (): void => {
+      if (this.#ended) return;
+      this.#end();
+      this.#chat?.cancel();
+    };
+    // A caller may have gone while the request was read and counted: `close` does not come again.
+    if (response.destroyed) onClose();
+    else response.once('close', onClose);
     response.on('drain', () => {
       if (!this.#paused) return;
       this.#paused = false;

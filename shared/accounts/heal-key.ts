@@ -1,10 +1,8 @@
 import type { HotAccountStore } from '../billing/hot-account-store.ts';
-import type { AccountStore } from './account-store.ts';
 import type { ApiKeyStore, KeyHolder } from './api-key-store.ts';
 import { isSameHash } from './credentials.ts';
 
 export interface HealKeyDependencies {
-  readonly accounts: AccountStore;
   readonly hotAccounts: HotAccountStore;
   readonly apiKeys: ApiKeyStore;
 }
@@ -16,11 +14,10 @@ export interface HealKeyDependencies {
  * @throws AppError `service_unavailable`
  */
 export async function healKey(
-  { accounts, hotAccounts, apiKeys }: HealKeyDependencies,
+  { hotAccounts, apiKeys }: HealKeyDependencies,
   { accountId, keyHash }: KeyHolder,
 ): Promise<boolean> {
-  const account = await accounts.findById(accountId);
-  if (account !== null) await hotAccounts.update(accountId, { keyHash: account.keyHash });
+  const account = await hotAccounts.adopt(accountId);
   // What the caches know of it may be from before the replacement.
   await apiKeys.forget(keyHash);
   return account !== null && isSameHash(account.keyHash, keyHash);

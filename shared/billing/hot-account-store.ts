@@ -36,6 +36,12 @@ redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1
 `);
 
+/** Whether the same key opens both, under the same limit and ban. */
+const isGoverned = (one: AccountDocument, other: AccountDocument): boolean =>
+  one.keyHash === other.keyHash &&
+  one.requestsPerMinute === other.requestsPerMinute &&
+  one.banned === other.banned;
+
 const fields = ['key', 'type', 'created', 'bal', 'res', 'added', 'free', 'rpm', 'ban', 'last'] as const;
 
 /** While a shard recovers it is looked at again after so long, and given up for the moment after so many looks. */
@@ -103,24 +109,45 @@ export class HotAccountStore {
     await callRedis(() => updateScript.run(this.#redis, [redisKeys.account(accountId)], args));
   }
 
+  /**
+   * Brings the key, the limit and the ban that MongoDB has of an account to Redis. MongoDB is changed first, and may be
+   * changed while this writes: it is read until what was written is what is there.
+   * @param written what Redis was last given
+   * @returns the account; null where there is none
+   */
+  async adopt(accountId: string, written: AccountDocument | null = null): Promise<AccountDocument | null> {
+    let known = written;
+    for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
+      const account = await this.#accounts.findById(accountId);
+      if (account === null || (known !== null && isGoverned(account, known))) return account;
+      await this.update(accountId, account);
+      known = account;
+    }
+    return known;
+  }
+
   async #restore(accountId: string, overwrites: boolean): Promise<void> {
     for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
-      const outcome = await this.#tryToRestore(accountId, overwrites);
+      const { outcome, account } = await this.#tryToRestore(accountId, overwrites);
+      if (outcome === 'restored') await this.adopt(accountId, account);
       if (outcome === 'restored' || outcome === 'present') return;
       if (outcome === 'recovering') await delay(restorePauseMs);
     }
     throw new AppError('service_unavailable', { message: `account ${accountId} could not be loaded` });
   }
 
-  async #tryToRestore(accountId: string, overwrites: boolean): Promise<RestoreOutcome> {
+  async #tryToRestore(
+    accountId: string,
+    overwrites: boolean,
+  ): Promise<{ readonly outcome: RestoreOutcome; readonly account: AccountDocument }> {
     const shard = shardOf(accountId);
     const trimmed = (await callRedis(() => this.#redis.get(redisKeys.ledgerTrimmed(shard)))) ?? '';
     const account = await this.#accounts.findById(accountId);
     if (account === null) throw new AppError('invalid_api_key');
-    if (await this.#applyLeftovers(account)) return 'stale';
+    if (await this.#applyLeftovers(account)) return { outcome: 'stale', account };
     const checkpoint = await this.#ledger.readCheckpoint(shard);
     const request = { account, trimmed, checkpoint, overwrites };
-    return await callRedis(() => runRestore(this.#redis, request));
+    return { outcome: await callRedis(() => runRestore(this.#redis, request)), account };
   }
 
   /**

@@ -138,6 +138,7 @@ async function settle(
   { accountId, requestId, claimHash }: SettlementRequest,
   { costNano, keepsFree, keepsClaim, event }: Ending,
 ): Promise<Settlement> {
+  if (costNano < 0n) throw new RangeError(`a request cannot cost ${costNano} nano-roubles`);
   const shard = shardOf(accountId);
   const [outcome, cost, free] = (await script.run(
     redis,

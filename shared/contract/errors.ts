@@ -98,8 +98,8 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'This Idempotency-Key was already used with another body.',
-    ru: 'Этот Idempotency-Key уже использован с другим телом запроса.',
+    en: 'This Idempotency-Key was already used for another request.',
+    ru: 'Этот Idempotency-Key уже использован для другого запроса.',
   },
   already_linked: {
     status: 409,

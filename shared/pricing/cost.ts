@@ -40,7 +40,15 @@ const perMillion = 1_000_000n;
 
 /** Nano-roubles of a price of the catalog; a missing price is nothing to pay. */
 function nano(price: number | null | undefined): bigint {
-  return price === null || price === undefined ? 0n : (parseRub(price) ?? 0n);
+  if (price === null || price === undefined) return 0n;
+  const value = parseRub(price);
+  if (value === null || value < 0n) throw new RangeError(`${String(price)} is no price`);
+  return value;
+}
+
+/** What a table of prices itself names; what every object has by its nature is no price. */
+function find<T>(table: Readonly<Record<string, T>> | null | undefined, name: string): T | undefined {
+  return table !== null && table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 /** The first price that was given. */
@@ -79,9 +87,9 @@ function tokenPrices(pricing: Pricing, promptTokens: number): TokenPrices {
 }
 
 function imagePrice(pricing: Pricing, quality: string | null, size: string | null): bigint {
-  const byQuality = pricing.cost_per_image_quality?.[quality ?? 'standard'];
+  const byQuality = find(pricing.cost_per_image_quality, quality ?? 'standard');
   if (typeof byQuality === 'number') return nano(byQuality);
-  const bySize = size === null ? undefined : byQuality?.[size];
+  const bySize = size === null ? undefined : find(byQuality, size);
   return nano(bySize ?? pricing.cost_per_image ?? dearestImagePrice(pricing));
 }
 
@@ -116,7 +124,10 @@ export function computeCost(pricing: Pricing, usage: Usage): bigint {
     case 'image':
       return BigInt(usage.images) * imagePrice(pricing, usage.imageQuality, usage.imageSize);
     case 'time':
-      return divideRounded(BigInt(Math.round(usage.durationMs)) * nano(pricing.cost_per_second), 1_000n);
+      return divideRounded(
+        BigInt(Math.max(0, Math.round(usage.durationMs))) * nano(pricing.cost_per_second),
+        1_000n,
+      );
     case 'characters':
       return divideRounded(BigInt(usage.characters) * nano(pricing.cost_per_million), perMillion);
     case 'request':

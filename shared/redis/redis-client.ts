@@ -78,6 +78,7 @@ export async function waitUntilReady(client: RedisClient, timeoutMs = 10_000): P
 /** Reply codes by which Redis says that it cannot serve now, rather than that the command is wrong. */
 const awayCodes = new Set([
   'LOADING',
+  'BUSY',
   'READONLY',
   'MASTERDOWN',
   'CLUSTERDOWN',

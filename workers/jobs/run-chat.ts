@@ -1,12 +1,12 @@
 import { finishRequest, type Receipt } from '../../shared/billing/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { UpstreamError, type ChatBody, type ChatEvent, type UpstreamUsage } from '../upstreams/upstream.ts';
 import { ChatAnswer } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
+import { countDelta } from './count-delta.ts';
 import { isCounted, presentUsage, toUsage, type ChatMeter } from './chat-usage.ts';
 import {
   describeFailure,
@@ -96,7 +96,7 @@ class Conversation {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         this.#restart();
-        this.#startedAtMs = Date.now();
+        this.#startedAtMs = performance.now();
         try {
           const body = this.#job.body as unknown as ChatBody;
           for await (const event of upstream.chat(target, body, this.#chunks !== null, { signal, log })) {
@@ -105,7 +105,7 @@ class Conversation {
             if (wanted !== null) await wanted;
           }
         } finally {
-          this.#endedAtMs = Date.now();
+          this.#endedAtMs = performance.now();
         }
         if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream stopped without an end.');
       },
@@ -151,7 +151,10 @@ class Conversation {
     if (event.type === 'finish') this.#finished = true;
     else if (isOutput(event.delta)) {
       this.#hasOutput = true;
-      this.#countedCompletion += countDelta(event.delta);
+      this.#countedCompletion = Math.min(
+        boundOf(this.#job.body),
+        this.#countedCompletion + countDelta(event.delta),
+      );
     }
     this.#answer?.add(event);
     if (this.#chunks !== null) {
@@ -169,18 +172,7 @@ function isOutput(delta: Readonly<Record<string, unknown>>): boolean {
   return Object.entries(delta).some(([key, value]) => key !== 'role' && value !== null && value !== '');
 }
 
-/** Tokens of all that one delta adds: text, reasoning, tool names and arguments, whatever the fields are called. */
-function countDelta(delta: Readonly<Record<string, unknown>>): number {
-  let tokens = 0;
-  for (const [key, value] of Object.entries(delta)) {
-    if (key === 'role' || value === null || value === '') continue;
-    if (key === 'tool_calls' && Array.isArray(value)) {
-      for (const call of value as { function?: { name?: string; arguments?: string } }[]) {
-        tokens += countTokens(`${call.function?.name ?? ''}${call.function?.arguments ?? ''}`);
-      }
-    } else {
-      tokens += countTokens(typeof value === 'string' ? value : JSON.stringify(value));
-    }
-  }
-  return tokens;
+/** Tokens that were reserved for: our own count may be wrong, and never charges for more. */
+function boundOf({ max_completion_tokens: newer, max_tokens: older, n }: ChatJob['body']): number {
+  return (newer ?? older ?? Infinity) * (n ?? 1);
 }

@@ -109,7 +109,7 @@ async function embedCall(
         if (upstream.embed === undefined)
           throw new UpstreamError('rejected', 'This upstream has no embedding models.');
         reachedModel = true;
-        const startedAtMs = Date.now();
+        const startedAtMs = performance.now();
         const answer = await upstream.embed(
           target,
           {
@@ -122,7 +122,7 @@ async function embedCall(
         const weights = call.map((input) => input.tokens);
         const total = answer.promptTokens ?? weights.reduce((a, b) => a + b, 0);
         const tokens = shareExactly(total, weights);
-        const times = shareExactly(Date.now() - startedAtMs, weights);
+        const times = shareExactly(Math.round(performance.now() - startedAtMs), weights);
         const size = answer.dimensions * 4;
         return call.map((_, i) => ({
           vector: answer.vectors.subarray(i * size, (i + 1) * size),

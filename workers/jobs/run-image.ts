@@ -90,9 +90,9 @@ async function generate(
       const { prompt, negativePrompt, n, size, quality, style } = job;
       const call = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
       onAsked();
-      const startedAtMs = Date.now();
+      const startedAtMs = performance.now();
       const { images } = await upstream.generateImages(target, call, { signal, log });
-      return { images, billedMs: Date.now() - startedAtMs };
+      return { images, billedMs: performance.now() - startedAtMs };
     },
   });
   if (generated.images.length === 0)

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { LedgerConflict, type LedgerStore } from '../../shared/ledger/ledger-store.ts';
@@ -21,8 +22,20 @@ const batchSize = 1_000;
 /** How soon a settled request is in MongoDB while little happens; a full batch is followed by the next at once. */
 const idlePollMs = 200;
 const failurePauseMs = 1_000;
-/** Trims what is at rest, and remembers up to where: whoever restores an account from MongoDB asks for it. */
+/** Far above what a batch takes: a driver's command that never ends must not end a shard's ledger. */
+const patienceMs = 60_000;
+/**
+ * Trims what is at rest, and remembers up to where: whoever restores an account from MongoDB asks for it. A reader that
+ * was paused and goes on where another has been further moves nothing back.
+ */
 const trimScript = new RedisScript(`
+local function split(id)
+  local ms, seq = string.match(id, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(seq)
+end
+local ms, seq = split(ARGV[1])
+local knownMs, knownSeq = split(redis.call('GET', KEYS[2]) or '0-0')
+if ms < knownMs or (ms == knownMs and seq <= knownSeq) then return 0 end
 redis.call('SET', KEYS[2], ARGV[1])
 return redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])
 `);
@@ -94,7 +107,7 @@ async function readShard(
       if (trimmed !== null) {
         // Whatever this reader did not write itself may be what a Redis remembers that came back with less than it had.
         if (trimmed !== remembered) await restoreForgotten(dependencies, shard, trimmed);
-        const moved = await moveBatch(dependencies, shard);
+        const moved = await withinPatience(moveBatch(dependencies, shard));
         remembered = moved.last ?? trimmed;
         if (moved.count === batchSize) pauseMs = 0;
       }
@@ -123,6 +136,21 @@ async function giveUp(leases: ShardLeases, shard: number, log: Logger): Promise<
     await leases.release(shard);
   } catch (error) {
     log.debug({ shard, err: error }, 'the lease of a shard runs out by itself');
+  }
+}
+
+/** What hangs is left to itself: whoever moves the batch again changes nothing. */
+async function withinPatience<T>(work: Promise<T>): Promise<T> {
+  const waiting = new AbortController();
+  const patience = delay(patienceMs, undefined, { signal: waiting.signal, ref: false });
+  const timeout = patience.then(() => {
+    throw new Error(`a batch was not moved within ${patienceMs} ms`);
+  });
+  timeout.catch(() => undefined);
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    waiting.abort();
   }
 }
 

@@ -136,6 +136,24 @@ const cases: Case[] = [
     costNano: 9_000_000_000n,
   },
   {
+    title: 'names that every object has are no names of prices',
+    pricing: price({ type: 'image', cost_per_image_quality: { hd: { '512x512': 2 } } }),
+    usage: { images: 1, imageQuality: 'constructor', imageSize: 'name' },
+    costNano: 2_000_000_000n,
+  },
+  {
+    title: 'nor are they sizes',
+    pricing: price({ type: 'image', cost_per_image: 3, cost_per_image_quality: { hd: { '512x512': 2 } } }),
+    usage: { images: 1, imageQuality: 'hd', imageSize: 'toString' },
+    costNano: 3_000_000_000n,
+  },
+  {
+    title: 'a clock that went back costs nothing, and gives nothing',
+    pricing: price({ type: 'time', cost_per_second: 0.5 }),
+    usage: { durationMs: -600_000 },
+    costNano: 0n,
+  },
+  {
     title: 'seconds',
     pricing: price({ type: 'time', cost_per_second: 0.5 }),
     usage: { durationMs: 1_500 },

@@ -1,0 +1,32 @@
+import test from 'ava';
+import { changeAccount } from '../../../shared/accounts/change-account.ts';
+import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { openBooks } from '../../support/books.ts';
+
+test('a ban, a limit and a key that change while the account is loaded hold in Redis', async (t) => {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const { redis, accounts, ledger, hotAccounts } = books;
+  const { id } = await books.createAccount();
+  await books.moveAll();
+  await redis.del(redisKeys.account(id));
+  let reads = 0;
+  const racing = Object.create(accounts, {
+    findById: {
+      value: async (accountId: string) => {
+        const found = await accounts.findById(accountId);
+        reads += 1;
+        // Between this read and what is made of it: Redis has nothing yet that could be told.
+        if (reads === 1) {
+          await changeAccount({ redis, accounts, hotAccounts }, id, { banned: true, requestsPerMinute: 1 });
+          await accounts.replaceKey(id);
+        }
+        return found;
+      },
+    },
+  }) as typeof accounts;
+  await new HotAccountStore(redis, racing, ledger).load(id);
+  const atRest = await accounts.findById(id);
+  t.like(await hotAccounts.get(id), { banned: true, requestsPerMinute: 1, keyHash: atRest!.keyHash });
+});

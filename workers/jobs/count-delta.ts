@@ -1,0 +1,37 @@
+import { countTokens } from '../../shared/pricing/count-tokens.ts';
+
+/** Counted in a turn of the worker's loop; the rest of a longer text is taken to have as many to the letter. */
+const countedLetters = 8_192;
+/** A word as long as this is no word: pictures and sound come as text like that. */
+const longestWord = 1_000;
+
+type Delta = Readonly<Record<string, unknown>>;
+
+/**
+ * Tokens of all that one delta adds: text, reasoning, tool names and arguments, whatever the fields are called. Pictures
+ * and sound in it are none: what they cost only their vendor can report.
+ */
+export function countDelta(delta: Delta): number {
+  let tokens = 0;
+  for (const [key, value] of Object.entries(delta)) {
+    if (key === 'role' || value === null || value === '') continue;
+    if (key === 'tool_calls' && Array.isArray(value)) {
+      for (const call of value as { function?: { name?: string; arguments?: string } }[]) {
+        tokens += countText(`${call.function?.name ?? ''}${call.function?.arguments ?? ''}`);
+      }
+    } else {
+      tokens += countText(typeof value === 'string' ? value : JSON.stringify(value, leaveOutMedia));
+    }
+  }
+  return tokens;
+}
+
+function countText(text: string): number {
+  if (text.length <= countedLetters) return countTokens(text);
+  return Math.ceil((countTokens(text.slice(0, countedLetters)) * text.length) / countedLetters);
+}
+
+function leaveOutMedia(_key: string, value: unknown): unknown {
+  if (typeof value !== 'string' || value.length < longestWord) return value;
+  return /\s/.test(value.slice(0, longestWord)) ? value : undefined;
+}
