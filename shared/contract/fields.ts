@@ -22,7 +22,7 @@ export function StringEnum<const T extends readonly string[]>(values: T, options
 /** Page and page size of the lists that are paged. */
 export const Page = Type.Integer({
   minimum: 1,
-  maximum: 1_000_000_000,
+  maximum: Number.MAX_SAFE_INTEGER,
   default: 1,
   description: 'Counts from 1, which holds the newest; a page beyond the last is empty.',
 });

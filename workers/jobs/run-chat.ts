@@ -117,7 +117,7 @@ class Conversation {
       reported: this.#reported,
       countedPrompt: this.#job.request.promptTokens,
       countedCompletion: this.#countedCompletion,
-      billedMs: this.#endedAtMs - this.#startedAtMs,
+      billedMs: Math.round(this.#endedAtMs - this.#startedAtMs),
     };
   }
 

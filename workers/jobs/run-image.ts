@@ -92,7 +92,7 @@ async function generate(
       onAsked();
       const startedAtMs = performance.now();
       const { images } = await upstream.generateImages(target, call, { signal, log });
-      return { images, billedMs: performance.now() - startedAtMs };
+      return { images, billedMs: Math.round(performance.now() - startedAtMs) };
     },
   });
   if (generated.images.length === 0)
