@@ -12,9 +12,14 @@ export function readText(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
+/** Above it no vendor counts right: at the dearest price it comes to more roubles than a ledger's row can hold. */
+const highestCount = 100_000_000;
+
 /** A count of something: a whole number from zero on, else null. Zero is a value, not a lack of one. */
 export function readCount(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= highestCount
+    ? (value as number)
+    : null;
 }
 
 export function readArray(value: unknown): readonly unknown[] {

@@ -114,3 +114,11 @@ test('usage of other vendors is read where they put it', (t) => {
     usage: { promptTokens: null, completionTokens: null },
   });
 });
+
+test('counts that no answer can have are taken for not reported', (t) => {
+  for (const count of [-1, 1.5, 1e15, '10', null]) {
+    const usage = { ...DOCUMENTED.usage, completion_tokens: count };
+    const events = answer({ ...DOCUMENTED, usage });
+    t.like(events.at(-1), { type: 'usage', usage: { promptTokens: 19, completionTokens: null } });
+  }
+});
