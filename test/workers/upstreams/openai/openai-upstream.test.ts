@@ -329,8 +329,9 @@ test('a vendor that is silent before or within its answer times out', async (t) 
 });
 
 test('a slow but steady stream outlives the timeouts for silence', async (t) => {
-  const { chat } = await startRig(t, { replyWords: 30 }, { firstByteMs: 300, betweenChunksMs: 300 });
-  const said = await listen(chat('gpt-sim+drip-20', true));
+  // Longer in all than either timeout, on a busy machine too.
+  const { chat } = await startRig(t, { replyWords: 30 }, { firstByteMs: 2_000, betweenChunksMs: 2_000 });
+  const said = await listen(chat('gpt-sim+drip-100', true));
   t.is(said.error, null);
   t.is(said.text.split(' ').length, 30);
 });
