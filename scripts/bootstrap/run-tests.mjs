@@ -1,5 +1,9 @@
+import { existsSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
+
+/** Load and deaths for minutes: other tests beside it would be tested for their patience. */
+const aloneTests = 'dist/test/crash/random-deaths.test.js';
 
 /**
  * Lint, format check and tests, or the named test files alone: who names a file is at work on it.
@@ -9,14 +13,30 @@ export async function runTests(args) {
   const names = args.filter((arg) => !arg.startsWith('-'));
   const flags = args.filter((arg) => arg.startsWith('-'));
   const failedChecks = args.length > 0 ? 0 : await checkStyle();
-  const files = names.length > 0 ? names.map(toCompiled) : ['dist/test/**/*.test.js'];
+  const phases = names.length > 0 ? [names.map(toCompiled)] : allTests();
+  let passed = 0;
+  let failed = failedChecks;
+  for (const files of phases) {
+    const counts = await runAva([...flags, ...files]);
+    passed += counts.passed;
+    failed += counts.failed;
+  }
+  process.stdout.write(`${passed} passed, ${failed} failed\n`);
+  return failed === 0;
+}
+
+/** Those that need the machine to themselves come after the others. */
+function allTests() {
+  const others = ['dist/test/**/*.test.js'];
+  return existsSync(join(root, aloneTests)) ? [[...others, `!${aloneTests}`], [aloneTests]] : [others];
+}
+
+async function runAva(args) {
   const colour = process.stdout.isTTY ? ['--color'] : [];
-  const ava = [binOf('ava'), '--timeout=120s', ...colour, ...flags, ...files];
+  const ava = [binOf('ava'), '--timeout=120s', ...colour, ...args];
   const onOutput = (chunk, stream) => process[stream].write(chunk);
   const { code, output } = await run(process.execPath, ava, { onOutput });
-  const { passed, failed } = countTests(output, code);
-  process.stdout.write(`${passed} passed, ${failed + failedChecks} failed\n`);
-  return failed + failedChecks === 0;
+  return countTests(output, code);
 }
 
 /** Checks what a build does not: both at once, and both tell all they found. */
