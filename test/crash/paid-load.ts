@@ -42,7 +42,7 @@ const streamed = { messages, stream: true, stream_options: { include_usage: true
 /** Callers of each kind: those whose work waits for a dead worker's lock must not keep the others from calling. */
 const callers: readonly { readonly count: number; readonly asks: readonly Ask[] }[] = [
   {
-    count: 8,
+    count: 4,
     asks: [
       { path: '/v1/chat/completions', body: { model: 'chat', messages } },
       { path: '/v1/chat/completions', body: { model: 'chat', messages, max_tokens: 20 } },
@@ -50,20 +50,20 @@ const callers: readonly { readonly count: number; readonly asks: readonly Ask[] 
     ],
   },
   {
-    count: 8,
+    count: 4,
     asks: [
       { path: '/v1/chat/completions', body: { model: 'stream', ...streamed } },
       { path: '/v1/chat/completions', body: { model: 'free-chat', ...streamed } },
     ],
   },
   {
-    count: 12,
+    count: 6,
     asks: [
       { path: '/v1/embeddings', body: { model: 'embedding', input: 'one two three' } },
       { path: '/v1/embeddings', body: { model: 'embedding', input: ['one', 'two three', 'four five six'] } },
     ],
   },
-  { count: 4, asks: [{ path: '/v1/images/generations', body: { model: 'image', prompt: 'a red fox' } }] },
+  { count: 2, asks: [{ path: '/v1/images/generations', body: { model: 'image', prompt: 'a red fox' } }] },
 ];
 
 /** Far above the longest that an answer may take: a job waits for its dead worker's lock, twice at most. */
