@@ -35,8 +35,7 @@ local function split(id)
 end
 local ms, seq = split(ARGV[1])
 local knownMs, knownSeq = split(redis.call('GET', KEYS[2]) or '0-0')
-if ms < knownMs or (ms == knownMs and seq <= knownSeq) then return 0 end
-redis.call('SET', KEYS[2], ARGV[1])
+if ms > knownMs or (ms == knownMs and seq > knownSeq) then redis.call('SET', KEYS[2], ARGV[1]) end
 return redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])
 `);
 

@@ -10,6 +10,19 @@ import { openBooks } from '../../support/books.ts';
 import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
+test('entries from before what was remembered as trimmed are taken from the stream all the same', async (t) => {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const { redis } = books;
+  const { id } = await books.createAccount({ balanceNano: 5n });
+  // As after a Redis that came back with less than MongoDB has: told how far MongoDB is, with entries from before.
+  const later = `${Date.now() + 60_000}-0`;
+  await redis.set(redisKeys.ledgerTrimmed(shardOf(id)), later);
+  await books.moveAll();
+  t.is((await books.accounts.findById(id))?.balanceNano, 5n);
+  t.is(await redis.get(redisKeys.ledgerTrimmed(shardOf(id))), later);
+});
+
 test('a worker that alone does not reach MongoDB leaves the ledger to those that do', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
