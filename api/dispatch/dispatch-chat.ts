@@ -37,7 +37,7 @@ export interface DispatchedChat {
   cancel(): void;
 }
 
-const payloadId = ({ request, attempt }: ChatJob): string => `${request.requestId}:${attempt}`;
+const payloadId = ({ requestId }: AdmittedRequest, attempt: number): string => `${requestId}:${attempt}`;
 
 /** Sends interactive chats through the ready queue, and owns them: what a dying worker drops is dispatched again. */
 export class ChatDispatcher implements WaiterOwner {
@@ -135,7 +135,7 @@ export class ChatDispatcher implements WaiterOwner {
   }
 
   abandon(waiter: ChatWaiter): void {
-    if (waiter.workerId === null) this.#drop({ ...waiter.job, attempt: waiter.order.attempt });
+    if (waiter.workerId === null) this.#drop(waiter.request, waiter.order.attempt);
     if (waiter.hasOutput)
       settleBroken(
         this.#dependencies,
@@ -198,20 +198,20 @@ export class ChatDispatcher implements WaiterOwner {
   async #push(job: ChatJob): Promise<number> {
     const json = JSON.stringify(job);
     if (json.length <= maxInlineBytes) return await this.#queue.push(json);
-    const id = payloadId(job);
+    const id = payloadId(job.request, job.attempt);
     await this.#payloads.put(id, Buffer.from(json));
     try {
       return await this.#queue.push(JSON.stringify({ v: 1, stored: id }));
     } catch (error) {
-      this.#drop(job);
+      this.#drop(job.request, job.attempt);
       throw error;
     }
   }
 
   /** What is not taken from the queue any more need not lie in Redis until its time is over. */
-  #drop(job: ChatJob): void {
-    this.#payloads.drop(payloadId(job)).catch((error: unknown) => {
-      this.#log.debug({ requestId: job.request.requestId, err: error }, 'a payload could not be dropped');
+  #drop(request: AdmittedRequest, attempt: number): void {
+    this.#payloads.drop(payloadId(request, attempt)).catch((error: unknown) => {
+      this.#log.debug({ requestId: request.requestId, err: error }, 'a payload could not be dropped');
     });
   }
 
@@ -227,7 +227,7 @@ export class ChatDispatcher implements WaiterOwner {
       .then((removed) => {
         if (!removed) return;
         release(this.#dependencies, waiter.request, this.#log);
-        this.#drop({ ...waiter.job, attempt: waiter.order.attempt });
+        this.#drop(waiter.request, waiter.order.attempt);
       })
       .catch((error: unknown) => this.#log.debug({ err: error }, 'a queued chat could not be cancelled'));
   }

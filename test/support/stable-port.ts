@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { checkPortIsFree } from '../../scripts/start/loopback.ts';
 
 /**
  * A port for a server that may die and come back: one that no system gives to those who ask for any, so that nobody
@@ -9,14 +8,11 @@ import { createServer } from 'node:net';
 export async function findStablePort(): Promise<number> {
   for (;;) {
     const port = randomInt(12_000, 32_000);
-    const server = createServer().listen(port, '127.0.0.1');
     try {
-      await once(server, 'listening');
+      await checkPortIsFree('127.0.0.1', port);
+      return port;
     } catch {
-      continue;
+      // Taken: another one is tried.
     }
-    server.close();
-    await once(server, 'close');
-    return port;
   }
 }
