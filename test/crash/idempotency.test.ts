@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { postJson } from '../support/post-json.ts';
 import { parseSse } from '../support/sse-events.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
@@ -25,20 +26,6 @@ async function setScene(t: ExecutionContext): Promise<Scene> {
 
 const createKey = (): Record<string, string> => ({ 'idempotency-key': randomUUID() });
 
-async function post(
-  url: string,
-  path: string,
-  { apiKey }: TestAccount,
-  body: unknown,
-  headers: Record<string, string>,
-): Promise<Response> {
-  return await fetch(`${url}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}`, ...headers },
-    body: JSON.stringify(body),
-  });
-}
-
 const costOf = (usage: { cost_request?: unknown } | null | undefined): bigint =>
   toNano(Number(usage?.cost_request));
 
@@ -56,12 +43,12 @@ test('a second api process gives the answer of the first, while it comes and aft
   await stack.startWorker();
   const other = String((await startRole(t, 'api', stack.env)).readyLine['url']);
   const key = createKey();
-  const first = await post(stack.url, chats, account, stream, key);
+  const first = await postJson(`${stack.url}${chats}`, account.apiKey, stream, key);
   const answers = await Promise.all([
     first.text(),
-    post(other, chats, account, stream, key).then((response) => response.text()),
+    postJson(`${other}${chats}`, account.apiKey, stream, key).then((response) => response.text()),
   ]);
-  const later = await post(other, chats, account, stream, key);
+  const later = await postJson(`${other}${chats}`, account.apiKey, stream, key);
   t.is(later.headers.get('x-request-id'), first.headers.get('x-request-id'));
   t.deepEqual(new Set([...answers, await later.text()]).size, 1);
   t.is(parseSse(answers[0]).text, `You said: ${text}`);
@@ -73,9 +60,9 @@ test('who is attached at another api process gets the whole answer when the one 
   await stack.startWorker();
   const owner = await startRole(t, 'api', stack.env);
   const key = createKey();
-  const first = await post(String(owner.readyLine['url']), chats, account, stream, key);
+  const first = await postJson(`${String(owner.readyLine['url'])}${chats}`, account.apiKey, stream, key);
   await first.body!.getReader().read();
-  const attached = await post(stack.url, chats, account, stream, key);
+  const attached = await postJson(`${stack.url}${chats}`, account.apiKey, stream, key);
   t.is(attached.headers.get('idempotent-replayed'), 'true');
   await owner.kill();
   const answer = parseSse(await attached.text());
@@ -95,11 +82,11 @@ for (const { kind, path, body } of [
     await stack.startWorker();
     const owner = await startRole(t, 'api', stack.env);
     const key = createKey();
-    const first = post(String(owner.readyLine['url']), path, account, body, key);
+    const first = postJson(`${String(owner.readyLine['url'])}${path}`, account.apiKey, body, key);
     await vendor.requests.waitFor(() => true);
     await owner.kill();
     await t.throwsAsync(first);
-    const again = await post(stack.url, path, account, body, key);
+    const again = await postJson(`${stack.url}${path}`, account.apiKey, body, key);
     t.is(again.status, 200);
     t.is(again.headers.get('idempotent-replayed'), 'true');
     const { usage } = (await again.json()) as { usage: object };
@@ -116,7 +103,10 @@ for (const { kind, path, body } of [
     const { stack, vendor, account } = await setScene(t);
     const worker = await startRole(t, 'worker', stack.env);
     const key = createKey();
-    const answers = [post(stack.url, path, account, body, key), post(stack.url, path, account, body, key)];
+    const answers = [
+      postJson(`${stack.url}${path}`, account.apiKey, body, key),
+      postJson(`${stack.url}${path}`, account.apiKey, body, key),
+    ];
     await vendor.requests.waitFor(() => true);
     await worker.kill();
     await stack.startWorker();
@@ -134,8 +124,8 @@ test('both readers of one stream are told when its worker is killed midway, what
   const { stack, account } = await setScene(t);
   const worker = await startRole(t, 'worker', stack.env);
   const key = createKey();
-  const first = await post(stack.url, chats, account, stream, key);
-  const second = await post(stack.url, chats, account, stream, key);
+  const first = await postJson(`${stack.url}${chats}`, account.apiKey, stream, key);
+  const second = await postJson(`${stack.url}${chats}`, account.apiKey, stream, key);
   const reader = second.body!.getReader();
   const head = await reader.read();
   await worker.kill();
@@ -152,7 +142,7 @@ test('both readers of one stream are told when its worker is killed midway, what
   t.true(loss > 0n);
   t.is((await stack.redis.keys(redisKeys.claim(account.id, '*'))).length, 0);
   await stack.startWorker();
-  const again = await post(stack.url, chats, account, stream, key);
+  const again = await postJson(`${stack.url}${chats}`, account.apiKey, stream, key);
   t.is(again.headers.get('idempotent-replayed'), null);
   t.true(parseSse(await again.text()).isDone);
 });

@@ -2,6 +2,7 @@ import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { postJson } from '../support/post-json.ts';
 import { useStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { startRole } from '../support/worker-process.ts';
@@ -14,10 +15,9 @@ test('a chat whose api process is killed before any output costs nothing', async
   const stack = await useStack(t, { catalog: vendorCatalog(vendor.url) });
   const account = await stack.createAccount();
   const api = await startRole(t, 'api', stack.env);
-  const answer = fetch(`${String(api.readyLine['url'])}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
-    body: JSON.stringify({ model: 'slow-chat', messages: [{ role: 'user', content: 'one two three' }] }),
+  const answer = postJson(`${String(api.readyLine['url'])}/v1/chat/completions`, account.apiKey, {
+    model: 'slow-chat',
+    messages: [{ role: 'user', content: 'one two three' }],
   });
   await vendor.requests.waitFor(() => true);
   await api.kill();

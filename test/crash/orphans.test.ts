@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { findReservations, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { postJson } from '../support/post-json.ts';
 import { allQueues, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -23,14 +24,6 @@ async function setScene(t: ExecutionContext): Promise<Scene> {
 `;
   const stack = await useStack(t, { catalog, workers: [] });
   return { stack, vendor, account: await stack.createAccount() };
-}
-
-async function post(url: string, { apiKey }: TestAccount, path: string, body: object): Promise<Response> {
-  return await fetch(`${url}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
-    body: JSON.stringify(body),
-  });
 }
 
 const messages = [{ role: 'user', content: 'one two three' }];
@@ -58,7 +51,7 @@ test('requests whose api process is killed while they are queued give their rese
   const { stack, account, vendor } = scene;
   const api = await startRole(t, 'api', stack.env);
   const answers = Promise.allSettled(
-    calls.map(({ path, body }) => post(String(api.readyLine['url']), account, path, body)),
+    calls.map(({ path, body }) => postJson(`${String(api.readyLine['url'])}${path}`, account.apiKey, body)),
   );
   await waitFor(
     'the reservations',
@@ -93,7 +86,7 @@ for (const { kind, path, body } of calls) {
     const { stack, account, vendor } = scene;
     const api = await startRole(t, 'api', stack.env);
     const worker = await startRole(t, 'worker', stack.env);
-    const answer = post(String(api.readyLine['url']), account, path, body);
+    const answer = postJson(`${String(api.readyLine['url'])}${path}`, account.apiKey, body);
     await vendor.requests.waitFor(() => true);
     await Promise.all([api.kill(), worker.kill()]);
     await t.throwsAsync(answer);
@@ -107,9 +100,9 @@ test('a request that runs or waits for longer than an orphan would live keeps it
   const scene = await setScene(t);
   const { stack, account, vendor } = scene;
   await stack.startWorker({ ...allQueues, concurrency: 1 });
-  const slow = post(stack.url, account, '/v1/chat/completions', { model: 'very-slow-chat', messages });
+  const slow = stack.post('/v1/chat/completions', account.apiKey, { model: 'very-slow-chat', messages });
   await vendor.requests.waitFor(() => true);
-  const queued = post(stack.url, account, '/v1/chat/completions', { model: 'chat', messages });
+  const queued = stack.post('/v1/chat/completions', account.apiKey, { model: 'chat', messages });
   await waitFor('both', async () => (await findReservations(stack, account.id)).length === 2);
   const both = new Set(await findReservations(stack, account.id));
   const held = redisKeys.heldRequests(shardOf(account.id));

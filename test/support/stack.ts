@@ -17,6 +17,7 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger, type Logger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
+import { postJson } from './post-json.ts';
 import { startTestRedis } from './redis.ts';
 
 const builtinCatalog = 'catalog.yaml';
@@ -147,16 +148,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       return { id, apiKey };
     },
     readAccount: (id) => hotAccounts.get(id),
-    post: (path, apiKey, body, headers = {}) =>
-      fetch(`${api.url}${path}`, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
-          ...headers,
-        },
-        body: typeof body === 'string' ? body : JSON.stringify(body),
-      }),
+    post: (path, apiKey, body, headers) => postJson(`${api.url}${path}`, apiKey, body, headers),
     async close() {
       await Promise.all(workers.map((worker) => worker.stop()));
       await api.stop();

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
@@ -10,24 +9,14 @@ import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { TrafficRecorder } from '../../../shared/traffic/traffic-recorder.ts';
 import type { TotalSums, TrafficSums } from '../../../shared/traffic/traffic-sums.ts';
+import { admission } from '../../support/billing.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 
 async function admitRequest({ redis }: TestStack, accountId: string): Promise<AdmittedRequest> {
-  const requestId = randomUUID();
   const keyHash = (await redis.hget(redisKeys.account(accountId), 'key'))!;
-  const { outcome } = await runAdmission(redis, {
-    requestId,
-    accountId,
-    keyHash,
-    slots: 1,
-    fixedNano: 0n,
-    nanoPerUnit: 0n,
-    wantedUnits: 0,
-    leastUnits: 0,
-    sharePermille: 1_000,
-    freeAllowed: false,
-    claim: null,
-  });
+  const asked = admission(accountId, { keyHash });
+  const { requestId } = asked;
+  const { outcome } = await runAdmission(redis, asked);
   if (outcome !== 'ok') throw new Error(`not admitted: ${outcome}`);
   return {
     requestId,
