@@ -10,6 +10,8 @@ import type {
 
 /** OpenAI's high detail of a 2048×768 picture, eight tiles of 170 and 85: the most that its larger models count. */
 const defaultTokensPerPicture = 1_445;
+/** What a vendor's own search adds to a prompt is seldom more. */
+const defaultTokensPerSearch = 16_000;
 
 type Prices = Omit<PricingEntry, 'since'>;
 
@@ -29,7 +31,18 @@ export function buildModel(
     const upstream = upstreams.get(route.upstream);
     if (upstream === undefined) return [];
     const drops = new Set([...upstream.drops, ...route.drops]);
-    return [{ upstream, model: route.model ?? entry.id, weight: route.weight, drops }];
+    const model = route.model ?? entry.id;
+    return [
+      {
+        id: `${entry.id} ${upstream.name} ${model}`,
+        upstream,
+        model,
+        weight: route.weight,
+        maxConcurrency: route.maxConcurrency ?? null,
+        thinking: route.thinking ?? null,
+        drops,
+      },
+    ];
   });
   return {
     id: entry.id,
@@ -38,6 +51,7 @@ export function buildModel(
     context: entry.context,
     maxOutputTokens: entry.max_output_tokens ?? (entry.type === 'embedding' ? 0 : entry.context),
     tokensPerPicture: entry.tokens_per_picture ?? defaultTokensPerPicture,
+    tokensPerSearch: entry.tokens_per_search ?? defaultTokensPerSearch,
     dimensions: readDimensions(entry),
     sizes: entry.size ?? null,
     rpmCoefficient: entry.rpm_coefficient,

@@ -6,14 +6,34 @@ import { ModelType, Pricing, type Model } from '../contract/models.ts';
 export interface UpstreamKindRules {
   /** `required`, `none` where nothing is called over the network, or the vendor's own address. */
   readonly baseUrl: 'required' | 'none' | { readonly default: string };
+  /** What it can be asked for at all. */
+  readonly serves: readonly ModelType[];
   /** The most that one embedding call may carry, unless the upstream sets its own. */
   readonly maxBatchInputs: number;
   readonly maxBatchTokens: number;
+  /** Whether its vendors fetch pictures by their links themselves, unless the upstream says otherwise. */
+  readonly imageUrls: 'pass' | 'fetch';
 }
 
+const everything = ['chat', 'vision', 'image', 'embedding'] as const;
+const openAiBatch = { maxBatchInputs: 2048, maxBatchTokens: 300_000 };
+
 export const upstreamKinds = {
-  openai: { baseUrl: 'required', maxBatchInputs: 2048, maxBatchTokens: 300_000 },
-  builtin: { baseUrl: 'none', maxBatchInputs: 2048, maxBatchTokens: 300_000 },
+  openai: { baseUrl: 'required', serves: everything, ...openAiBatch, imageUrls: 'pass' },
+  anthropic: {
+    baseUrl: { default: 'https://api.anthropic.com' },
+    serves: ['chat', 'vision'],
+    ...openAiBatch,
+    imageUrls: 'pass',
+  },
+  gemini: {
+    baseUrl: { default: 'https://generativelanguage.googleapis.com' },
+    serves: everything,
+    maxBatchInputs: 100,
+    maxBatchTokens: 300_000,
+    imageUrls: 'fetch',
+  },
+  builtin: { baseUrl: 'none', serves: everything, ...openAiBatch, imageUrls: 'pass' },
 } as const satisfies Record<string, UpstreamKindRules>;
 
 export type UpstreamKind = keyof typeof upstreamKinds;
@@ -26,7 +46,10 @@ export interface CatalogUpstream {
   readonly baseUrl: string;
   /** Empty where the server asks for none. */
   readonly apiKeys: readonly string[];
+  /** Calls under way at once, of all workers together; of `builtin`, of each worker process. */
   readonly maxConcurrency: number;
+  /** The same for each of its keys; null sets no bound of their own. */
+  readonly maxConcurrencyPerKey: number | null;
   /** The whole call. */
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
@@ -35,13 +58,21 @@ export interface CatalogUpstream {
   readonly drops: readonly string[];
   readonly maxBatchInputs: number;
   readonly maxBatchTokens: number;
+  /** Whether the vendor is given the links of pictures, or their bytes. */
+  readonly imageUrls: 'pass' | 'fetch';
 }
 
 export interface CatalogRoute {
+  /** Names the route among all of the catalog, and stays the same while it leads to the same place. */
+  readonly id: string;
   readonly upstream: CatalogUpstream;
   /** The model's name at the upstream. */
   readonly model: string;
   readonly weight: number;
+  /** Calls under way at once, of all workers together; null sets no bound of its own. */
+  readonly maxConcurrency: number | null;
+  /** How the vendor's model is told to reason; null goes by its name. */
+  readonly thinking: 'budget' | 'effort' | null;
   /** Request fields that are left out: the route's and its upstream's together. */
   readonly drops: ReadonlySet<string>;
 }
@@ -64,6 +95,8 @@ export interface CatalogModel {
   readonly maxOutputTokens: number;
   /** What one picture of a message counts in the reservation. */
   readonly tokensPerPicture: number;
+  /** What the results of a web search count in the reservation. */
+  readonly tokensPerSearch: number;
   /** Set for embedding models, and for no others. */
   readonly dimensions: CatalogDimensions | null;
   readonly sizes: readonly string[] | null;
@@ -96,6 +129,7 @@ export const UpstreamEntry = Type.Object({
   baseUrl: Type.Optional(Type.String()),
   apiKeys: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
   maxConcurrency: positiveInteger({ default: 64 }),
+  maxConcurrencyPerKey: Type.Optional(positiveInteger()),
   timeoutMs: positiveInteger({ default: 120_000 }),
   connectTimeoutMs: positiveInteger({ default: 10_000 }),
   // An answer that is not streamed sends its first byte when all of it is made, so the whole call bounds it.
@@ -104,6 +138,7 @@ export const UpstreamEntry = Type.Object({
   drops: drops(),
   maxBatchInputs: Type.Optional(positiveInteger()),
   maxBatchTokens: Type.Optional(positiveInteger()),
+  imageUrls: Type.Optional(StringEnum(['pass', 'fetch'])),
 });
 export type UpstreamEntry = Static<typeof UpstreamEntry>;
 
@@ -111,6 +146,8 @@ export const RouteEntry = Type.Object({
   upstream: Type.String({ minLength: 1 }),
   model: Type.Optional(Type.String({ minLength: 1 })),
   weight: Type.Number({ exclusiveMinimum: 0, default: 1 }),
+  maxConcurrency: Type.Optional(positiveInteger()),
+  thinking: Type.Optional(StringEnum(['budget', 'effort'])),
   drops: drops(),
 });
 export type RouteEntry = Static<typeof RouteEntry>;
@@ -140,6 +177,7 @@ export const ModelEntry = Type.Object({
   context: positiveInteger(),
   max_output_tokens: Type.Optional(positiveInteger()),
   tokens_per_picture: Type.Optional(positiveInteger()),
+  tokens_per_search: Type.Optional(positiveInteger()),
   dimensions: Type.Optional(DimensionsEntry),
   pricing: PricingEntry,
   routes: Type.Array(RouteEntry, { minItems: 1 }),

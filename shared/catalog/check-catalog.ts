@@ -45,11 +45,14 @@ export function checkCatalog(file: unknown): CheckedFile {
     upstreams.set(name, entry as UpstreamEntry);
     issues.push(...checkUpstream(name, entry as UpstreamEntry, at));
   }
+  const kinds = new Map(
+    Object.keys(upstreamEntries).map((name) => [name, upstreams.get(name)?.kind ?? null]),
+  );
   for (const [index, entry] of modelEntries.entries()) {
     const at = ['models', index];
     if (!hasForm(entry, ModelEntry, findModelFaults, at)) continue;
     models.set(index, entry as ModelEntry);
-    issues.push(...checkModel(entry as ModelEntry, Object.keys(upstreamEntries), at));
+    issues.push(...checkModel(entry as ModelEntry, kinds, at));
   }
   issues.push(...findRepeatedIds(models));
   return { upstreams, models, issues };

@@ -2,6 +2,7 @@ import {
   upstreamKinds,
   type ModelEntry,
   type UpstreamEntry,
+  type UpstreamKind,
   type UpstreamKindRules,
 } from './catalog-schema.ts';
 import { suggestName, type CatalogIssue } from './catalog-issue.ts';
@@ -65,9 +66,10 @@ function findUrlFault(text: string): string | null {
   return null;
 }
 
+/** @param upstreams the kinds of all that the file names; null for one whose entry is at fault */
 export function checkModel(
   model: ModelEntry,
-  upstreamNames: readonly string[],
+  upstreams: ReadonlyMap<string, UpstreamKind | null>,
   at: Location,
 ): CatalogIssue[] {
   const issues: CatalogIssue[] = [];
@@ -95,8 +97,16 @@ export function checkModel(
   }
   issues.push(...checkPricing(model, [...at, 'pricing']));
   for (const [i, route] of model.routes.entries()) {
-    if (upstreamNames.includes(route.upstream)) continue;
-    const suggestion = suggestName(route.upstream, upstreamNames);
+    const kind = upstreams.get(route.upstream);
+    if (kind === null) continue;
+    if (kind !== undefined) {
+      const { serves }: UpstreamKindRules = upstreamKinds[kind];
+      if (!serves.includes(model.type)) {
+        add(['routes', i, 'upstream'], `is of kind ${kind}, which has no models of type ${model.type}`);
+      }
+      continue;
+    }
+    const suggestion = suggestName(route.upstream, [...upstreams.keys()]);
     add(['routes', i, 'upstream'], `names "${route.upstream}", which is not in upstreams${suggestion}`);
   }
   return issues;

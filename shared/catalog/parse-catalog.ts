@@ -136,6 +136,7 @@ function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly str
     baseUrl: (entry.baseUrl ?? byDefault).replace(/\/+$/, ''),
     apiKeys,
     maxConcurrency: entry.maxConcurrency,
+    maxConcurrencyPerKey: entry.maxConcurrencyPerKey ?? null,
     timeoutMs: entry.timeoutMs,
     connectTimeoutMs: entry.connectTimeoutMs,
     firstByteTimeoutMs: entry.firstByteTimeoutMs ?? entry.timeoutMs,
@@ -143,5 +144,6 @@ function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly str
     drops: entry.drops,
     maxBatchInputs: entry.maxBatchInputs ?? rules.maxBatchInputs,
     maxBatchTokens: entry.maxBatchTokens ?? rules.maxBatchTokens,
+    imageUrls: entry.imageUrls ?? rules.imageUrls,
   };
 }

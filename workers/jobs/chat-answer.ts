@@ -23,7 +23,7 @@ interface Choice {
 export class ChatAnswer {
   readonly #choices = new Map<number, Choice>();
 
-  add(event: Exclude<ChatEvent, { type: 'usage' }>): void {
+  add(event: Extract<ChatEvent, { type: 'delta' | 'finish' }>): void {
     const choice = this.#choice(event.index);
     if (event.type === 'finish') {
       choice.finishReason = event.finishReason;

@@ -8,7 +8,9 @@ import type { AnswerStore } from '../../shared/reply/answer-store.ts';
 import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import { createMediaLoader } from '../media/media-loader.ts';
 import type { UpstreamPool } from '../routing/upstream-pool.ts';
+import type { CallContext } from '../upstreams/upstream.ts';
 
 /** What every job function is handed. */
 export interface JobDependencies extends FinishDependencies {
@@ -29,6 +31,11 @@ export interface RequestRun {
   /** Null while the caller keeps up, else what resolves when it has caught up. */
   readonly whenWanted: () => Promise<void> | null;
   readonly log: Logger;
+}
+
+/** What the calls of one request's run share. */
+export function createCallContext({ signal, log }: RequestRun): CallContext {
+  return { signal, log, media: createMediaLoader(), recall: () => Promise.resolve(new Map()) };
 }
 
 /** The reason of a run's signal when its caller has gone. */

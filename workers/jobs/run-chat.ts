@@ -9,6 +9,7 @@ import { ChatChunks } from './chat-chunks.ts';
 import { countDelta } from './count-delta.ts';
 import { isCounted, presentUsage, toUsage, type ChatMeter } from './chat-usage.ts';
 import {
+  createCallContext,
   describeFailure,
   isReplaced,
   sendResult,
@@ -86,6 +87,7 @@ class Conversation {
 
   async ask({ upstreams }: JobDependencies, model: CatalogModel): Promise<void> {
     const { signal, log } = this.#run;
+    const context = createCallContext(this.#run);
     await callRoute(upstreams, {
       model,
       signal,
@@ -99,7 +101,7 @@ class Conversation {
         this.#startedAtMs = performance.now();
         try {
           const body = this.#job.body as unknown as ChatBody;
-          for await (const event of upstream.chat(target, body, this.#chunks !== null, { signal, log })) {
+          for await (const event of upstream.chat(target, body, this.#chunks !== null, context)) {
             this.#take(event);
             const wanted = this.#run.whenWanted();
             if (wanted !== null) await wanted;
@@ -148,6 +150,7 @@ class Conversation {
       this.#reported = event.usage;
       return;
     }
+    if (event.type === 'sources' || event.type === 'remember') return;
     if (event.type === 'finish') this.#finished = true;
     else if (isOutput(event.delta)) {
       this.#hasOutput = true;

@@ -9,6 +9,7 @@ import { callRoute } from '../routing/call-route.ts';
 import { UpstreamError } from '../upstreams/upstream.ts';
 import {
   CallerGone,
+  createCallContext,
   describeFailure,
   isReplaced,
   sendResult,
@@ -117,7 +118,7 @@ async function embedCall(
             dimensions: job.dimensions,
             user: parts.length === 1 ? part.request.user : null,
           },
-          { signal: abortedWhenAll(signals), log: run.log },
+          createCallContext({ ...run, signal: abortedWhenAll(signals) }),
         );
         const weights = call.map((input) => input.tokens);
         const total = answer.promptTokens ?? weights.reduce((a, b) => a + b, 0);

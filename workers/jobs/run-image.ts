@@ -7,6 +7,7 @@ import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.
 import { callRoute } from '../routing/call-route.ts';
 import { UpstreamError, type GeneratedImage } from '../upstreams/upstream.ts';
 import {
+  createCallContext,
   describeFailure,
   isReplaced,
   sendResult,
@@ -71,7 +72,7 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
 async function generate(
   { catalog, upstreams }: JobDependencies,
   job: ImageJob,
-  { signal, log }: RequestRun,
+  run: RequestRun,
   onAsked: () => void,
 ): Promise<{ images: readonly GeneratedImage[]; billedMs: number }> {
   const model = catalog.find(job.request.model);
@@ -79,8 +80,8 @@ async function generate(
     throw new AppError('model_disabled', { message: 'The model was taken from the catalog.' });
   const generated = await callRoute(upstreams, {
     model,
-    signal,
-    log,
+    signal: run.signal,
+    log: run.log,
     deadlineAtMs: job.request.deadlineAtMs,
     hasOutput: () => false,
     attempt: async (upstream, target) => {
@@ -91,7 +92,7 @@ async function generate(
       const call = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
       onAsked();
       const startedAtMs = performance.now();
-      const { images } = await upstream.generateImages(target, call, { signal, log });
+      const { images } = await upstream.generateImages(target, call, createCallContext(run));
       return { images, billedMs: Math.round(performance.now() - startedAtMs) };
     },
   });

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { UpstreamError, type Upstream, type UpstreamTarget } from '../upstreams/upstream.ts';
@@ -57,10 +57,15 @@ async function callOnce<T>(pool: UpstreamPool, call: RouteCall<T>, { route, apiK
   const { upstream, slots } = pool.get(route.upstream);
   const release = await slots.acquire(call.signal, call.deadlineAtMs);
   try {
-    return await call.attempt(upstream, { model: route.model, apiKey, drops: route.drops });
+    return await call.attempt(upstream, toTarget(route, apiKey));
   } finally {
     release();
   }
+}
+
+function toTarget(route: CatalogRoute, apiKey: string | null): UpstreamTarget {
+  const { model, drops, thinking, upstream } = route;
+  return { model, apiKey, drops, thinking, imageUrls: upstream.imageUrls };
 }
 
 function backoffMs(attempt: number, retryAfterMs: number | null): number {

@@ -1,24 +1,32 @@
 import type { CatalogUpstream } from '../../shared/catalog/catalog-schema.ts';
+import { createAnthropicUpstream } from './anthropic/anthropic-upstream.ts';
 import { createBuiltinUpstream } from './builtin/builtin-upstream.ts';
+import { createGeminiUpstream } from './gemini/gemini-upstream.ts';
+import type { HttpClientOptions } from './http-client.ts';
 import { createOpenAiUpstream } from './openai/openai-upstream.ts';
 import type { Upstream } from './upstream.ts';
 
 /** How each kind of the catalog becomes an upstream: the whole list in one place. */
 const kinds = {
+  anthropic: (config) => createAnthropicUpstream(toHttpOptions(config)),
   builtin: () => createBuiltinUpstream(),
-  openai: (config) =>
-    createOpenAiUpstream({
-      baseUrl: config.baseUrl,
-      connections: config.maxConcurrency,
-      timeouts: {
-        connectMs: config.connectTimeoutMs,
-        firstByteMs: config.firstByteTimeoutMs,
-        betweenChunksMs: config.betweenChunksTimeoutMs,
-        totalMs: config.timeoutMs,
-      },
-    }),
+  gemini: (config) => createGeminiUpstream(toHttpOptions(config)),
+  openai: (config) => createOpenAiUpstream(toHttpOptions(config)),
 } satisfies Record<CatalogUpstream['kind'], (config: CatalogUpstream) => Upstream>;
 
 export function createUpstream(config: CatalogUpstream): Upstream {
   return kinds[config.kind](config);
+}
+
+function toHttpOptions(config: CatalogUpstream): HttpClientOptions {
+  return {
+    baseUrl: config.baseUrl,
+    connections: config.maxConcurrency,
+    timeouts: {
+      connectMs: config.connectTimeoutMs,
+      firstByteMs: config.firstByteTimeoutMs,
+      betweenChunksMs: config.betweenChunksTimeoutMs,
+      totalMs: config.timeoutMs,
+    },
+  };
 }

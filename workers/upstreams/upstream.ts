@@ -10,11 +10,42 @@ export interface UpstreamTarget {
   readonly apiKey: string | null;
   /** Request fields this route or upstream does not take; they are left out. */
   readonly drops: ReadonlySet<string>;
+  /**
+   * How the vendor's model is told to reason: by a `budget` of tokens, or by an `effort`. Null leaves it to the dialect,
+   * which goes by the model's name.
+   */
+  readonly thinking: 'budget' | 'effort' | null;
+  /** Whether the vendor is given the links of pictures, or their bytes, which we fetch. */
+  readonly imageUrls: 'pass' | 'fetch';
 }
 
 export interface CallContext {
   readonly signal: AbortSignal;
   readonly log: UpstreamLogger;
+  /** What the caller's messages point at. */
+  readonly media: MediaLoader;
+  /**
+   * What earlier answers of this account asked to remember (`remember` events), by their tool-call ids; ids of which
+   * nothing is known any more are left out.
+   */
+  readonly recall: (toolCallIds: readonly string[]) => Promise<Recalled>;
+}
+
+/** By tool-call id, the JSON value that was remembered. */
+export type Recalled = ReadonlyMap<string, unknown>;
+
+/** Bytes of a caller's that have been looked at: `mediaType` is what they are, not what they were said to be. */
+export interface LoadedMedia {
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
+export interface MediaLoader {
+  /**
+   * A picture, from an https URL (fetched) or a data URI, checked to be one: PNG, JPEG, WebP or GIF. The same URL is
+   * loaded once a request. Rejects with AppError `unsafe_url` or `validation_failed`, or with the signal's reason.
+   */
+  loadImage(url: string, signal: AbortSignal): Promise<LoadedMedia>;
 }
 
 export interface UpstreamLogger {
@@ -31,6 +62,15 @@ export interface UpstreamUsage {
   readonly reasoningTokens: number | null;
   readonly webSearchTokens: number | null;
 }
+
+export const noUpstreamUsage: UpstreamUsage = {
+  promptTokens: null,
+  completionTokens: null,
+  cachedTokens: null,
+  cacheWriteTokens: null,
+  reasoningTokens: null,
+  webSearchTokens: null,
+};
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
@@ -63,7 +103,17 @@ export type ChatEvent =
       readonly finishReason: FinishReason;
       readonly nativeFinishReason: string | null;
     }
+  /** Pages that the answer rests on, in the order in which it names them; may come several times. */
+  | { readonly type: 'sources'; readonly index: number; readonly sources: readonly WebSource[] }
+  /** What the vendor will want back with the conversation and clients drop, by the id of a tool call of this answer. */
+  | { readonly type: 'remember'; readonly toolCallId: string; readonly value: object }
   | { readonly type: 'usage'; readonly usage: UpstreamUsage };
+
+/** A page of the web that a search found. */
+export interface WebSource {
+  readonly url: string;
+  readonly title: string | null;
+}
 
 export interface EmbeddingCall {
   readonly inputs: readonly string[];
@@ -99,6 +149,8 @@ export interface GeneratedImage {
 
 export interface ImageAnswer {
   readonly images: readonly GeneratedImage[];
+  /** For models that are paid by tokens; null where the vendor told none. */
+  readonly usage: UpstreamUsage | null;
 }
 
 /** Each method is there only where the kind can do it. All reject with UpstreamError, or with the signal's reason. */

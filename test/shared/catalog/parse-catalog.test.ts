@@ -39,6 +39,7 @@ test('a model without options gets every default, and is published with every fi
     baseUrl: '',
     apiKeys: [],
     maxConcurrency: 64,
+    maxConcurrencyPerKey: null,
     timeoutMs: 120_000,
     connectTimeoutMs: 10_000,
     firstByteTimeoutMs: 120_000,
@@ -46,6 +47,7 @@ test('a model without options gets every default, and is published with every fi
     drops: [],
     maxBatchInputs: 2048,
     maxBatchTokens: 300_000,
+    imageUrls: 'pass',
   });
   t.deepEqual(presentModel(model, true), {
     id: 'first',
@@ -325,7 +327,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
   [
     'an unknown kind of upstream',
     fileOf(chat, '  lab: { kind: opnai }'),
-    ['catalog.yaml:2:16 upstreams.lab.kind must be one of: openai, builtin'],
+    ['catalog.yaml:2:16 upstreams.lab.kind must be one of: openai, anthropic, gemini, builtin'],
   ],
   [
     'a negative price',
@@ -489,7 +491,7 @@ test('every problem of a file is told at once, in the order of its lines', (t) =
   t.deepEqual(error?.problems.at(-1), {
     line: 32,
     column: 27,
-    message: 'upstreams.lab.kind must be one of: openai, builtin',
+    message: 'upstreams.lab.kind must be one of: openai, anthropic, gemini, builtin',
   });
 });
 

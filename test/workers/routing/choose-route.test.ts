@@ -3,9 +3,12 @@ import type { CatalogRoute, CatalogUpstream } from '../../../shared/catalog/cata
 import { chooseRoute } from '../../../workers/routing/choose-route.ts';
 
 const route = (name: string, weight: number, apiKeys: string[]): CatalogRoute => ({
+  id: name,
   upstream: { name, apiKeys } as unknown as CatalogUpstream,
   model: name,
   weight,
+  maxConcurrency: null,
+  thinking: null,
   drops: new Set(),
 });
 

@@ -1,6 +1,8 @@
-import { cleanVendorText, type HttpHeaders, readRetryAfterMs } from '../http-failure.ts';
-import { UpstreamError, type UpstreamFailure } from '../upstream.ts';
-import { isRecord, readText } from './json-value.ts';
+import type { Refusal } from '../call-vendor.ts';
+import { readRetryAfterMs } from '../http-failure.ts';
+import { isRecord, readText } from '../json-value.ts';
+import type { UpstreamError } from '../upstream.ts';
+import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
 /**
  * Codes that speak of the key or its account whatever status carries them: an empty account answers 429, a spending
@@ -34,12 +36,8 @@ interface VendorError {
   readonly type: string | null;
 }
 
-/** The answer to a call that was refused: its status is not 2xx. `body` is the beginning of what came with it. */
-export function toUpstreamError(
-  answer: { readonly status: number; readonly headers: HttpHeaders; readonly body: Buffer },
-  apiKey: string | null,
-): UpstreamError {
-  const error = readVendorError(parseJson(answer.body));
+export function toUpstreamError(answer: Refusal, apiKey: string | null): UpstreamError {
+  const error = readVendorError(parseErrorBody(answer.body));
   const retryAfterMs = readRetryAfterMs(answer.headers, Date.now());
   return buildError(answer.status, error, apiKey, retryAfterMs);
 }
@@ -55,57 +53,21 @@ export function toErrorWithin(value: unknown, apiKey: string | null): UpstreamEr
   return buildError(status, error, apiKey, null);
 }
 
-/** The one place where a vendor's status becomes ours. Texts are never read: they change without notice. */
-function classify(status: number, error: VendorError): UpstreamFailure {
-  if (KEY_CODES.has(error.code ?? '') || KEY_CODES.has(error.type ?? '')) {
-    return 'auth';
-  }
-  switch (status) {
-    case 400:
-    case 404:
-    case 413:
-    case 422:
-      return 'rejected';
-    case 401:
-    case 402:
-    case 403:
-      return 'auth';
-    case 429:
-      return 'rate_limited';
-    case 408:
-    case 504:
-      return 'timeout';
-    default:
-      return 'unavailable';
-  }
-}
-
 function buildError(
   status: number,
   error: VendorError,
   apiKey: string | null,
   retryAfterMs: number | null,
 ): UpstreamError {
-  const failure = classify(status, error);
-  const text = cleanVendorText(error.message, apiKey);
-  return new UpstreamError(failure, describe(failure, status, error, text, apiKey), { status, retryAfterMs });
-}
-
-function describe(
-  failure: UpstreamFailure,
-  status: number,
-  error: VendorError,
-  text: string,
-  apiKey: string | null,
-): string {
-  const name = error.code ?? error.type;
-  const head = `the upstream answered ${status}${name === null ? '' : ` (${cleanVendorText(name, apiKey).slice(0, 100)})`}`;
-  if (failure === 'auth') {
-    // Vendors like to repeat the key here, in shapes that no redaction foresees: status and code say enough.
-    return head;
-  }
-  // A caller who sees why the request was refused needs the vendor's words alone.
-  return failure === 'rejected' && text !== '' ? text : text === '' ? head : `${head}: ${text}`;
+  const isOfKey = KEY_CODES.has(error.code ?? '') || KEY_CODES.has(error.type ?? '');
+  return createVendorError({
+    failure: isOfKey ? 'auth' : classifyStatus(status),
+    status,
+    name: error.code ?? error.type,
+    message: error.message,
+    apiKey,
+    retryAfterMs,
+  });
 }
 
 /**
@@ -133,13 +95,4 @@ function readDetail(detail: unknown): string {
     return messages.join('; ');
   }
   return readText(detail) ?? '';
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    // A proxy's HTML page, or a body longer than we read: nothing in it is meant for a program.
-    return null;
-  }
 }

@@ -1,7 +1,14 @@
-import { type GeneratedImage, type ImageAnswer, UpstreamError } from '../upstream.ts';
+import { sniffImageType } from '../image-bytes.ts';
+import {
+  type GeneratedImage,
+  type ImageAnswer,
+  noUpstreamUsage,
+  UpstreamError,
+  type UpstreamUsage,
+} from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
 import { isErrorBody } from './from-response.ts';
-import { isRecord, type JsonRecord, parseRecord, readArray, readText } from './json-value.ts';
+import { isRecord, type JsonRecord, parseRecord, readArray, readCount, readText } from '../json-value.ts';
 
 /** Pictures as bytes. More than `n` are cut, fewer are passed on; none is an error. */
 export function fromImageResponse(text: string, n: number, apiKey: string | null): ImageAnswer {
@@ -15,7 +22,7 @@ export function fromImageResponse(text: string, n: number, apiKey: string | null
   if (images.length === 0) {
     throw new UpstreamError('unavailable', 'the upstream sent no images');
   }
-  return { images };
+  return { images, usage: readImageUsage(body) };
 }
 
 function toImage(item: JsonRecord): GeneratedImage {
@@ -29,19 +36,15 @@ function toImage(item: JsonRecord): GeneratedImage {
     );
   }
   const bytes = Buffer.from(base64.replace(/^data:image\/[a-z+]+;base64,/, ''), 'base64');
-  return { bytes, contentType: sniffContentType(bytes), revisedPrompt: readText(item['revised_prompt']) };
+  return { bytes, contentType: sniffImageType(bytes), revisedPrompt: readText(item['revised_prompt']) };
 }
 
-/** The first bytes tell what a picture is; what a vendor says it is does not count. */
-function sniffContentType(bytes: Buffer): GeneratedImage['contentType'] {
-  if (bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))) {
-    return 'image/png';
-  }
-  if (bytes[0] === 0xff && bytes[1] === 0xd8 && bytes[2] === 0xff) {
-    return 'image/jpeg';
-  }
-  if (bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WEBP') {
-    return 'image/webp';
-  }
-  throw new UpstreamError('unavailable', 'the upstream sent an image that is neither PNG, JPEG nor WebP');
+/** The GPT image models tell tokens under names of their own (OpenAI API reference, images). */
+function readImageUsage(body: JsonRecord): UpstreamUsage | null {
+  const usage = isRecord(body['usage']) ? body['usage'] : null;
+  const promptTokens = readCount(usage?.['input_tokens']);
+  const completionTokens = readCount(usage?.['output_tokens']);
+  return promptTokens === null && completionTokens === null
+    ? null
+    : { ...noUpstreamUsage, promptTokens, completionTokens };
 }

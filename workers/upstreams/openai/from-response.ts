@@ -1,6 +1,6 @@
 import { type ChatEvent, type FinishReason, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
-import { isRecord, type JsonRecord, parseRecord, readArray, readCount, readText } from './json-value.ts';
+import { isRecord, type JsonRecord, parseRecord, readArray, readCount, readText } from '../json-value.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
 
 /** Whole chat answers of OpenAI's API as ours. Pure; what is not as documented becomes an UpstreamError. */

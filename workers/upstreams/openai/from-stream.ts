@@ -1,22 +1,12 @@
+import type { ChatStreamTranslator } from '../chat-stream.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
 import { isErrorBody, readUsage, toFinish } from './from-response.ts';
-import { isRecord, parseRecord, readArray, readCount, readText } from './json-value.ts';
+import { isRecord, parseRecord, readArray, readCount, readText } from '../json-value.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
 
 const DONE = '[DONE]';
-
-export interface ChatStreamTranslator {
-  /** Takes the next bytes of the body, split anywhere. Gives what was said before it throws. */
-  push(bytes: Uint8Array): Iterable<ChatEvent>;
-  /** The body ended, or was cut: gives what is left to say, or throws where the stream had not come to its end. */
-  end(): ChatEvent[];
-  /** `[DONE]` has come: nothing that follows counts. */
-  readonly isDone: boolean;
-  /** Every choice that spoke has finished: a connection cut from here on takes nothing away. */
-  readonly isFinished: boolean;
-}
 
 /**
  * A chat stream as OpenAI sends it, and as compatible servers nearly do: usage on any chunk, a last chunk twice, an

@@ -1,5 +1,6 @@
 import type { ChatBody, ChatMessage, EmbeddingCall, ImageCall, UpstreamTarget } from '../upstream.ts';
-import { isRecord } from './json-value.ts';
+import { writeImagePrompt } from '../image-prompt.ts';
+import { isRecord } from '../json-value.ts';
 
 /** Requests of ours as OpenAI's API wants them (OpenAI API reference: chat, embeddings, images). Pure. */
 
@@ -111,6 +112,10 @@ const GPT_IMAGE_MODEL = /(?:^|\/)(?:chat)?gpt-image-/;
 const DALL_E_3_MODEL = /(?:^|\/)dall-e-3/;
 const DALL_E_3_STYLES = new Set(['vivid', 'natural']);
 
+/**
+ * OpenAI's image API has no `negative_prompt`, and knows `style` for DALL·E 3 only, as `vivid` or `natural`; unknown
+ * fields are refused.
+ */
 export function toImageRequest(target: UpstreamTarget, call: ImageCall): JsonBody {
   const passesStyle =
     call.style !== null &&
@@ -119,7 +124,7 @@ export function toImageRequest(target: UpstreamTarget, call: ImageCall): JsonBod
     !target.drops.has('style');
   const request: JsonBody = {
     model: target.model,
-    prompt: toPrompt(call, passesStyle),
+    prompt: writeImagePrompt(call, { withStyle: !passesStyle }),
     n: call.n,
     size: call.size,
   };
@@ -137,21 +142,6 @@ export function toImageRequest(target: UpstreamTarget, call: ImageCall): JsonBod
     request['user'] = call.user;
   }
   return leaveOut(request, target.drops);
-}
-
-/**
- * OpenAI's image API has no `negative_prompt`, and knows `style` for DALL·E 3 only, as `vivid` or `natural`; unknown
- * fields are refused. So each becomes a sentence of its own after the prompt: the style first, then what to avoid.
- */
-function toPrompt(call: ImageCall, passesStyle: boolean): string {
-  const sentences = [call.prompt];
-  if (call.style !== null && call.style.trim() !== '' && !passesStyle) {
-    sentences.push(`Style: ${call.style.trim()}.`);
-  }
-  if (call.negativePrompt !== null && call.negativePrompt.trim() !== '') {
-    sentences.push(`Avoid: ${call.negativePrompt.trim()}.`);
-  }
-  return sentences.join('\n\n');
 }
 
 function toRecord(value: unknown): JsonBody {

@@ -1,9 +1,10 @@
 import test from 'ava';
 import { countTokens } from '../../../../shared/pricing/count-tokens.ts';
+import { createContext, createTarget } from '../../../support/upstream-target.ts';
 import { createBuiltinUpstream } from '../../../../workers/upstreams/builtin/builtin-upstream.ts';
-import { UpstreamError, type UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
+import { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 
-const context = { signal: new AbortController().signal, log: { warn: () => {}, debug: () => {} } };
+const context = createContext();
 const upstream = createBuiltinUpstream({ encoderThreads: 1, wordPauseMs: 0 });
 const image = {
   prompt: 'A cat',
@@ -17,18 +18,14 @@ const image = {
 
 test.after.always(() => upstream.close());
 
-function makeTarget(model: string): UpstreamTarget {
-  return { model, apiKey: null, drops: new Set() };
-}
-
 function embed(inputs: string[], dimensions: number | null = null, model = 'use-lite-en-512') {
-  return upstream.embed!(makeTarget(model), { inputs, dimensions, user: null }, context);
+  return upstream.embed!(createTarget(model), { inputs, dimensions, user: null }, context);
 }
 
 async function chat(model: string): Promise<string[]> {
   const kinds: string[] = [];
   const body = { messages: [{ role: 'user', content: 'hi' }] };
-  for await (const event of upstream.chat!(makeTarget(model), body, true, context)) kinds.push(event.type);
+  for await (const event of upstream.chat!(createTarget(model), body, true, context)) kinds.push(event.type);
   return kinds;
 }
 
@@ -54,7 +51,7 @@ test('dimensions other than 512 are rejected with the value that is allowed', as
 
 test('chat and pictures are served', async (t) => {
   t.deepEqual((await chat('demo-echo')).slice(-2), ['finish', 'usage']);
-  t.is((await upstream.generateImages!(makeTarget('demo-svg-image'), image, context)).images.length, 2);
+  t.is((await upstream.generateImages!(createTarget('demo-svg-image'), image, context)).images.length, 2);
 });
 
 test('a model it does not have is rejected, whatever the call', async (t) => {
@@ -62,7 +59,7 @@ test('a model it does not have is rejected, whatever the call', async (t) => {
     () => chat('gpt-9'),
     () => chat('use-lite-en-512'),
     () => embed(['a cat'], null, 'demo-echo'),
-    () => upstream.generateImages!(makeTarget('demo-echo'), image, context),
+    () => upstream.generateImages!(createTarget('demo-echo'), image, context),
   ]) {
     t.is((await t.throwsAsync(call(), { instanceOf: UpstreamError }))?.failure, 'rejected');
   }

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { countTokens } from '../../../../shared/pricing/count-tokens.ts';
+import { createContext } from '../../../support/upstream-target.ts';
 import { runDemoEcho } from '../../../../workers/upstreams/builtin/demo-echo.ts';
 import type {
   ChatBody,
@@ -7,8 +8,6 @@ import type {
   ChatMessage,
   UpstreamUsage,
 } from '../../../../workers/upstreams/upstream.ts';
-
-const log = { warn: () => {}, debug: () => {} };
 
 interface Answer {
   texts: string[];
@@ -21,12 +20,11 @@ interface Answer {
 async function ask(body: Record<string, unknown> | ChatMessage[], stream = true): Promise<Answer> {
   const chat = (Array.isArray(body) ? { messages: body } : body) as ChatBody;
   const answer: Answer = { texts: [], deltas: [], finishes: [], usage: null, kinds: [] };
-  const context = { signal: new AbortController().signal, log };
-  for await (const event of runDemoEcho(chat, stream, context, { wordPauseMs: 0 })) {
+  for await (const event of runDemoEcho(chat, stream, createContext(), { wordPauseMs: 0 })) {
     answer.kinds.push(event.type);
     if (event.type === 'usage') answer.usage = event.usage;
     else if (event.type === 'finish') answer.finishes[event.index] = event.finishReason;
-    else {
+    else if (event.type === 'delta') {
       answer.deltas.push(event);
       answer.texts[event.index] = (answer.texts[event.index] ?? '') + String(event.delta['content']);
     }
@@ -143,7 +141,9 @@ test('an abort ends the answer during its pauses, with the reason', async (t) =>
   const controller = new AbortController();
   const reason = new Error('the caller left');
   const body = { messages: HELLO } as ChatBody;
-  const events = runDemoEcho(body, true, { signal: controller.signal, log }, { wordPauseMs: 60_000 });
+  const events = runDemoEcho(body, true, createContext({ signal: controller.signal }), {
+    wordPauseMs: 60_000,
+  });
   t.is((await events.next()).value?.type, 'delta');
   const next = events.next();
   controller.abort(reason);

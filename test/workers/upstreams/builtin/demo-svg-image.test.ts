@@ -1,12 +1,13 @@
 import sharp from 'sharp';
 import test from 'ava';
+import { createContext } from '../../../support/upstream-target.ts';
 import { drawDemoImages } from '../../../../workers/upstreams/builtin/demo-svg-image.ts';
 import { composePicture } from '../../../../workers/upstreams/builtin/picture/compose-picture.ts';
 import { loadPictureFont } from '../../../../workers/upstreams/builtin/picture/picture-font.ts';
 import { UpstreamError, type ImageCall } from '../../../../workers/upstreams/upstream.ts';
 
 const font = loadPictureFont();
-const context = { signal: new AbortController().signal, log: { warn: () => {}, debug: () => {} } };
+const context = createContext();
 
 function makeCall(overrides: Partial<ImageCall> = {}): ImageCall {
   return {

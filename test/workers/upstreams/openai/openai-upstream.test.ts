@@ -8,6 +8,7 @@ import {
   type VendorSimulatorOptions,
 } from '../../../../scripts/vendor-simulator/simulator.ts';
 import { deriveVector } from '../../../../scripts/vendor-simulator/vectors.ts';
+import { createContext, createTarget } from '../../../support/upstream-target.ts';
 import { DEFAULT_HTTP_TIMEOUTS, type HttpTimeouts } from '../../../../workers/upstreams/http-client.ts';
 import { createOpenAiUpstream } from '../../../../workers/upstreams/openai/openai-upstream.ts';
 import {
@@ -59,19 +60,14 @@ async function startRig(
     await simulator.close();
     await upstream.close();
   });
-  const log = { warn: () => {}, debug: () => {} };
-  const context = (): CallContext => ({ signal: new AbortController().signal, log });
-  const target = (model: string, drops: string[] = []): UpstreamTarget => ({
-    model,
-    apiKey: KEY,
-    drops: new Set(drops),
-  });
+  const target = (model: string, drops: string[] = []): UpstreamTarget =>
+    createTarget(model, { apiKey: KEY, drops: new Set(drops) });
   return {
     simulator,
     chat: (model, stream, { body = ASK, drops = [], ...more } = {}) =>
-      upstream.chat(target(model, drops), body, stream, { ...context(), ...more }),
+      upstream.chat(target(model, drops), body, stream, { ...createContext(), ...more }),
     embed: (model, inputs, dimensions) =>
-      upstream.embed(target(model), { inputs, dimensions: dimensions ?? null, user: null }, context()),
+      upstream.embed(target(model), { inputs, dimensions: dimensions ?? null, user: null }, createContext()),
     draw: (model, n = 1) =>
       upstream.generateImages(
         target(model),
@@ -84,7 +80,7 @@ async function startRig(
           style: null,
           user: null,
         },
-        context(),
+        createContext(),
       ),
   };
 }

@@ -1,5 +1,6 @@
 import test from 'ava';
 
+import { createTarget } from '../../../support/upstream-target.ts';
 import type { ImageCall, UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
 import {
   toChatRequest,
@@ -8,7 +9,7 @@ import {
 } from '../../../../workers/upstreams/openai/to-request.ts';
 
 function target(model: string, ...drops: string[]): UpstreamTarget {
-  return { model, apiKey: null, drops: new Set(drops) };
+  return createTarget(model, { drops: new Set(drops) });
 }
 
 const MESSAGES = [{ role: 'user', content: 'hi' }];

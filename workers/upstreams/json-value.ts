@@ -1,4 +1,4 @@
-import { UpstreamError } from '../upstream.ts';
+import { UpstreamError } from './upstream.ts';
 
 /** Narrowing of what vendors send: everything of theirs is unknown until one of these has looked at it. */
 

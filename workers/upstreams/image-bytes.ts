@@ -1,0 +1,15 @@
+import { type GeneratedImage, UpstreamError } from './upstream.ts';
+
+/** The first bytes tell what a picture is; what a vendor says it is does not count. */
+export function sniffImageType(bytes: Buffer): GeneratedImage['contentType'] {
+  if (bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))) {
+    return 'image/png';
+  }
+  if (bytes[0] === 0xff && bytes[1] === 0xd8 && bytes[2] === 0xff) {
+    return 'image/jpeg';
+  }
+  if (bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WEBP') {
+    return 'image/webp';
+  }
+  throw new UpstreamError('unavailable', 'the upstream sent an image that is neither PNG, JPEG nor WebP');
+}
