@@ -33,6 +33,7 @@ import { ShardLeases } from './ledger/shard-leases.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
 import { repeat } from './upkeep/repeat.ts';
 import { OrphanSweeper } from './upkeep/sweep-orphans.ts';
+import { RouteGate } from './routing/route-gate.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
 
 export interface WorkerOptions {
@@ -66,6 +67,7 @@ export async function startWorker(
   });
   const upstreams = new UpstreamPool(log);
   catalog.onReload((reloaded) => upstreams.forgetMissing(reloaded));
+  const gate = new RouteGate(redis, workerId, log);
   const ledger = new LedgerStore(mongo.db);
   const objects = new ObjectStore(config.s3);
   const accounts = new AccountStore(mongo.db, config.masterKey);
@@ -78,7 +80,7 @@ export async function startWorker(
     hotAccounts,
     traffic,
     catalog,
-    upstreams,
+    routing: { upstreams, gate },
     payloads,
     answers: new AnswerStore(payloads, objects),
     objects,
@@ -178,6 +180,7 @@ export async function startWorker(
       await ledgerReader.stop();
       await traffic.stop();
       catalog.close();
+      await gate.stop();
       await upstreams.close();
       objects.close();
       await mongo.close();

@@ -11,19 +11,29 @@ export interface UpstreamKindRules {
   /** The most that one embedding call may carry, unless the upstream sets its own. */
   readonly maxBatchInputs: number;
   readonly maxBatchTokens: number;
+  /** Calls under way at once, unless the upstream sets its own. */
+  readonly maxConcurrency: number;
   /** Whether its vendors fetch pictures by their links themselves, unless the upstream says otherwise. */
   readonly imageUrls: 'pass' | 'fetch';
 }
 
 const everything = ['chat', 'vision', 'image', 'embedding'] as const;
 const openAiBatch = { maxBatchInputs: 2048, maxBatchTokens: 300_000 };
+const usualConcurrency = { maxConcurrency: 64 };
 
 export const upstreamKinds = {
-  openai: { baseUrl: 'required', serves: everything, ...openAiBatch, imageUrls: 'pass' },
+  openai: {
+    baseUrl: 'required',
+    serves: everything,
+    ...openAiBatch,
+    ...usualConcurrency,
+    imageUrls: 'pass',
+  },
   anthropic: {
     baseUrl: { default: 'https://api.anthropic.com' },
     serves: ['chat', 'vision'],
     ...openAiBatch,
+    ...usualConcurrency,
     imageUrls: 'pass',
   },
   gemini: {
@@ -31,9 +41,17 @@ export const upstreamKinds = {
     serves: everything,
     maxBatchInputs: 100,
     maxBatchTokens: 300_000,
+    ...usualConcurrency,
     imageUrls: 'fetch',
   },
-  builtin: { baseUrl: 'none', serves: everything, ...openAiBatch, imageUrls: 'pass' },
+  // It has no vendor whose limits it must keep to: this is a bound for the sake of having one.
+  builtin: {
+    baseUrl: 'none',
+    serves: everything,
+    ...openAiBatch,
+    maxConcurrency: 16_384,
+    imageUrls: 'pass',
+  },
 } as const satisfies Record<string, UpstreamKindRules>;
 
 export type UpstreamKind = keyof typeof upstreamKinds;
@@ -46,7 +64,7 @@ export interface CatalogUpstream {
   readonly baseUrl: string;
   /** Empty where the server asks for none. */
   readonly apiKeys: readonly string[];
-  /** Calls under way at once, of all workers together; of `builtin`, of each worker process. */
+  /** Calls under way at once, of all workers together. */
   readonly maxConcurrency: number;
   /** The same for each of its keys; null sets no bound of their own. */
   readonly maxConcurrencyPerKey: number | null;
@@ -128,7 +146,7 @@ export const UpstreamEntry = Type.Object({
   kind: StringEnum(Object.keys(upstreamKinds) as UpstreamKind[]),
   baseUrl: Type.Optional(Type.String()),
   apiKeys: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
-  maxConcurrency: positiveInteger({ default: 64 }),
+  maxConcurrency: Type.Optional(positiveInteger()),
   maxConcurrencyPerKey: Type.Optional(positiveInteger()),
   timeoutMs: positiveInteger({ default: 120_000 }),
   connectTimeoutMs: positiveInteger({ default: 10_000 }),

@@ -135,7 +135,7 @@ function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly str
     kind: entry.kind,
     baseUrl: (entry.baseUrl ?? byDefault).replace(/\/+$/, ''),
     apiKeys,
-    maxConcurrency: entry.maxConcurrency,
+    maxConcurrency: entry.maxConcurrency ?? rules.maxConcurrency,
     maxConcurrencyPerKey: entry.maxConcurrencyPerKey ?? null,
     timeoutMs: entry.timeoutMs,
     connectTimeoutMs: entry.connectTimeoutMs,

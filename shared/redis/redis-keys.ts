@@ -69,6 +69,18 @@ export const redisKeys = {
   /** String: a payload too large for a queue or a frame; TTL longer than its request's deadline. */
   payload: (id: string) => `mg:payload:${id}`,
 
+  /**
+   * Hash: how the calls of one route went lately, and its circuit breaker; 15 minutes after the last call. All keys of
+   * routing share a tag: one script looks at several routes of a model.
+   */
+  routeHealth: (routeId: string) => `mg:{routes}:health:${routeId}`,
+  /** Hash: fingerprint of an upstream's key, alone or with a route → until when it is set aside, and why. */
+  keysSetAside: (upstream: string) => `mg:{routes}:set-aside:${upstream}`,
+  /** Sorted set: a call under way at an upstream, with one of its keys or on one route → when its lease runs out (ms). */
+  callsOfUpstream: (upstream: string) => `mg:{routes}:calls:upstream:${upstream}`,
+  callsOfKey: (upstream: string, fingerprint: string) => `mg:{routes}:calls:key:${upstream}:${fingerprint}`,
+  callsOfRoute: (routeId: string) => `mg:{routes}:calls:route:${routeId}`,
+
   /** Hash: `figure:model` → its sum over five minutes of settled requests; 40 minutes. The bucket comes last. */
   modelTraffic: (bucket: number | '') => `mg:{traffic}:models:${bucket}`,
   /** Hash: figure → its sum over ten minutes of settled requests of all models; 25 hours. The bucket comes last. */

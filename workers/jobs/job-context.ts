@@ -9,13 +9,13 @@ import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { createMediaLoader } from '../media/media-loader.ts';
-import type { UpstreamPool } from '../routing/upstream-pool.ts';
+import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
 
 /** What every job function is handed. */
 export interface JobDependencies extends FinishDependencies {
   readonly catalog: CatalogStore;
-  readonly upstreams: UpstreamPool;
+  readonly routing: Routing;
   readonly payloads: PayloadStore;
   readonly answers: AnswerStore;
   readonly objects: ObjectStore;

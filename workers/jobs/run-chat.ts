@@ -46,6 +46,9 @@ export async function runChat(dependencies: JobDependencies, job: ChatJob, run: 
   else await conversation.conclude(dependencies, meter, receipt);
 }
 
+/** A caller at a keyboard would rather be told than wait for longer. */
+const patienceMs = 5_000;
+
 class Conversation {
   readonly #job: ChatJob;
   readonly #run: RequestRun;
@@ -85,11 +88,12 @@ class Conversation {
     return this.#startedAtMs > 0;
   }
 
-  async ask({ upstreams }: JobDependencies, model: CatalogModel): Promise<void> {
+  async ask({ routing }: JobDependencies, model: CatalogModel): Promise<void> {
     const { signal, log } = this.#run;
     const context = createCallContext(this.#run);
-    await callRoute(upstreams, {
-      model,
+    await callRoute(routing, {
+      routes: model.routes,
+      patienceMs,
       signal,
       log,
       deadlineAtMs: this.#job.request.deadlineAtMs,

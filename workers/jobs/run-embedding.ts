@@ -17,6 +17,9 @@ import {
   type RequestRun,
 } from './job-context.ts';
 
+/** How long a batch waits where no route can be called for the moment. */
+const patienceMs = 30_000;
+
 /** What one vendor call brought one of its inputs. */
 interface EmbeddedInput {
   readonly vector: Buffer;
@@ -100,8 +103,9 @@ async function embedCall(
   const { run, part } = wanted[parts[0]!]!;
   let reachedModel = false;
   try {
-    return await callRoute(dependencies.upstreams, {
-      model,
+    return await callRoute(dependencies.routing, {
+      routes: model.routes,
+      patienceMs,
       signal: abortedWhenAll(signals),
       log: run.log,
       deadlineAtMs: Math.max(...parts.map((one) => wanted[one]!.part.request.deadlineAtMs)),

@@ -15,6 +15,9 @@ import {
   type RequestRun,
 } from './job-context.ts';
 
+/** Who draws pictures would rather queue than fail. */
+const patienceMs = 120_000;
+
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp' } as const;
 
 /** Runs one image request: generates, keeps the files where links were asked for, settles, answers. Never rejects. */
@@ -70,7 +73,7 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
 }
 
 async function generate(
-  { catalog, upstreams }: JobDependencies,
+  { catalog, routing }: JobDependencies,
   job: ImageJob,
   run: RequestRun,
   onAsked: () => void,
@@ -78,8 +81,9 @@ async function generate(
   const model = catalog.find(job.request.model);
   if (model === undefined)
     throw new AppError('model_disabled', { message: 'The model was taken from the catalog.' });
-  const generated = await callRoute(upstreams, {
-    model,
+  const generated = await callRoute(routing, {
+    routes: model.routes,
+    patienceMs,
     signal: run.signal,
     log: run.log,
     deadlineAtMs: job.request.deadlineAtMs,

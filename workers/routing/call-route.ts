@@ -1,21 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
+import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import type { RouteGrant } from '../../shared/routing/grant-script.ts';
+import type { RouteWay } from '../../shared/routing/route-way.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { UpstreamError, type Upstream, type UpstreamTarget } from '../upstreams/upstream.ts';
-import { chooseRoute, type Candidate } from './choose-route.ts';
+import { orderWays } from './order-ways.ts';
+import { chooseBackoffMs, findSetAside, isOfKey, judgeFailure, mayRetry } from './retry-policy.ts';
+import type { RouteGate } from './route-gate.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
-const maxAttempts = 3;
-/** Full jitter below a doubling bound; a vendor's own word counts where it is short enough for a caller to wait. */
-const backoffBaseMs = 100;
-const maxBackoffMs = 2_000;
+/** What calls are made with; one for each worker process. */
+export interface Routing {
+  readonly upstreams: UpstreamPool;
+  readonly gate: RouteGate;
+}
 
 export interface RouteCall<T> {
-  readonly model: CatalogModel;
+  /** Those of the model's that can serve this request. */
+  readonly routes: readonly CatalogRoute[];
   readonly signal: AbortSignal;
   /** A call that got no slot of its upstream by then is given up; milliseconds of the epoch. */
   readonly deadlineAtMs: number;
+  /** How long the request waits where no route can be called for the moment. */
+  readonly patienceMs: number;
   readonly log: Logger;
   /** Once anything went out to the caller, a second try would repeat it. */
   readonly hasOutput: () => boolean;
@@ -23,43 +31,73 @@ export interface RouteCall<T> {
 }
 
 /**
- * Makes one call through the model's routes: choose, call, and on failure choose again, until an answer, a refusal of
- * the request itself, output, or the last attempt.
+ * Makes one call through the routes: wait until one may be called, call, and on failure choose again, until an answer,
+ * a refusal of the request itself, output, or the end of the tries.
  * @throws AppError what the caller is told; the signal's reason where it was aborted
  */
-export async function callRoute<T>(pool: UpstreamPool, call: RouteCall<T>): Promise<T> {
-  const failed: Candidate[] = [];
-  for (let attempt = 1; ; attempt++) {
-    const choice = chooseRoute(call.model.routes, failed, Math.random());
-    if (choice === null) {
-      throw new AppError('model_disabled', { message: `The model ${call.model.id} has no upstream now.` });
-    }
+export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promise<T> {
+  const failed: RouteWay[] = [];
+  const budgetMs = Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));
+  let startedAtMs: number | null = null;
+  let attempts = 0;
+  let last: UpstreamError | null = null;
+  for (;;) {
+    const grant = await enterGate(routing.gate, call, failed);
+    if (grant === null) throw last === null ? nothingToCall() : toCallerError(last);
+    startedAtMs ??= performance.now();
     try {
-      return await callOnce(pool, call, choice);
+      return await callOnce(routing, call, grant);
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
       if (!(error instanceof UpstreamError)) throw error;
-      failed.push(choice);
+      last = error;
+      failed.push(grant.way);
+      // A key at fault is tried past while there are others.
+      if (!isOfKey(error) || orderWays(call.routes, failed, Math.random).length === 0) attempts += 1;
       const { failure, status } = error;
-      const upstream = choice.route.upstream.name;
-      call.log.warn({ upstream, failure, status, attempt, reason: error.message }, 'upstream call failed');
-      if (failure === 'rejected' || call.hasOutput() || attempt >= maxAttempts) throw toCallerError(error);
-      // The delay rejects with an error of its own; the loop's next call tells the signal's reason.
-      await delay(backoffMs(attempt, error.retryAfterMs), undefined, { signal: call.signal }).catch(
-        () => undefined,
+      const { upstream } = grant.way.route;
+      call.log.warn(
+        { upstream: upstream.name, failure, status, attempt: failed.length, reason: error.message },
+        'upstream call failed',
       );
+      const elapsedMs = performance.now() - startedAtMs;
+      const history = { calls: failed.length, attempts, elapsedMs, budgetMs, hasOutput: call.hasOutput() };
+      if (!mayRetry(error, history)) throw toCallerError(error);
+      // The delay rejects with an error of its own; what follows tells the signal's reason.
+      const backoffMs = chooseBackoffMs(error, attempts, Math.random());
+      if (backoffMs > 0) await delay(backoffMs, undefined, { signal: call.signal }).catch(() => undefined);
       call.signal.throwIfAborted();
     }
   }
 }
 
-async function callOnce<T>(pool: UpstreamPool, call: RouteCall<T>, { route, apiKey }: Candidate): Promise<T> {
-  const { upstream, slots } = pool.get(route.upstream);
-  const release = await slots.acquire(call.signal, call.deadlineAtMs);
+/** Ways that failed for this call are tried again only where none of the others will be open in time. */
+async function enterGate<T>(
+  gate: RouteGate,
+  call: RouteCall<T>,
+  failed: readonly RouteWay[],
+): Promise<RouteGrant | null> {
+  if (call.routes.length === 0) {
+    throw new AppError('model_disabled', { message: 'The model has no upstream now.' });
+  }
+  const fresh = orderWays(call.routes, failed, Math.random);
+  const grant = fresh.length === 0 ? null : await gate.enter(fresh, call);
+  if (grant !== null || failed.length === 0) return grant;
+  return await gate.enter(orderWays(call.routes, [], Math.random), call);
+}
+
+async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, grant: RouteGrant): Promise<T> {
+  const { route, apiKey } = grant.way;
   try {
-    return await call.attempt(upstream, toTarget(route, apiKey));
-  } finally {
-    release();
+    const answer = await call.attempt(upstreams.get(route.upstream), toTarget(route, apiKey));
+    gate.leave(grant, 'ok');
+    return answer;
+  } catch (error) {
+    // A caller who left, and a fault of the request that we found ourselves, say nothing of the route.
+    const isTold = error instanceof UpstreamError && !call.signal.aborted;
+    if (isTold) gate.leave(grant, judgeFailure(error), findSetAside(error));
+    else gate.leave(grant, 'none');
+    throw error;
   }
 }
 
@@ -68,9 +106,10 @@ function toTarget(route: CatalogRoute, apiKey: string | null): UpstreamTarget {
   return { model, apiKey, drops, thinking, imageUrls: upstream.imageUrls };
 }
 
-function backoffMs(attempt: number, retryAfterMs: number | null): number {
-  if (retryAfterMs !== null && retryAfterMs <= maxBackoffMs) return retryAfterMs;
-  return Math.random() * Math.min(maxBackoffMs, backoffBaseMs * 2 ** attempt);
+function nothingToCall(): AppError {
+  return new AppError('upstream_error', {
+    message: 'No upstream of this model can be called at the moment. Try again shortly.',
+  });
 }
 
 /** What a caller is told of a vendor's failure: its own words only where it refused the caller's own request. */

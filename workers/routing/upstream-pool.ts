@@ -2,16 +2,12 @@ import type { Catalog, CatalogUpstream } from '../../shared/catalog/catalog-sche
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createUpstream } from '../upstreams/upstream-kinds.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { Slots } from './slots.ts';
 
-export interface PooledUpstream {
+interface Entry {
   readonly upstream: Upstream;
-  /** Calls that this process may have at this upstream at once. */
-  readonly slots: Slots;
-}
-
-interface Entry extends PooledUpstream {
-  readonly fingerprint: string;
+  readonly settings: string;
+  /** The catalog's entry that these settings were last found in: most calls come with the same one. */
+  config: CatalogUpstream;
 }
 
 /** A replaced upstream's sockets stay open for as long as a call that began on them may take. */
@@ -26,15 +22,19 @@ export class UpstreamPool {
     this.#log = log;
   }
 
-  get(config: CatalogUpstream): PooledUpstream {
-    const { apiKeys: _keys, drops: _drops, ...settings } = config;
-    const fingerprint = JSON.stringify(settings);
+  get(config: CatalogUpstream): Upstream {
     const known = this.#entries.get(config.name);
-    if (known?.fingerprint === fingerprint) return known;
+    if (known?.config === config) return known.upstream;
+    const { apiKeys: _keys, drops: _drops, ...rest } = config;
+    const settings = JSON.stringify(rest);
+    if (known?.settings === settings) {
+      known.config = config;
+      return known.upstream;
+    }
     if (known !== undefined) this.#closeLater(config.name, known);
-    const entry = { upstream: createUpstream(config), slots: new Slots(config.maxConcurrency), fingerprint };
-    this.#entries.set(config.name, entry);
-    return entry;
+    const upstream = createUpstream(config);
+    this.#entries.set(config.name, { upstream, settings, config });
+    return upstream;
   }
 
   /** Lets go of what a reloaded catalog no longer names. */

@@ -38,7 +38,7 @@ test('a model without options gets every default, and is published with every fi
     kind: 'builtin',
     baseUrl: '',
     apiKeys: [],
-    maxConcurrency: 64,
+    maxConcurrency: 16_384,
     maxConcurrencyPerKey: null,
     timeoutMs: 120_000,
     connectTimeoutMs: 10_000,

@@ -1,0 +1,125 @@
+import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { breakerRules } from './breaker-rules.ts';
+import type { RouteWay } from './route-way.ts';
+
+/**
+ * Grants the first of the ways, in the order given, whose key is not set aside, whose route's breaker lets a call
+ * through, and which has a free slot at its upstream, its key and its route. A slot is a lease: a worker that dies
+ * leaves it to run out. Answers the way's number (from 1) and whether the call is its route's probe; or 0, whether
+ * only slots were lacking, and the milliseconds after which asking again may help.
+ */
+const grantScript = new RedisScript(`
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local lease, leaseMs, probeMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local soonest, busy = nil, 0
+local function wait(ms)
+  if soonest == nil or ms < soonest then soonest = ms end
+end
+for i = 0, (#KEYS / 5) - 1 do
+  local key, arg = i * 5, 3 + i * 5
+  local free, probe = true, 0
+  for _, setAside in ipairs(redis.call('HMGET', KEYS[key + 2], ARGV[arg + 4], ARGV[arg + 5])) do
+    local untilMs = setAside and tonumber(string.match(setAside, '^%d+'))
+    if untilMs and untilMs > now then
+      free = false
+      wait(untilMs - now)
+    end
+  end
+  local breaker = redis.call('HMGET', KEYS[key + 1], 'until', 'probe')
+  if free and breaker[1] then
+    local openMs = tonumber(breaker[1]) - now
+    local probeLeftMs = tonumber(breaker[2] or '0') - now
+    if openMs > 0 or probeLeftMs > 0 then
+      free = false
+      wait(math.max(openMs, math.min(probeLeftMs, 100)))
+    end
+    probe = 1
+  end
+  for j = 1, 3 do
+    local limit = tonumber(ARGV[arg + j])
+    if free and limit > 0 then
+      redis.call('ZREMRANGEBYSCORE', KEYS[key + 2 + j], '-inf', now)
+      if redis.call('ZCARD', KEYS[key + 2 + j]) >= limit then
+        free = false
+        busy = 1
+      end
+    end
+  end
+  if free then
+    for j = 1, 3 do
+      if tonumber(ARGV[arg + j]) > 0 then
+        redis.call('ZADD', KEYS[key + 2 + j], now + leaseMs, lease)
+        redis.call('PEXPIRE', KEYS[key + 2 + j], leaseMs)
+      end
+    end
+    if probe == 1 then redis.call('HSET', KEYS[key + 1], 'probe', now + probeMs) end
+    return { i + 1, probe }
+  end
+end
+return { 0, busy, soonest or 0 }
+`);
+
+export interface RouteGrant {
+  readonly way: RouteWay;
+  readonly lease: string;
+  /** The one call that an open breaker lets through, to see whether the route is well again. */
+  readonly isProbe: boolean;
+}
+
+/** Nothing could be granted: `busy` where only slots were lacking, else when a pause ends. */
+export type GrantAnswer =
+  | { readonly outcome: 'granted'; readonly grant: RouteGrant }
+  | { readonly outcome: 'busy' }
+  | { readonly outcome: 'paused'; readonly waitMs: number };
+
+/** Sorted sets that a call of this way takes a slot of, and their bounds; 0 where there is none. */
+export function slotsOf({ route, fingerprint }: RouteWay): { keys: string[]; limits: number[] } {
+  const { upstream } = route;
+  return {
+    keys: [
+      redisKeys.callsOfUpstream(upstream.name),
+      redisKeys.callsOfKey(upstream.name, fingerprint),
+      redisKeys.callsOfRoute(route.id),
+    ],
+    limits: [upstream.maxConcurrency, upstream.maxConcurrencyPerKey ?? 0, route.maxConcurrency ?? 0],
+  };
+}
+
+/** Under which names a key of this way is set aside: for everything, and on this route alone. */
+export function setAsideFields({ route, fingerprint }: RouteWay): { key: string; keyOnRoute: string } {
+  return { key: fingerprint, keyOnRoute: `${fingerprint} ${route.id}` };
+}
+
+/**
+ * One trip.
+ * @param lease names the call, uniquely among all workers
+ * @param leaseMs how long its slots are kept without being renewed
+ */
+export async function runGrant(
+  redis: RedisClient,
+  ways: readonly RouteWay[],
+  lease: string,
+  leaseMs: number,
+): Promise<GrantAnswer> {
+  const keys: string[] = [];
+  const args: (string | number)[] = [];
+  for (const way of ways) {
+    const slots = slotsOf(way);
+    const fields = setAsideFields(way);
+    keys.push(redisKeys.routeHealth(way.route.id), redisKeys.keysSetAside(way.route.upstream.name));
+    keys.push(...slots.keys);
+    args.push(...slots.limits, fields.key, fields.keyOnRoute);
+  }
+  const [number, second, waitMs] = (await grantScript.run(redis, keys, [
+    lease,
+    leaseMs,
+    breakerRules.probeMs,
+    ...args,
+  ])) as [number, number, number?];
+  if (number > 0) {
+    return { outcome: 'granted', grant: { way: ways[number - 1]!, lease, isProbe: second === 1 } };
+  }
+  return second === 1 ? { outcome: 'busy' } : { outcome: 'paused', waitMs: waitMs ?? 0 };
+}

@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
+import type { RouteGrant } from '../../../shared/routing/grant-script.ts';
+import { findWays } from '../../../shared/routing/route-way.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { RouteGate } from '../../../workers/routing/route-gate.ts';
+import { createRoute } from '../../support/routing.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+/** The gate of several workers: what Redis knows holds for all of them. */
+
+const redis = useRedis(test);
+const log = createLogger('test', 'silent');
+const patient = (more: object = {}) => ({
+  signal: new AbortController().signal,
+  deadlineAtMs: Date.now() + 20_000,
+  patienceMs: 0,
+  ...more,
+});
+
+function openGate(t: ExecutionContext, leaseMs?: number): RouteGate {
+  const gate = new RouteGate(redis(), randomUUID(), log, leaseMs);
+  t.teardown(() => gate.stop());
+  return gate;
+}
+
+async function enterAll(gates: readonly RouteGate[], ways: Parameters<RouteGate['enter']>[0], times: number) {
+  const grants: RouteGrant[] = [];
+  for (let i = 0; i < times; i++) grants.push((await gates[i % gates.length]!.enter(ways, patient()))!);
+  return grants;
+}
+
+test('workers together have no more calls under way than an upstream, a key or a route takes', async (t) => {
+  const gates = [openGate(t), openGate(t), openGate(t)];
+  const cases = [
+    { route: createRoute('of-upstream', { maxConcurrency: 3 }), most: 3 },
+    { route: createRoute('of-route', { routeConcurrency: 2 }), most: 2 },
+    { route: createRoute('of-keys', { apiKeys: ['a', 'b'], maxConcurrencyPerKey: 2 }), most: 4 },
+  ];
+  for (const { route, most } of cases) {
+    const ways = findWays(route);
+    let underWay = 0;
+    let highest = 0;
+    const byKey = new Map<string, number>();
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, i) => {
+        const gate = gates[i % gates.length]!;
+        const grant = (await gate.enter(ways, patient()))!;
+        underWay += 1;
+        highest = Math.max(highest, underWay);
+        const { fingerprint } = grant.way;
+        byKey.set(fingerprint, (byKey.get(fingerprint) ?? 0) + 1);
+        await delay(2);
+        underWay -= 1;
+        gate.leave(grant, 'ok');
+      }),
+    );
+    t.is(highest, most, route.id);
+    if (route.upstream.apiKeys.length > 1) t.is(byKey.size, 2, 'both keys were used');
+  }
+});
+
+test('those who wait are let in in the order they came', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('in-order', { maxConcurrency: 1 }));
+  const first = (await gate.enter(ways, patient()))!;
+  const order: number[] = [];
+  const waiting = Array.from({ length: 5 }, async (_, i) => {
+    const grant = (await gate.enter(ways, patient()))!;
+    order.push(i);
+    gate.leave(grant, 'ok');
+  });
+  gate.leave(first, 'ok');
+  await Promise.all(waiting);
+  t.deepEqual(order, [0, 1, 2, 3, 4]);
+});
+
+test('a slot is not lost with one who leaves the line, nor with one whose time is up', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('leaving', { maxConcurrency: 1 }));
+  const first = (await gate.enter(ways, patient()))!;
+  const leaving = new AbortController();
+  const reason = new Error('the caller left');
+  const left = t.throwsAsync(gate.enter(ways, patient({ signal: leaving.signal })));
+  const late = t.throwsAsync(gate.enter(ways, patient({ deadlineAtMs: Date.now() + 50 })));
+  leaving.abort(reason);
+  t.is(await left, reason);
+  t.is(((await late) as { code?: string }).code, 'deadline_exceeded');
+  gate.leave(first, 'ok');
+  t.truthy(await gate.enter(ways, patient()));
+});
+
+test('the slots of a worker that died are free when its leases have run out, and not before', async (t) => {
+  const dead = new RouteGate(redis(), randomUUID(), log, 600);
+  const ways = findWays(createRoute('dying', { maxConcurrency: 1 }));
+  t.truthy(await dead.enter(ways, patient()));
+  const renewed = openGate(t);
+  // Held beyond its lease, for it is renewed.
+  await delay(1_000);
+  await t.throwsAsync(renewed.enter(ways, patient({ deadlineAtMs: Date.now() + 50 })));
+  await dead.stop();
+  const startedAt = Date.now();
+  t.truthy(await renewed.enter(ways, patient()));
+  t.true(Date.now() - startedAt < 2_000);
+});
+
+test('a breaker opens for all workers at once by the share of failures, and not by a few of them', async (t) => {
+  const gates = [openGate(t), openGate(t)];
+  const ways = findWays(createRoute('failing'));
+  const few = await enterAll(gates, ways, breakerRules.leastCalls - 1);
+  for (const grant of few) gates[0]!.leave(grant, 'bad');
+  // One more is still let in, being the one that makes enough of them.
+  const last = (await gates[1]!.enter(ways, patient()))!;
+  t.false(last.isProbe);
+  gates[1]!.leave(last, 'bad');
+  await gates[1]!.stop();
+  for (const gate of gates) t.is(await gate.enter(ways, patient()), null);
+});
+
+test('a route of which less than half fails stays open, and failures of keys do not count', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('middling'));
+  const grants = await enterAll([gate], ways, 60);
+  grants.forEach((grant, i) => gate.leave(grant, i % 5 === 0 ? 'bad' : i % 5 === 1 ? 'none' : 'ok'));
+  await gate.stop();
+  t.truthy(await gate.enter(ways, patient()));
+});
+
+test('an open breaker lets one probe through: its failure doubles the pause, its success ends it', async (t) => {
+  const gates = [openGate(t), openGate(t)];
+  const ways = findWays(createRoute('healing'));
+  const [gate, other] = [gates[0]!, gates[1]!];
+  for (const grant of await enterAll(gates, ways, breakerRules.leastCalls)) gate.leave(grant, 'bad');
+  const wait = patient({ patienceMs: 10_000 });
+  const openedAt = Date.now();
+  const probe = (await gate.enter(ways, wait))!;
+  t.true(probe.isProbe);
+  t.true(Date.now() - openedAt >= breakerRules.firstPauseMs - 50);
+  t.is(await other.enter(ways, patient()), null, 'one probe at a time');
+  gate.leave(probe, 'bad');
+  await gate.stop();
+  const failedAt = Date.now();
+  const second = (await other.enter(ways, wait))!;
+  t.true(second.isProbe);
+  t.true(Date.now() - failedAt >= breakerRules.firstPauseMs * 2 - 50);
+  // Others who wait come in as soon as it is well.
+  const waiting = [gate.enter(ways, wait), gate.enter(ways, wait), other.enter(ways, wait)];
+  other.leave(second, 'ok');
+  for (const grant of await Promise.all(waiting)) t.is(grant?.isProbe, false);
+});
+
+test('a probe whose caller left, or whose worker died, leaves its place to another', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('abandoned'));
+  for (const grant of await enterAll([gate], ways, breakerRules.leastCalls)) gate.leave(grant, 'bad');
+  const wait = patient({ patienceMs: 15_000 });
+  const left = (await gate.enter(ways, wait))!;
+  gate.leave(left, 'none');
+  const dead = (await gate.enter(ways, wait))!;
+  t.true(dead.isProbe);
+  // Nothing is heard of that one.
+  const third = (await gate.enter(ways, wait))!;
+  t.true(third.isProbe);
+});
+
+test('a key that is set aside is passed over by all workers, on its route or everywhere, for its time', async (t) => {
+  const gates = [openGate(t), openGate(t)];
+  const [gate, other] = [gates[0]!, gates[1]!];
+  const upstream = 'shared-upstream';
+  const route = createRoute('first-route', { upstream, apiKeys: ['good', 'poor'] });
+  const sibling = createRoute('second-route', { upstream, apiKeys: ['good', 'poor'] });
+  const poor = findWays(route)[1]!;
+  const poorElsewhere = findWays(sibling)[1]!;
+
+  const limited = (await gate.enter([poor], patient()))!;
+  gate.leave(limited, 'none', { scope: 'keyOnRoute', forMs: 300, reason: 'over its limit' });
+  await gate.stop();
+  t.is(await other.enter([poor], patient()), null);
+  t.is((await other.enter([poor, findWays(route)[0]!], patient()))?.way.apiKey, 'good');
+  t.truthy(await other.enter([poorElsewhere], patient()));
+  // Waited for by who has the patience, and no longer than said.
+  const startedAt = Date.now();
+  t.truthy(await other.enter([poor], patient({ patienceMs: 1_000 })));
+  t.true(Date.now() - startedAt < 900);
+
+  const refused = (await other.enter([poor], patient()))!;
+  other.leave(refused, 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
+  await other.stop();
+  t.is(await gate.enter([poor], patient()), null);
+  t.is(await gate.enter([poorElsewhere], patient()), null);
+  t.truthy(await gate.enter(findWays(sibling), patient()));
+});
+
+test('no key lies in Redis as it is', async (t) => {
+  const gate = openGate(t);
+  const secret = 'sk-very-secret-key-123456';
+  const [way] = findWays(createRoute('secretive', { apiKeys: [secret], maxConcurrencyPerKey: 3 }));
+  const grant = (await gate.enter([way!], patient()))!;
+  gate.leave(grant, 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
+  await gate.stop();
+  t.is(await gate.enter([way!], patient()), null);
+  const names = await redis().keys('mg:*');
+  t.true(names.length > 0);
+  for (const name of names) {
+    t.false(name.includes(secret));
+    const type = await redis().type(name);
+    const fields =
+      type === 'hash'
+        ? await redis().hgetall(name)
+        : type === 'zset'
+          ? await redis().zrange(name, '0', '-1')
+          : [];
+    const text = JSON.stringify(fields);
+    t.false(text.includes(secret), name);
+  }
+});

@@ -1,0 +1,92 @@
+import type { RouteVerdict, SetAside } from '../../shared/routing/outcome-script.ts';
+import type { UpstreamError } from '../upstreams/upstream.ts';
+
+/** Calls for one request that may fail, but for those that failed by their key while there were others to try. */
+export const maxAttempts = 3;
+/** All calls for one request: keys that turn out to be at fault are tried past, but not without end. */
+const maxCalls = 8;
+
+/** Full jitter below a bound that doubles. */
+const firstBackoffMs = 100;
+const longestBackoffMs = 2_000;
+
+/** A key out of money or forbidden is looked at again so often; an operator can have it looked at sooner. */
+const faultyKeyMs = 10 * 60_000;
+/** After a 429 that names no time. */
+const limitedKeyMs = 1_000;
+const longestLimitMs = 60 * 60_000;
+
+export interface CallHistory {
+  /** Failed calls, this one included. */
+  readonly calls: number;
+  /** Those of them that count as tries. */
+  readonly attempts: number;
+  readonly elapsedMs: number;
+  /** After so long no further call begins: the longest that one call may take. */
+  readonly budgetMs: number;
+  readonly hasOutput: boolean;
+}
+
+/** Whether the request may be sent once more: never what was refused, and never once anything went out to the caller. */
+export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
+  return (
+    error.failure !== 'rejected' &&
+    !history.hasOutput &&
+    history.attempts < maxAttempts &&
+    history.calls < maxCalls &&
+    history.elapsedMs < history.budgetMs
+  );
+}
+
+/**
+ * How long to wait before the next call. Another key than one at its limit or at fault is tried at once.
+ * @param random in [0, 1)
+ */
+export function chooseBackoffMs(error: UpstreamError, attempts: number, random: number): number {
+  if (isOfKey(error)) return 0;
+  return random * Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.max(0, attempts - 1));
+}
+
+export function isOfKey({ failure }: UpstreamError): boolean {
+  return failure === 'auth' || failure === 'rate_limited';
+}
+
+/** What a failure says of the route's server: a refusal of the request is an answer like another. */
+export function judgeFailure({ failure }: UpstreamError): RouteVerdict {
+  switch (failure) {
+    case 'rejected':
+      return 'ok';
+    case 'auth':
+    case 'rate_limited':
+      return 'none';
+    case 'unavailable':
+    case 'timeout':
+      return 'bad';
+    default:
+      return failure satisfies never;
+  }
+}
+
+/** For how long a failure takes its key out of use. A 403 and a limit are often of one model alone. */
+export function findSetAside({ failure, status, retryAfterMs }: UpstreamError): SetAside | null {
+  switch (failure) {
+    case 'auth':
+      return {
+        scope: status === 403 ? 'keyOnRoute' : 'key',
+        forMs: faultyKeyMs,
+        reason: `refused with ${status ?? 'an error'}`,
+      };
+    case 'rate_limited':
+      return {
+        scope: 'keyOnRoute',
+        forMs: Math.min(longestLimitMs, retryAfterMs ?? limitedKeyMs),
+        reason: 'over its limit',
+      };
+    case 'rejected':
+    case 'unavailable':
+    case 'timeout':
+      return null;
+    default:
+      return failure satisfies never;
+  }
+}

@@ -1,0 +1,231 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../../shared/contract/errors.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { runGrant, slotsOf, type GrantAnswer, type RouteGrant } from '../../shared/routing/grant-script.ts';
+import { runOutcome, type RouteVerdict, type SetAside } from '../../shared/routing/outcome-script.ts';
+import type { RouteWay } from '../../shared/routing/route-way.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+
+/** Slots that other workers give back are seen by asking again; those of this process prompt it. */
+const askAgainMs = { first: 10, longest: 100 };
+/** The slots of a worker that died are free after so long. */
+const defaultLeaseMs = 30_000;
+const redisAwayPauseMs = 250;
+
+export interface GateLimits {
+  readonly signal: AbortSignal;
+  /** A call that got no slot by then is given up; milliseconds of the epoch. */
+  readonly deadlineAtMs: number;
+  /** How long a pause of all ways (their keys set aside, their breakers open) is waited for. */
+  readonly patienceMs: number;
+}
+
+interface Waiter extends GateLimits {
+  readonly ways: readonly RouteWay[];
+  readonly arrivedAtMs: number;
+  readonly settle: (result: { grant: RouteGrant | null } | { error: unknown }) => void;
+}
+
+/** Those who wait for the same ways, in the order they came; one of them asks for all. */
+interface Line {
+  readonly waiters: Waiter[];
+  wake: () => void;
+}
+
+/**
+ * The one way in to the upstreams: what may be called now is known to Redis, for all workers together. Who finds
+ * everything taken waits in line here.
+ */
+export class RouteGate implements Running {
+  readonly #redis: RedisClient;
+  readonly #workerId: string;
+  readonly #log: Logger;
+  readonly #lines = new Map<string, Line>();
+  readonly #held = new Set<RouteGrant>();
+  readonly #leaving = new Set<Promise<void>>();
+  readonly #leaseMs: number;
+  readonly #renewing: NodeJS.Timeout;
+  #count = 0;
+
+  constructor(redis: RedisClient, workerId: string, log: Logger, leaseMs = defaultLeaseMs) {
+    this.#redis = redis;
+    this.#workerId = workerId;
+    this.#log = log;
+    this.#leaseMs = leaseMs;
+    this.#renewing = setInterval(() => void this.#renew(), leaseMs / 3);
+    this.#renewing.unref();
+  }
+
+  /**
+   * Waits until one of the ways may be called; null where none will be within the patience. Who enters must leave.
+   * @throws AppError `deadline_exceeded`; the signal's reason
+   */
+  async enter(ways: readonly RouteWay[], limits: GateLimits): Promise<RouteGrant | null> {
+    limits.signal.throwIfAborted();
+    const name = nameLine(ways);
+    const line = this.#lines.get(name);
+    // Who comes later does not pass those who wait.
+    if (line === undefined) {
+      const answer = await this.#ask(ways);
+      if (answer?.outcome === 'granted') return this.#hand(answer.grant, limits.signal);
+      if (answer?.outcome === 'paused' && answer.waitMs > limits.patienceMs) return null;
+      limits.signal.throwIfAborted();
+    }
+    return await this.#waitInLine(name, ways, limits);
+  }
+
+  /** The call is over, however it went. Never rejects, and need not be waited for. */
+  leave(grant: RouteGrant, verdict: RouteVerdict, setAside: SetAside | null = null): void {
+    this.#held.delete(grant);
+    const leaving = this.#tell(grant, verdict, setAside).finally(() => this.#leaving.delete(leaving));
+    this.#leaving.add(leaving);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#renewing);
+    await Promise.all(this.#leaving);
+  }
+
+  async #tell(grant: RouteGrant, verdict: RouteVerdict, setAside: SetAside | null): Promise<void> {
+    const { route, fingerprint } = grant.way;
+    const fields = { route: route.id, upstream: route.upstream.name };
+    try {
+      const change = await runOutcome(this.#redis, grant, verdict, setAside);
+      if (change === 'opened') this.#log.warn(fields, 'a route fails too often: its circuit breaker opened');
+      if (change === 'closed') this.#log.info(fields, 'a route is well again: its circuit breaker closed');
+      if (setAside !== null && setAside.reason.startsWith('refused')) {
+        const { forMs, reason } = setAside;
+        this.#log.error({ ...fields, key: fingerprint, forMs, reason }, 'a key of an upstream is set aside');
+      }
+    } catch (error) {
+      // The slots are leases: they come back by themselves.
+      this.#log.debug({ ...fields, err: error }, 'the outcome of a call could not be told');
+    }
+    for (const line of this.#lines.values()) line.wake();
+  }
+
+  /** Null where Redis is away: then nobody can say, and it is asked again. */
+  async #ask(ways: readonly RouteWay[]): Promise<GrantAnswer | null> {
+    const lease = `${this.#workerId}:${(this.#count += 1)}`;
+    try {
+      return await callRedis(() => runGrant(this.#redis, ways, lease, this.#leaseMs));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      this.#log.debug({ err: error }, 'waiting for Redis');
+      return null;
+    }
+  }
+
+  #hand(grant: RouteGrant, signal: AbortSignal): RouteGrant {
+    this.#held.add(grant);
+    if (!signal.aborted) return grant;
+    this.leave(grant, 'none');
+    throw signal.reason;
+  }
+
+  async #waitInLine(name: string, ways: readonly RouteWay[], limits: GateLimits): Promise<RouteGrant | null> {
+    let line = this.#lines.get(name);
+    const isFirst = line === undefined;
+    line ??= { waiters: [], wake: () => undefined };
+    this.#lines.set(name, line);
+    const waiting = this.#join(line, ways, limits);
+    if (isFirst) void this.#serve(name, line);
+    const grant = await waiting;
+    return grant === null ? null : this.#hand(grant, limits.signal);
+  }
+
+  async #join(line: Line, ways: readonly RouteWay[], limits: GateLimits): Promise<RouteGrant | null> {
+    const { signal, deadlineAtMs } = limits;
+    return await new Promise((resolve, reject) => {
+      const waiter: Waiter = {
+        ...limits,
+        ways,
+        arrivedAtMs: Date.now(),
+        settle: (result) => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', onAbort);
+          const place = line.waiters.indexOf(waiter);
+          if (place >= 0) line.waiters.splice(place, 1);
+          if ('grant' in result) resolve(result.grant);
+          else reject(result.error);
+        },
+      };
+      const onAbort = (): void => waiter.settle({ error: signal.reason });
+      const timer = setTimeout(
+        () => waiter.settle({ error: new AppError('deadline_exceeded') }),
+        Math.max(0, deadlineAtMs - Date.now()),
+      );
+      signal.addEventListener('abort', onAbort, { once: true });
+      line.waiters.push(waiter);
+    });
+  }
+
+  /** Asks for the first in line until nobody is left. */
+  async #serve(name: string, line: Line): Promise<void> {
+    let pauseMs = askAgainMs.first;
+    try {
+      for (let head = line.waiters[0]; head !== undefined; head = line.waiters[0]) {
+        const woken = new Promise<void>((resolve) => {
+          line.wake = resolve;
+        });
+        const answer = await this.#ask(head.ways);
+        if (answer?.outcome === 'granted') {
+          // The first may have left meanwhile: then the slot is the next one's.
+          const next = line.waiters[0];
+          if (next === undefined) this.leave(answer.grant, 'none');
+          else next.settle({ grant: answer.grant });
+          pauseMs = askAgainMs.first;
+          continue;
+        }
+        if (answer?.outcome === 'paused') this.#sendAway(line, answer.waitMs);
+        const waitMs = answer === null ? redisAwayPauseMs : pauseMs;
+        pauseMs = Math.min(askAgainMs.longest, pauseMs * 2);
+        await Promise.race([woken, delay(waitMs * (0.5 + Math.random() / 2))]);
+      }
+    } catch (error) {
+      for (const waiter of line.waiters.slice()) waiter.settle({ error });
+    } finally {
+      this.#lines.delete(name);
+    }
+  }
+
+  /** Whoever would not wait for the end of a pause is told now. */
+  #sendAway(line: Line, waitMs: number): void {
+    const endsAtMs = Date.now() + waitMs;
+    const impatient = line.waiters.filter((one) => endsAtMs > one.arrivedAtMs + one.patienceMs);
+    for (const waiter of impatient) waiter.settle({ grant: null });
+  }
+
+  /** Also puts back the leases that a Redis without its memory has lost. */
+  async #renew(): Promise<void> {
+    const byKey = new Map<string, (string | number)[]>();
+    const untilMs = Date.now() + this.#leaseMs;
+    for (const { way, lease } of this.#held) {
+      const { keys, limits } = slotsOf(way);
+      for (const [i, key] of keys.entries()) {
+        if (limits[i] === 0) continue;
+        const pairs = byKey.get(key) ?? [];
+        pairs.push(untilMs, lease);
+        byKey.set(key, pairs);
+      }
+    }
+    try {
+      await Promise.all(
+        [...byKey].flatMap(([key, pairs]) => [
+          this.#redis.zadd(key, ...pairs),
+          this.#redis.pexpire(key, this.#leaseMs),
+        ]),
+      );
+    } catch (error) {
+      this.#log.debug({ err: error }, 'leases of calls could not be renewed');
+    }
+  }
+}
+
+function nameLine(ways: readonly RouteWay[]): string {
+  return ways
+    .map(({ route, fingerprint }) => `${route.id} ${fingerprint}`)
+    .sort()
+    .join('\n');
+}
