@@ -28,6 +28,7 @@ import { ActiveRuns } from './intake/active-runs.ts';
 import { startQueuedIntake } from './intake/take-queued.ts';
 import { startReadyIntake } from './intake/take-ready.ts';
 import type { JobDependencies } from './jobs/job-context.ts';
+import { TurnMemoryStore } from './jobs/turn-memory-store.ts';
 import { startLedgerReader } from './ledger/ledger-reader.ts';
 import { ShardLeases } from './ledger/shard-leases.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
@@ -81,6 +82,7 @@ export async function startWorker(
     traffic,
     catalog,
     routing: { upstreams, gate },
+    turns: new TurnMemoryStore(redis, log),
     payloads,
     answers: new AnswerStore(payloads, objects),
     objects,

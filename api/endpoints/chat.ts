@@ -1,6 +1,5 @@
-import { ChatRequest, ContentItem, Message } from '../../shared/contract/chat.ts';
-import { AppError, invalidField } from '../../shared/contract/errors.ts';
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { ChatRequest } from '../../shared/contract/chat.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import type { DispatchedChat, NewChatJob } from '../dispatch/dispatch-chat.ts';
 import type { Receiver } from '../dispatch/reply-waiters.ts';
 import { admit, type Admitted } from '../middleware/admit.ts';
@@ -9,27 +8,13 @@ import { SseStream } from '../present/sse-stream.ts';
 import type { Services } from '../services.ts';
 import { estimateChat } from './estimate-chat.ts';
 import { findModel } from './find-model.ts';
-
-/**
- * Fields that go to a vendor: those of the contract, which are checked and counted, and a few that change nothing of
- * what is paid for. Others are accepted from the caller and ignored.
- */
-const forwardedFields = [
-  ...Object.keys(ChatRequest.properties),
-  'metadata',
-  'prompt_cache_key',
-  'safety_identifier',
-  'store',
-  'verbosity',
-];
-const messageFields = Object.keys(Message.properties);
-const partFields = Object.keys(ContentItem.properties);
+import { prepareChat } from './prepare-chat.ts';
 
 export function createChat(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    const body = context.state.body as ChatRequest;
-    const model = findModel(services, body.model, ['chat', 'vision']);
-    checkOptions(body, model);
+    const asked = context.state.body as ChatRequest;
+    const model = findModel(services, asked.model, ['chat', 'vision']);
+    const body = prepareChat(asked, model);
     const estimate = await estimateChat(body, model);
     const admitted = await admit(services, context, estimate);
     const start = (receiver: Receiver): Promise<DispatchedChat> =>
@@ -87,46 +72,9 @@ const toJob = (body: ChatRequest, admitted: Admitted): NewChatJob => ({
   body: boundBody(body, admitted),
 });
 
-function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void {
-  for (const [i, { content }] of body.messages.entries()) {
-    const file = Array.isArray(content) ? content.findIndex((part) => part.file || part.type === 'file') : -1;
-    if (file >= 0 && !published.supported_file_types?.length) {
-      throw invalidField(['body', 'messages', i, 'content', file], `${id} takes no files`);
-    }
-  }
-  const check = (name: 'reasoning_effort' | 'image_quality'): void => {
-    const value = body[name];
-    const choices = published[name]?.choices;
-    if (value === null || value === undefined || choices === null || choices === undefined) return;
-    if (!choices.includes(value)) throw invalidField(['body', name], `must be one of: ${choices.join(', ')}`);
-  };
-  check('reasoning_effort');
-  check('image_quality');
-}
-
-function pick(value: object, names: readonly string[]): Record<string, unknown> {
-  const from = value as Record<string, unknown>;
-  return Object.fromEntries(
-    names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]),
-  );
-}
-
-function pickMessage(message: Message): Message {
-  const { content } = message;
-  const parts = Array.isArray(content) ? content.map((part) => pick(part, partFields)) : content;
-  return { ...pick(message, messageFields), content: parts } as Message;
-}
-
-/**
- * The body as the vendor gets it, with as many tokens to each choice as the reservation affords, under the name the
- * caller used.
- */
+/** The body as the vendor gets it: as many tokens to each choice as the reservation affords, under the caller's name. */
 function boundBody(body: ChatRequest, { units }: Admitted): ChatRequest {
   const { max_completion_tokens: newer, max_tokens: _older, ...rest } = body;
   const tokens = Math.max(1, Math.floor(units / (body.n ?? 1)));
-  return {
-    ...pick(rest, forwardedFields),
-    messages: body.messages.map(pickMessage),
-    [newer ? 'max_completion_tokens' : 'max_tokens']: tokens,
-  } as ChatRequest;
+  return { ...rest, [newer ? 'max_completion_tokens' : 'max_tokens']: tokens };
 }

@@ -1,15 +1,19 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import type { ChatRequest, Message } from '../../shared/contract/chat.ts';
+import type { ChatRequest } from '../../shared/contract/chat.ts';
+import type { Message } from '../../shared/contract/chat-messages.ts';
 import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { CountingTurn, countTokensAsync } from '../../shared/pricing/count-tokens.ts';
 import type { Estimate } from '../middleware/admit.ts';
+import { asksSearch } from './prepare-chat.ts';
 
 /** What a vendor's chat form adds to each message, and to start the answer; as OpenAI counts it, rounded up. */
 const tokensPerMessage = 4;
 const tokensToAnswer = 3;
 /** Text of a file is at most a token for so many characters of its base64. */
 const charactersPerFileToken = 4;
+/** 32 tokens a second, which Gemini counts, of sound of 32 kbit a second: what holds less sound is larger. */
+const charactersPerAudioToken = 160;
 
 /**
  * A chat that names no `max_tokens` may reserve half of what can be spent, so that it does not lock a small account
@@ -35,32 +39,49 @@ function findRoom(model: CatalogModel, promptTokens: number, slackTokens: number
  * @throws AppError `content_too_long` for a prompt beyond the model's context
  */
 export async function estimateChat(body: ChatRequest, model: CatalogModel): Promise<Estimate> {
-  const promptTokens = await countPrompt(body, model);
+  const turn = new CountingTurn();
+  const promptTokens = await countPrompt(body, model, turn);
   const choices = body.n ?? 1;
-  const asked = body.max_completion_tokens || body.max_tokens || 0;
+  // Where a route is told no bound, the vendor keeps to none but its own.
+  const isBounded = !model.routes.some(({ drops }) => boundNames.every((name) => drops.has(name)));
+  const asked = isBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
   const slack = templateSlackTokens + Math.ceil(promptTokens * vendorCountSlack);
   const perChoice =
     asked > 0 ? Math.min(asked, findRoom(model, promptTokens, 0)) : findRoom(model, promptTokens, slack);
+  const searchTokens = asksSearch(body) ? model.tokensPerSearch : 0;
   const worst = computeWorstCase(model.pricing, {
     ...noUsage,
-    promptTokens,
+    promptTokens: Math.max(promptTokens, Math.min(model.context, promptTokens + searchTokens)),
     durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
   });
+  // A prediction that is not borne out is charged as if it had been said.
+  const predicted = BigInt((await countPrediction(body, model, turn)) * choices);
   return {
     model,
     promptTokens,
-    fixedNano: worst.fixedNano,
+    fixedNano: worst.fixedNano + predicted * worst.nanoPerCompletionToken,
     nanoPerUnit: worst.nanoPerCompletionToken,
     wantedUnits: perChoice * choices,
-    leastUnits: Math.min(perChoice, leastCompletionTokens) * choices,
-    sharePermille: asked > 0 ? 1_000 : openEndedSharePermille,
+    leastUnits: (isBounded ? Math.min(perChoice, leastCompletionTokens) : perChoice) * choices,
+    sharePermille: asked > 0 || !isBounded ? 1_000 : openEndedSharePermille,
     user: body.user ?? null,
   };
 }
 
-async function countPrompt(body: ChatRequest, model: CatalogModel): Promise<number> {
+const boundNames = ['max_tokens', 'max_completion_tokens'];
+
+async function countPrediction(
+  { prediction }: ChatRequest,
+  model: CatalogModel,
+  turn: CountingTurn,
+): Promise<number> {
+  if (!prediction) return 0;
+  const counted = await countTokensAsync(JSON.stringify(prediction), { limit: model.context, turn });
+  return counted ?? model.context;
+}
+
+async function countPrompt(body: ChatRequest, model: CatalogModel, turn: CountingTurn): Promise<number> {
   let tokens = tokensToAnswer;
-  const turn = new CountingTurn();
   const count = async (text: string): Promise<void> => {
     // What is counted stops at what is left of the context: a prompt far beyond it costs no more than one just beyond.
     const counted = await countTokensAsync(text, { limit: Math.max(0, model.context - tokens), turn });
@@ -68,9 +89,12 @@ async function countPrompt(body: ChatRequest, model: CatalogModel): Promise<numb
     tokens += counted;
   };
   for (const message of body.messages) {
-    const { text, images, fileCharacters } = readMessage(message);
+    const { text, images, fileCharacters, audioCharacters } = readMessage(message);
     tokens +=
-      tokensPerMessage + images * model.tokensPerPicture + Math.ceil(fileCharacters / charactersPerFileToken);
+      tokensPerMessage +
+      images * model.tokensPerPicture +
+      Math.ceil(fileCharacters / charactersPerFileToken) +
+      Math.ceil(audioCharacters / charactersPerAudioToken);
     await count(text);
   }
   if (body.tools?.length) await count(JSON.stringify(body.tools));
@@ -88,21 +112,26 @@ interface MessageParts {
   readonly text: string;
   readonly images: number;
   readonly fileCharacters: number;
+  readonly audioCharacters: number;
 }
 
-function readMessage({ content, name, tool_calls: toolCalls }: Message): MessageParts {
+function readMessage({ content, name, refusal, tool_calls: toolCalls }: Message): MessageParts {
   const texts: string[] = [];
   let images = 0;
   let fileCharacters = 0;
+  let audioCharacters = 0;
   if (name) texts.push(name);
+  if (refusal) texts.push(refusal);
   if (typeof content === 'string') texts.push(content);
   else {
     for (const item of content ?? []) {
       if (item.text) texts.push(item.text);
+      if (item.refusal) texts.push(item.refusal);
       if (item.image_url) images += 1;
-      if (item.file) fileCharacters += JSON.stringify(item.file).length;
+      if (item.file) fileCharacters += (item.file.file_data ?? '').length;
+      audioCharacters += item.input_audio?.data.length ?? 0;
     }
   }
   for (const call of toolCalls ?? []) texts.push(call.function.name, call.function.arguments ?? '');
-  return { text: texts.join('\n'), images, fileCharacters };
+  return { text: texts.join('\n'), images, fileCharacters, audioCharacters };
 }

@@ -1,78 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { chatExample } from './chat-examples.ts';
 import { ChatResponse } from './chat-response.ts';
+import { Message } from './chat-messages.ts';
 import { chatStream } from './chat-stream.ts';
 import { EndUser, Nullable, StringEnum } from './fields.ts';
 import { creationErrors, defineOperation } from './operation.ts';
-
-export const ImageUrl = Type.Object(
-  {
-    url: Type.String({
-      minLength: 1,
-      format: 'image-url',
-      description: 'An https URL of at most 2083 characters, or a base64 data URI of at most 20 MB.',
-    }),
-    detail: Type.Optional(
-      Nullable(Type.String({ description: 'How closely the model looks, such as `low` or `high`.' })),
-    ),
-  },
-  { title: 'ImageUrl' },
-);
-
-export const ContentItem = Type.Object(
-  {
-    type: Type.Optional(
-      Nullable(
-        StringEnum(['text', 'image_url', 'file'], { description: 'Which of the other fields is set.' }),
-      ),
-    ),
-    text: Type.Optional(Nullable(Type.String())),
-    image_url: Type.Optional(Nullable(ImageUrl)),
-    file: Type.Optional(
-      Nullable(
-        Type.Object(
-          {},
-          { description: 'As OpenAI takes it, for models with `supported_file_types`; others refuse it.' },
-        ),
-      ),
-    ),
-  },
-  { title: 'ContentItem' },
-);
-
-export const ToolCall = Type.Object(
-  {
-    id: Type.Optional(Type.String({ description: 'What the `tool_call_id` of its answer names.' })),
-    type: Type.Optional(StringEnum(['function'])),
-    function: Type.Object({
-      name: Type.String(),
-      arguments: Type.Optional(Type.String({ description: 'JSON as a text, as the model made it.' })),
-    }),
-  },
-  { title: 'ToolCall' },
-);
-
-export const Message = Type.Object(
-  {
-    role: StringEnum(['user', 'assistant', 'system', 'developer', 'tool']),
-    content: Type.Optional(
-      Type.Unsafe<string | Static<typeof ContentItem>[] | null>({
-        anyOf: [{ type: 'string' }, Type.Array(ContentItem), { type: 'null' }],
-        default: '',
-        description: 'A text, or a list of texts, images and files.',
-      }),
-    ),
-    name: Type.Optional(Nullable(Type.String({ description: 'Tells apart speakers of one role.' }))),
-    tool_calls: Type.Optional(
-      Nullable(Type.Array(ToolCall, { description: 'Of an `assistant` message: the calls it made.' })),
-    ),
-    tool_call_id: Type.Optional(
-      Nullable(Type.String({ description: 'Of a `tool` message: the call that it answers.' })),
-    ),
-  },
-  { title: 'Message' },
-);
-export type Message = Static<typeof Message>;
 
 export const Tool = Type.Object(
   {
@@ -97,6 +29,36 @@ const bounded = (description: string, minimum: number, maximum?: number, more: o
   );
 
 const unlessDropped = 'Left out for vendors that do not know it.';
+
+const anyObject = (description: string) => Type.Optional(Nullable(Type.Object({}, { description })));
+const anyText = (description: string) => Type.Optional(Nullable(Type.String({ description })));
+
+/** What OpenAI's clients may send beside the rest; what it is to other vendors is in docs/vendors.md. */
+const furtherFields = {
+  modalities: Type.Optional(
+    Nullable(
+      Type.Array(Type.String(), { description: 'What the answer is made of: `text`, `image`, `audio`.' }),
+    ),
+  ),
+  audio: anyObject('The voice and format of an answer in sound, as OpenAI takes it.'),
+  prediction: anyObject('What most of the answer will be, as OpenAI takes it; left out for other vendors.'),
+  web_search_options: anyObject('How to search, as OpenAI takes it; searches as `web_search` does.'),
+  verbosity: anyText(`How long the answer is: \`low\`, \`medium\` or \`high\`. ${unlessDropped}`),
+  metadata: anyObject('Kept by OpenAI with the request; left out for other vendors.'),
+  store: Type.Optional(
+    Nullable(Type.Boolean({ description: 'Whether OpenAI keeps the answer; left out for other vendors.' })),
+  ),
+  prompt_cache_key: anyText(`Groups requests whose beginnings are alike. ${unlessDropped}`),
+  prompt_cache_retention: anyText(`How long the vendor keeps a prompt in its cache. ${unlessDropped}`),
+  safety_identifier: anyText(`Stands for the end user before the vendor. ${unlessDropped}`),
+  service_tier: anyText('Accepted and left out: the price does not depend on it here.'),
+  functions: Type.Optional(
+    Nullable(Type.Array(Type.Unknown(), { description: 'Refused: the older form of `tools`.' })),
+  ),
+  function_call: Type.Optional(
+    Type.Unknown({ description: 'Refused with `functions`: the older form of `tool_choice`.' }),
+  ),
+};
 
 export const ChatRequest = Type.Object(
   {
@@ -226,6 +188,7 @@ export const ChatRequest = Type.Object(
       Nullable(Type.Object({}, { description: 'Token id to a bias of -100 to 100, as OpenAI takes it.' })),
     ),
     user: EndUser,
+    ...furtherFields,
   },
   { title: 'ChatRequest' },
 );

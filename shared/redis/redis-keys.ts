@@ -46,6 +46,9 @@ export const redisKeys = {
   sweepLease: (shard: number) => `mg:${tag(shard)}:sweep-lease`,
   /** String: a refill that was credited or withdrawn; a week, after which MongoDB alone remembers it. */
   refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,
+  /** String: what a vendor wants back of an answer that clients drop, by one of its tool calls; six hours after use. */
+  remembered: (accountId: string, callHash: string) =>
+    `mg:${tag(shardOf(accountId))}:remembered:${accountId}:${callHash}`,
   /** String: unknown refill codes that an account tried; an hour from the first of them. */
   unknownCodes: (accountId: string) => `mg:${tag(shardOf(accountId))}:unknown-codes:${accountId}`,
 

@@ -615,7 +615,9 @@ for (const [what, model, status, code] of failures) {
       t.truthy(row.details);
       t.false(/sk-|998877/.test(row.details!), row.details!);
       const tries = sentTo(text).length;
-      t.true(code === 'upstream_rejected' ? tries === 1 : tries >= 1 && tries <= 3, `${tries} tries`);
+      // A key that was refused is set aside: of these two tests only the one that runs first calls the vendor.
+      const least = model === 'unauthorized' ? 0 : 1;
+      t.true(code === 'upstream_rejected' ? tries === 1 : tries >= least && tries <= 3, `${tries} tries`);
     });
   }
 }

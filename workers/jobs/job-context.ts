@@ -11,11 +11,13 @@ import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { createMediaLoader } from '../media/media-loader.ts';
 import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
+import type { TurnMemoryStore } from './turn-memory-store.ts';
 
 /** What every job function is handed. */
 export interface JobDependencies extends FinishDependencies {
   readonly catalog: CatalogStore;
   readonly routing: Routing;
+  readonly turns: TurnMemoryStore;
   readonly payloads: PayloadStore;
   readonly answers: AnswerStore;
   readonly objects: ObjectStore;
@@ -34,8 +36,12 @@ export interface RequestRun {
 }
 
 /** What the calls of one request's run share. */
-export function createCallContext({ signal, log }: RequestRun): CallContext {
-  return { signal, log, media: createMediaLoader(), recall: () => Promise.resolve(new Map()) };
+export function createCallContext(
+  { turns }: JobDependencies,
+  { accountId }: AdmittedRequest,
+  { signal, log }: Pick<RequestRun, 'signal' | 'log'>,
+): CallContext {
+  return { signal, log, media: createMediaLoader(), recall: (ids) => turns.recall(accountId, ids) };
 }
 
 /** The reason of a run's signal when its caller has gone. */
@@ -58,6 +64,14 @@ export function describeFailure(error: unknown): { code: ErrorCode; message: str
   if (error instanceof CallerGone)
     return { code: 'job_cancelled', message: 'The caller left before the end.' };
   return { code: 'internal_error', message: new AppError('internal_error').publicMessage };
+}
+
+/**
+ * Whether a request is one that its model failed: also where no call was made, since no upstream of the model could be
+ * called just then. Such a request is told of in logs and figures.
+ */
+export function isModelsFailure(failure: { readonly code: ErrorCode } | null): boolean {
+  return failure?.code === 'upstream_error';
 }
 
 /** Sends a whole answer, by way of the answer store where it is too large for a frame. */

@@ -1,18 +1,12 @@
-import { finishRequest, type Receipt } from '../../shared/billing/finish-request.ts';
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { finishRequest } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
-import { callRoute } from '../routing/call-route.ts';
-import { UpstreamError, type ChatBody, type ChatEvent, type UpstreamUsage } from '../upstreams/upstream.ts';
-import { ChatAnswer } from './chat-answer.ts';
-import { ChatChunks } from './chat-chunks.ts';
-import { countDelta } from './count-delta.ts';
-import { isCounted, presentUsage, toUsage, type ChatMeter } from './chat-usage.ts';
+import { isCounted, toUsage } from './chat-usage.ts';
+import { Conversation } from './conversation.ts';
 import {
-  createCallContext,
   describeFailure,
+  isModelsFailure,
   isReplaced,
-  sendResult,
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
@@ -40,146 +34,8 @@ export async function runChat(dependencies: JobDependencies, job: ChatJob, run: 
     counted: isCounted(meter),
     error: failure,
     charged: failure === null || conversation.hasOutput,
-    reachedModel: conversation.reachedModel,
+    reachedModel: conversation.reachedModel || isModelsFailure(failure),
   });
   if (failure !== null) run.reply.error(failure);
   else await conversation.conclude(dependencies, meter, receipt);
-}
-
-/** A caller at a keyboard would rather be told than wait for longer. */
-const patienceMs = 5_000;
-
-class Conversation {
-  readonly #job: ChatJob;
-  readonly #run: RequestRun;
-  readonly #created = Math.floor(Date.now() / 1_000);
-  readonly #chunks: ChatChunks | null;
-  #answer: ChatAnswer | null;
-  #finished = false;
-  #held = '';
-  #hasOutput = false;
-  #countedCompletion = 0;
-  #reported: UpstreamUsage | null = null;
-  #startedAtMs = 0;
-  #endedAtMs = 0;
-
-  constructor(job: ChatJob, run: RequestRun) {
-    const { request, body } = job;
-    this.#job = job;
-    this.#run = run;
-    const streamed = body.stream === true;
-    this.#chunks = streamed
-      ? new ChatChunks(
-          request.requestId,
-          this.#created,
-          request.model,
-          body.stream_options?.include_usage === true,
-        )
-      : null;
-    this.#answer = streamed ? null : new ChatAnswer();
-  }
-
-  /** Whether the model generated anything: from then on it is paid for, and cannot be asked again elsewhere. */
-  get hasOutput(): boolean {
-    return this.#hasOutput;
-  }
-
-  get reachedModel(): boolean {
-    return this.#startedAtMs > 0;
-  }
-
-  async ask({ routing }: JobDependencies, model: CatalogModel): Promise<void> {
-    const { signal, log } = this.#run;
-    const context = createCallContext(this.#run);
-    await callRoute(routing, {
-      routes: model.routes,
-      patienceMs,
-      signal,
-      log,
-      deadlineAtMs: this.#job.request.deadlineAtMs,
-      hasOutput: () => this.hasOutput,
-      attempt: async (upstream, target) => {
-        if (upstream.chat === undefined)
-          throw new UpstreamError('rejected', 'This upstream has no chat models.');
-        this.#restart();
-        this.#startedAtMs = performance.now();
-        try {
-          const body = this.#job.body as unknown as ChatBody;
-          for await (const event of upstream.chat(target, body, this.#chunks !== null, context)) {
-            this.#take(event);
-            const wanted = this.#run.whenWanted();
-            if (wanted !== null) await wanted;
-          }
-        } finally {
-          this.#endedAtMs = performance.now();
-        }
-        if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream stopped without an end.');
-      },
-    });
-  }
-
-  meter(): ChatMeter {
-    return {
-      reported: this.#reported,
-      countedPrompt: this.#job.request.promptTokens,
-      countedCompletion: this.#countedCompletion,
-      billedMs: Math.round(this.#endedAtMs - this.#startedAtMs),
-    };
-  }
-
-  async conclude(dependencies: JobDependencies, meter: ChatMeter, receipt: Receipt): Promise<void> {
-    const { request, body } = this.#job;
-    const usage = presentUsage(meter, receipt);
-    if (this.#chunks !== null) {
-      this.#run.reply.result(
-        Buffer.from(this.#chunks.end(body.stream_options?.include_usage === true ? usage : null)),
-      );
-      return;
-    }
-    const answer = this.#answer!.finish(request.requestId, this.#created, request.model, usage);
-    await sendResult(dependencies, request, this.#run, Buffer.from(JSON.stringify(answer)));
-  }
-
-  /** Another try begins: nothing of one that came to nothing is in the answer. */
-  #restart(): void {
-    this.#held = '';
-    this.#finished = false;
-    this.#reported = null;
-    this.#chunks?.restart();
-    if (this.#answer !== null) this.#answer = new ChatAnswer();
-  }
-
-  #take(event: ChatEvent): void {
-    if (event.type === 'usage') {
-      this.#reported = event.usage;
-      return;
-    }
-    if (event.type === 'sources' || event.type === 'remember') return;
-    if (event.type === 'finish') this.#finished = true;
-    else if (isOutput(event.delta)) {
-      this.#hasOutput = true;
-      this.#countedCompletion = Math.min(
-        boundOf(this.#job.body),
-        this.#countedCompletion + countDelta(event.delta),
-      );
-    }
-    this.#answer?.add(event);
-    if (this.#chunks !== null) {
-      this.#held += event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
-      // A role without a word is held back: until the model has said something, a failure is a plain error.
-      if (!this.#finished && !this.hasOutput) return;
-      this.#run.reply.delta(this.#held, this.#countedCompletion);
-      this.#held = '';
-    }
-  }
-}
-
-/** Whether a delta holds anything that a model said, beyond the role that opens its answer. */
-function isOutput(delta: Readonly<Record<string, unknown>>): boolean {
-  return Object.entries(delta).some(([key, value]) => key !== 'role' && value !== null && value !== '');
-}
-
-/** Tokens that were reserved for: our own count may be wrong, and never charges for more. */
-function boundOf({ max_completion_tokens: newer, max_tokens: older, n }: ChatJob['body']): number {
-  return (newer ?? older ?? Infinity) * (n ?? 1);
 }

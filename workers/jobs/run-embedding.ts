@@ -11,6 +11,7 @@ import {
   CallerGone,
   createCallContext,
   describeFailure,
+  isModelsFailure,
   isReplaced,
   sendResult,
   type JobDependencies,
@@ -122,7 +123,7 @@ async function embedCall(
             dimensions: job.dimensions,
             user: parts.length === 1 ? part.request.user : null,
           },
-          createCallContext({ ...run, signal: abortedWhenAll(signals) }),
+          createCallContext(dependencies, part.request, { log: run.log, signal: abortedWhenAll(signals) }),
         );
         const weights = call.map((input) => input.tokens);
         const total = answer.promptTokens ?? weights.reduce((a, b) => a + b, 0);
@@ -197,7 +198,7 @@ async function answerPart(
     counted: error !== null || embedded.some((one) => one.counted),
     error,
     charged: error === null,
-    reachedModel: failed === undefined || failed.reachedModel,
+    reachedModel: failed === undefined || failed.reachedModel || isModelsFailure(error),
   });
   if (error !== null) {
     run.reply.error(error);

@@ -5,10 +5,11 @@ import { noUsage } from '../../shared/pricing/cost.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { callRoute } from '../routing/call-route.ts';
-import { UpstreamError, type GeneratedImage } from '../upstreams/upstream.ts';
+import { UpstreamError, type GeneratedImage, type ImageAnswer } from '../upstreams/upstream.ts';
 import {
   createCallContext,
   describeFailure,
+  isModelsFailure,
   isReplaced,
   sendResult,
   type JobDependencies,
@@ -22,35 +23,36 @@ const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'web
 
 /** Runs one image request: generates, keeps the files where links were asked for, settles, answers. Never rejects. */
 export async function runImage(dependencies: JobDependencies, job: ImageJob, run: RequestRun): Promise<void> {
-  let images: readonly GeneratedImage[] = [];
-  let billedMs = 0;
+  let generated: Generated = { images: [], usage: null, billedMs: 0 };
   let reachedModel = false;
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   try {
-    ({ images, billedMs } = await generate(dependencies, job, run, () => {
+    generated = await generate(dependencies, job, run, () => {
       reachedModel = true;
-    }));
-    keys = await keepImages(dependencies, job, images);
+    });
+    keys = await keepImages(dependencies, job, generated.images);
   } catch (error) {
     if (isReplaced(run)) return;
     failure = describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
+  const { images, usage, billedMs } = generated;
   const receipt = await finishRequest(dependencies, job.request, {
     usage: {
       ...noUsage,
-      promptTokens: job.request.promptTokens,
+      promptTokens: usage?.promptTokens ?? job.request.promptTokens,
+      completionTokens: usage?.completionTokens ?? 0,
       images: failure === null ? images.length : 0,
       imageQuality: job.quality,
       imageSize: job.size,
       durationMs: billedMs,
       characters: job.prompt.length,
     },
-    counted: true,
+    counted: usage === null || usage.promptTokens === null,
     error: failure,
     charged: failure === null,
-    reachedModel,
+    reachedModel: reachedModel || isModelsFailure(failure),
   });
   if (failure !== null) {
     run.reply.error(failure);
@@ -72,16 +74,22 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
   await sendResult(dependencies, job.request, run, bytes);
 }
 
+interface Generated extends ImageAnswer {
+  /** The vendor's part of the time. */
+  readonly billedMs: number;
+}
+
 async function generate(
-  { catalog, routing }: JobDependencies,
+  dependencies: JobDependencies,
   job: ImageJob,
   run: RequestRun,
   onAsked: () => void,
-): Promise<{ images: readonly GeneratedImage[]; billedMs: number }> {
-  const model = catalog.find(job.request.model);
+): Promise<Generated> {
+  const model = dependencies.catalog.find(job.request.model);
   if (model === undefined)
     throw new AppError('model_disabled', { message: 'The model was taken from the catalog.' });
-  const generated = await callRoute(routing, {
+  const context = createCallContext(dependencies, job.request, run);
+  const generated = await callRoute(dependencies.routing, {
     routes: model.routes,
     patienceMs,
     signal: run.signal,
@@ -96,8 +104,8 @@ async function generate(
       const call = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
       onAsked();
       const startedAtMs = performance.now();
-      const { images } = await upstream.generateImages(target, call, createCallContext(run));
-      return { images, billedMs: Math.round(performance.now() - startedAtMs) };
+      const answer = await upstream.generateImages(target, call, context);
+      return { ...answer, billedMs: Math.round(performance.now() - startedAtMs) };
     },
   });
   if (generated.images.length === 0)

@@ -1,0 +1,100 @@
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { ChatRequest } from '../../shared/contract/chat.ts';
+import { ContentItem, Message } from '../../shared/contract/chat-messages.ts';
+import { invalidField } from '../../shared/contract/errors.ts';
+import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
+import { checkFiles } from './check-files.ts';
+
+/**
+ * Fields that are not for a vendor: a tier has a price of its own, which is not ours to choose; the older form of tools
+ * is refused.
+ */
+const ownFields = new Set(['service_tier', 'functions', 'function_call']);
+/** Others are accepted from the caller and ignored: what is sent is checked, and counted where it costs. */
+const forwardedFields = Object.keys(ChatRequest.properties).filter((field) => !ownFields.has(field));
+const messageFields = Object.keys(Message.properties);
+const partFields = Object.keys(ContentItem.properties);
+
+/**
+ * The chat as it goes to a vendor, but for the bound on its tokens, which the reservation sets: what the model is not
+ * for is refused, its defaults are filled in, and unknown fields are left behind.
+ * @throws AppError `validation_failed`
+ */
+export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest {
+  checkOptions(body, model);
+  checkFiles(body.messages, model);
+  const prepared = {
+    ...pick(body, forwardedFields),
+    messages: body.messages.map(pickMessage),
+    ...fillOptions(body, model),
+  } as ChatRequest;
+  checkNeeds(prepared, model);
+  return prepared;
+}
+
+function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void {
+  for (const name of ['reasoning_effort', 'image_quality'] as const) {
+    const value = body[name];
+    const choices = published[name]?.choices;
+    if (value === null || value === undefined || choices === null || choices === undefined) continue;
+    if (!choices.includes(value)) throw invalidField(['body', name], `must be one of: ${choices.join(', ')}`);
+  }
+  for (const name of ['functions', 'function_call'] as const) {
+    const value = body[name] ?? null;
+    if (value === null || (Array.isArray(value) && value.length === 0)) continue;
+    const newer = name === 'functions' ? 'tools' : 'tool_choice';
+    throw invalidField(['body', name], `is the older form of ${newer}: send that instead`);
+  }
+  if (published.web_search === false && asksSearch(body)) {
+    const name = body.web_search ? 'web_search' : 'web_search_options';
+    throw invalidField(['body', name], `${id} cannot search the web`);
+  }
+  const made = published.output_modalities;
+  for (const [i, modality] of (body.modalities ?? []).entries()) {
+    if (made !== null && !made.includes(modality)) {
+      throw invalidField(['body', 'modalities', i], `must be one of: ${made.join(', ')}`);
+    }
+  }
+}
+
+export function asksSearch({ web_search: search, web_search_options: options }: ChatRequest): boolean {
+  return Boolean(search) || (search !== false && (options ?? null) !== null);
+}
+
+/** The model's own defaults where the caller says nothing. */
+function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<ChatRequest> {
+  const effort = body.reasoning_effort ?? published.reasoning_effort?.default ?? null;
+  const isDrawn = published.output_modalities?.includes('image') === true;
+  return {
+    // What does not reason would refuse to be told how much.
+    reasoning_effort: published.reasoning === false ? null : effort,
+    ...(isDrawn
+      ? {
+          image_quality: body.image_quality ?? published.image_quality?.default ?? null,
+          modalities: body.modalities ?? ['image', 'text'],
+        }
+      : {}),
+  };
+}
+
+/** Refused where none of the routes can do what is asked; where some can, they alone are called. */
+function checkNeeds(body: ChatRequest, { id, routes }: CatalogModel): void {
+  const unmet = routes.map((route) => findUnmetNeed(route, body));
+  const first = unmet[0] ?? null;
+  if (first === null || unmet.includes(null)) return;
+  const field = Object.hasOwn(body, first.field) ? first.field : 'messages';
+  throw invalidField(['body', field], `${id} ${first.why}`);
+}
+
+function pick(value: object, names: readonly string[]): Record<string, unknown> {
+  const from = value as Record<string, unknown>;
+  return Object.fromEntries(
+    names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]),
+  );
+}
+
+function pickMessage(message: Message): Message {
+  const { content } = message;
+  const parts = Array.isArray(content) ? content.map((part) => pick(part, partFields)) : content;
+  return { ...pick(message, messageFields), content: parts } as Message;
+}

@@ -1,0 +1,72 @@
+import type { CatalogRoute, UpstreamKind } from '../catalog/catalog-schema.ts';
+import type { ChatRequest } from '../contract/chat.ts';
+
+/**
+ * What a dialect cannot do for a chat and what would change the answer if it were left out. What is harmless to leave
+ * out (a seed, a hint of style) is left out by the translation itself; docs/vendors.md lists both.
+ */
+interface Need {
+  /** The field of the request that is at fault; also what a route may `drop` to do without it. */
+  readonly field: string;
+  /** Follows the vendor's name in a sentence. */
+  readonly why: string;
+  readonly isAsked: (body: ChatRequest) => boolean;
+}
+
+const severalAnswers: Need = {
+  field: 'n',
+  why: 'gives one answer a request',
+  isAsked: ({ n }) => (n ?? 1) > 1,
+};
+const logprobs: Need = {
+  field: 'logprobs',
+  why: 'does not tell probabilities',
+  isAsked: (body) => body.logprobs === true || (body.top_logprobs ?? 0) > 0,
+};
+const logitBias: Need = {
+  field: 'logit_bias',
+  why: 'has tokens of its own, which this cannot name',
+  isAsked: (body) => Object.keys(body.logit_bias ?? {}).length > 0,
+};
+const jsonObject: Need = {
+  field: 'response_format',
+  why: 'takes a json_schema, and no json_object',
+  isAsked: (body) => body.response_format?.type === 'json_object',
+};
+const spokenAnswer: Need = {
+  field: 'modalities',
+  why: 'does not answer in sound',
+  isAsked: (body) => body.modalities?.includes('audio') === true || (body.audio ?? null) !== null,
+};
+const drawnAnswer: Need = {
+  field: 'modalities',
+  why: 'draws no pictures',
+  isAsked: (body) => body.modalities?.includes('image') === true,
+};
+const heardPrompt: Need = {
+  field: 'input_audio',
+  why: 'does not hear',
+  isAsked: ({ messages }) =>
+    messages.some(
+      ({ content }) => Array.isArray(content) && content.some((part) => (part.input_audio ?? null) !== null),
+    ),
+};
+
+const unmetNeeds: Record<UpstreamKind, readonly Need[]> = {
+  openai: [],
+  anthropic: [severalAnswers, logprobs, logitBias, jsonObject, spokenAnswer, drawnAnswer, heardPrompt],
+  gemini: [logitBias, spokenAnswer],
+  builtin: [],
+};
+
+export interface UnmetNeed {
+  readonly field: string;
+  readonly why: string;
+}
+
+/** What this route cannot do of what is asked, and may not leave out; null where it can serve the request. */
+export function findUnmetNeed(route: CatalogRoute, body: ChatRequest): UnmetNeed | null {
+  return (
+    unmetNeeds[route.upstream.kind].find((need) => !route.drops.has(need.field) && need.isAsked(body)) ?? null
+  );
+}
