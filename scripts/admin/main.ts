@@ -16,6 +16,7 @@ import { formatTable } from './format-table.ts';
 import { ledgerVerbs } from './ledger.ts';
 import { modelVerbs } from './model.ts';
 import { queueVerbs } from './queue.ts';
+import { upstreamVerbs } from './upstream.ts';
 
 const resources: Record<string, Record<string, AdminVerb>> = {
   account: accountVerbs,
@@ -23,6 +24,7 @@ const resources: Record<string, Record<string, AdminVerb>> = {
   ledger: ledgerVerbs,
   model: modelVerbs,
   queue: queueVerbs,
+  upstream: upstreamVerbs,
 };
 
 function describeUsage(): string {

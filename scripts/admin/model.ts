@@ -1,26 +1,14 @@
-import { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
+import { withCatalog } from './with-catalog.ts';
 
 export const modelVerbs: Record<string, AdminVerb> = {
   list: { usage: '', positionals: 0, options: [], run: listModels },
   disable: { usage: '<id>', positionals: 1, options: [], run: (context) => switchModel(context, false) },
   enable: { usage: '<id>', positionals: 1, options: [], run: (context) => switchModel(context, true) },
 };
-
-async function withCatalog<T>(
-  { config, env, redis, log }: AdminContext,
-  use: (catalog: CatalogStore) => Promise<T> | T,
-): Promise<T> {
-  const catalog = await CatalogStore.open({ path: config.catalogPath, env, redis, log });
-  try {
-    return await use(catalog);
-  } finally {
-    catalog.close();
-  }
-}
 
 function describeModel(model: CatalogModel, active: boolean) {
   return {

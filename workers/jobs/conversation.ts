@@ -11,8 +11,8 @@ import { presentUsage, type ChatMeter } from './chat-usage.ts';
 import { createCallContext, sendResult, type JobDependencies, type RequestRun } from './job-context.ts';
 import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.ts';
 
-/** A caller at a keyboard would rather be told than wait for longer. */
-const patienceMs = 5_000;
+/** A breaker's first pause is waited for; through a longer one a caller at a keyboard would rather be told. */
+const patienceMs = 1_500;
 
 type Said = Extract<ChatEvent, { type: 'delta' | 'finish' }>;
 
@@ -153,7 +153,7 @@ export class Conversation {
 
   #say(event: Extract<ChatEvent, { type: 'delta' }>): void {
     const { annotations, ...rest } = event.delta;
-    if (annotations !== undefined) this.#annotated.add(event.index);
+    if (Array.isArray(annotations) && annotations.length > 0) this.#annotated.add(event.index);
     const said =
       annotations !== undefined && this.#sourcesMode === 'hidden' ? { ...event, delta: rest } : event;
     if (isOutput(said.delta)) {

@@ -2,6 +2,7 @@ import { type ChatEvent, type FinishReason, UpstreamError, type UpstreamUsage } 
 import { toErrorWithin } from './from-error.ts';
 import { isRecord, type JsonRecord, parseRecord, readArray, readCount, readText } from '../json-value.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
+import { readCitations } from './url-citations.ts';
 
 /** Whole chat answers of OpenAI's API as ours. Pure; what is not as documented becomes an UpstreamError. */
 
@@ -15,7 +16,9 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
   for (const [position, choice] of readArray(body['choices']).entries()) {
     if (isRecord(choice)) {
       const index = readCount(choice['index']) ?? position;
-      events.push(toDelta(choice, index), toFinish(index, readText(choice['finish_reason'])));
+      const message = isRecord(choice['message']) ? choice['message'] : {};
+      const finish = toFinish(index, readText(choice['finish_reason']));
+      events.push(toDelta(choice, message, index), ...readCitations(index, message), finish);
     }
   }
   if (events.length === 0) {
@@ -28,8 +31,7 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
   return events;
 }
 
-function toDelta(choice: JsonRecord, index: number): ChatEvent {
-  const message = isRecord(choice['message']) ? choice['message'] : {};
+function toDelta(choice: JsonRecord, message: JsonRecord, index: number): ChatEvent {
   const said = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
   const delta = createToolCallNormalizer().normalize(index, { role: 'assistant', content: '', ...said });
   const logprobs = choice['logprobs'] ?? null;

@@ -5,6 +5,7 @@ import { toErrorWithin } from './from-error.ts';
 import { isErrorBody, readUsage, toFinish } from './from-response.ts';
 import { isRecord, parseRecord, readArray, readCount, readText } from '../json-value.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
+import { readCitations } from './url-citations.ts';
 
 const DONE = '[DONE]';
 
@@ -55,6 +56,7 @@ export function createChatStreamTranslator(apiKey: string | null): ChatStreamTra
     } else if (Object.keys(delta).length > 0) {
       events.push({ type: 'delta', index, delta: toolCalls.normalize(index, delta) });
     }
+    events.push(...readCitations(index, delta));
     const native = readText(choice['finish_reason']);
     if (native !== null) {
       finish(index, native, events);

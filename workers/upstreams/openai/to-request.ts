@@ -30,8 +30,10 @@ export function toChatRequest(target: UpstreamTarget, body: ChatBody, stream: bo
       request[field] = value;
     }
   }
-  if (body['web_search'] !== undefined && isWebSearchOn(body['web_search'])) {
+  if (isWebSearchOn(body['web_search'])) {
     request['web_search_options'] ??= {};
+  } else if (body['web_search'] === false) {
+    delete request['web_search_options'];
   }
   Object.assign(request, boundTokens(body, target.drops));
   if (stream) {

@@ -1,0 +1,69 @@
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { readWays, RouteStateStore, type WayState } from '../../shared/routing/route-state-store.ts';
+import type { RouteWay } from '../../shared/routing/route-way.ts';
+import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
+import { withCatalog } from './with-catalog.ts';
+
+export const upstreamVerbs: Record<string, AdminVerb> = {
+  list: { usage: '', positionals: 0, options: [], run: listUpstreams },
+  reset: { usage: '<upstream>', positionals: 1, options: [], run: resetUpstream },
+};
+
+/** A row for each key of each route: what may be called, and what is the matter with what may not. */
+async function listUpstreams(context: AdminContext): Promise<unknown> {
+  return await withCatalog(context, ({ current }) => describeWays(context, current.models, null));
+}
+
+/** For an operator who has paid a bill, or mended a server, and will not wait for the next probe. */
+async function resetUpstream(context: AdminContext): Promise<unknown> {
+  const name = context.positionals[0]!;
+  return await withCatalog(context, async ({ current }) => {
+    const upstream = current.upstreams.find((one) => one.name === name);
+    if (upstream === undefined) {
+      const known = current.upstreams.map((one) => one.name).join(', ');
+      throw new RefusedError(`There is no upstream "${name}" that can be used. There are: ${known}.`);
+    }
+    const routes = current.models.flatMap((model) => model.routes).filter((one) => one.upstream === upstream);
+    await new RouteStateStore(context.redis).reset(upstream, routes);
+    return await describeWays(context, current.models, name);
+  });
+}
+
+async function describeWays(
+  { redis }: AdminContext,
+  models: readonly CatalogModel[],
+  upstream: string | null,
+): Promise<object[]> {
+  const store = new RouteStateStore(redis);
+  const nowMs = Date.now();
+  const rows = await Promise.all(
+    models.map(async ({ id, routes }) => {
+      const wanted = routes.filter((route) => upstream === null || route.upstream.name === upstream);
+      const ways = await readWays(store, wanted, nowMs);
+      return ways.map(({ way, state }) => describeWay(id, way, state));
+    }),
+  );
+  return rows.flat();
+}
+
+function describeWay(model: string, { route, apiKey, fingerprint }: RouteWay, state: WayState): object {
+  const { upstream } = route;
+  // The key itself is shown nowhere: which of the catalog's it is, and what logs call it.
+  const place = `${upstream.apiKeys.indexOf(apiKey ?? '') + 1} of ${upstream.apiKeys.length}`;
+  return {
+    model,
+    upstream: upstream.name,
+    upstream_model: route.model,
+    key: apiKey === null ? null : `${place} (${fingerprint})`,
+    set_aside:
+      state.setAside === null
+        ? null
+        : { seconds: Math.ceil(state.setAside.forMs / 1_000), because: state.setAside.reason },
+    breaker: state.breaker,
+    pause_seconds: Math.ceil(state.pauseMs / 1_000),
+    succeeded: state.succeeded,
+    failed: state.failed,
+    calls: state.calls,
+    max_calls: upstream.maxConcurrency,
+  };
+}

@@ -1,0 +1,294 @@
+import test, { type ExecutionContext } from 'ava';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import type { VendorSimulatorOptions } from '../../scripts/vendor-simulator/simulator.ts';
+import { readAdmin, runAdmin } from '../support/admin.ts';
+import { useStack, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Vendors on bad days, as callers see it: through HTTP, with two workers. */
+
+const workers = [
+  { queues: ['chat', 'image', 'embedding'], concurrency: 256 },
+  { queues: ['chat', 'image', 'embedding'], concurrency: 256 },
+] as const;
+const common = 'type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }';
+
+async function startRig(
+  t: ExecutionContext,
+  catalogOf: (vendorUrl: string) => string,
+  options: VendorSimulatorOptions = {},
+): Promise<{ stack: TestStack; vendor: VendorSimulator }> {
+  const vendor = await startVendorSimulator({ ...options, logCapacity: 5_000 });
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, { catalog: catalogOf(`${vendor.url}/v1`), workers });
+  return { stack, vendor };
+}
+
+interface Asked {
+  readonly status: number;
+  readonly ms: number;
+  readonly code: string | null;
+}
+
+async function ask(stack: TestStack, apiKey: string, model: string, text = 'hello'): Promise<Asked> {
+  const startedAt = performance.now();
+  const response = await stack.post('/v1/chat/completions', apiKey, {
+    model,
+    messages: [{ role: 'user', content: text }],
+  });
+  const answer = (await response.json()) as { error?: { code: string } };
+  return { status: response.status, ms: performance.now() - startedAt, code: answer.error?.code ?? null };
+}
+
+async function askMany(times: number, atOnce: number, one: () => Promise<Asked>): Promise<Asked[]> {
+  const all: Asked[] = [];
+  let left = times;
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      while (left > 0) {
+        left -= 1;
+        all.push(await one());
+      }
+    }),
+  );
+  return all;
+}
+
+const callsOf = (vendor: VendorSimulator, model: string): number =>
+  vendor.requests.entries.filter((entry) => entry.model === model).length;
+
+for (const percent of [50, 40]) {
+  test.serial(
+    `with one route that fails ${percent} % of its calls and one that is slow, no caller of 2 000 sees a failure`,
+    async (t) => {
+      const slowMs = 60;
+      const { stack, vendor } = await startRig(
+        t,
+        (url) => `
+upstreams: { vendor: { kind: openai, baseUrl: "${url}", maxConcurrency: 64 } }
+models:
+  - id: chat
+    type: chat
+    context: 8192
+    pricing: { prompt: 7, completion: 13 }
+    routes: [{ upstream: vendor, model: gpt+flaky-${percent} }, { upstream: vendor, model: gpt+slow-${slowMs} }]
+`,
+      );
+      const { apiKey } = await stack.createAccount({ balance: '1000' });
+      const all = await askMany(2_000, 16, () => ask(stack, apiKey, 'chat'));
+      t.deepEqual(
+        all.filter(({ status }) => status !== 200),
+        [],
+      );
+      // Half of the calls failing is what a breaker opens at: such a route is seldom tried. One that fails less is used.
+      const tried = callsOf(vendor, `gpt+flaky-${percent}`);
+      t.true(tried > (percent < 50 ? 500 : 10), `${tried} calls of the failing route`);
+      // A failed call, a backoff of at most 100 ms, the slow call; the rest is room for a busy machine.
+      const sorted = all.map(({ ms }) => ms).sort((a, b) => a - b);
+      const p99 = sorted[Math.floor(sorted.length * 0.99)]!;
+      t.log(
+        `${tried} calls of the failing route; p50 ${sorted[1_000]!.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`,
+      );
+      t.true(p99 < slowMs + 100 + 1_500, `p99 ${p99} ms`);
+    },
+  );
+}
+
+test.serial(
+  'a dead route is left alone by all workers within a second of its breaker’s opening, and comes back by itself',
+  async (t) => {
+    const { stack, vendor } = await startRig(
+      t,
+      (url) => `
+upstreams: { vendor: { kind: openai, baseUrl: "${url}" } }
+models:
+  - { id: lonely, ${common}, routes: [{ upstream: vendor, model: lonely }] }
+  - { id: chat, ${common}, routes: [{ upstream: vendor, model: dying, weight: 1000 }, { upstream: vendor, model: spare, weight: 0.001 }] }
+`,
+    );
+    const { apiKey } = await stack.createAccount();
+    t.is((await ask(stack, apiKey, 'chat')).status, 200);
+    t.is(callsOf(vendor, 'dying'), 1);
+
+    vendor.setFaults({ status: 500 }, { model: 'dying' });
+    // Callers never notice: each of their calls goes on at the other route.
+    const during = await askMany(60, 10, () => ask(stack, apiKey, 'chat'));
+    t.true(during.every(({ status }) => status === 200));
+    type Row = { upstream_model: string; breaker: string; failed: number };
+    const rows = await readAdmin<Row[]>(stack.env, 'upstream', 'list');
+    t.not(rows.find((row) => row.upstream_model === 'dying')!.breaker, 'closed');
+    t.is(rows.find((row) => row.upstream_model === 'spare')!.breaker, 'closed');
+
+    // It is open for all: but for single probes the route is called no more.
+    const before = callsOf(vendor, 'dying');
+    const startedAt = performance.now();
+    const after = await askMany(200, 20, () => ask(stack, apiKey, 'chat'));
+    t.true(after.every(({ status }) => status === 200));
+    const probes = callsOf(vendor, 'dying') - before;
+    t.true(probes <= 1 + (performance.now() - startedAt) / 900, `${probes} calls of 200`);
+
+    vendor.setFaults({}, { model: 'dying' });
+    await waitFor('the route to be called again', async () => {
+      const healed = callsOf(vendor, 'dying');
+      await askMany(10, 5, () => ask(stack, apiKey, 'chat'));
+      return callsOf(vendor, 'dying') - healed >= 10;
+    });
+  },
+);
+
+test.serial(
+  'where every route is down callers are told so quickly, in their logs too, and the model heals by itself',
+  async (t) => {
+    const { stack, vendor } = await startRig(
+      t,
+      (url) => `
+upstreams: { vendor: { kind: openai, baseUrl: "${url}" } }
+models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: only }] }]
+`,
+    );
+    const { apiKey } = await stack.createAccount();
+    vendor.setFaults({ status: 503 });
+    const failures = await askMany(40, 10, () => ask(stack, apiKey, 'chat'));
+    t.true(failures.every(({ status, code }) => status === 502 && code === 'upstream_error'));
+    // Each of them could have called three times.
+    t.true(callsOf(vendor, 'only') < 60, `${callsOf(vendor, 'only')} calls`);
+    vendor.setFaults({});
+    await waitFor('an answer', async () => (await ask(stack, apiKey, 'chat')).status === 200);
+    await waitFor('all of them in the log', async () => {
+      const response = await fetch(`${stack.url}/v1/users/request_logs`, {
+        headers: { authorization: `Bearer ${apiKey}` },
+      });
+      const { items } = (await response.json()) as { items: { response_code: number }[] };
+      return items.filter((item) => item.response_code === 502).length >= 40;
+    });
+  },
+);
+
+test.serial(
+  'a key without money, or unknown, is set aside for all workers and shown to the operator, who can reset it',
+  async (t) => {
+    const { stack, vendor } = await startRig(
+      t,
+      (url) => `
+upstreams: { vendor: { kind: openai, baseUrl: "${url}", apiKeys: [sk-a+exhausted, sk-b+revoked, sk-good] } }
+models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
+`,
+    );
+    const { apiKey } = await stack.createAccount();
+    const all = await askMany(60, 6, () => ask(stack, apiKey, 'chat'));
+    t.true(all.every(({ status }) => status === 200));
+    const callsBy = (key: string): number =>
+      vendor.requests.entries.filter((entry) => entry.key === key).length;
+    // At most what was under way when it was found out.
+    t.true(callsBy('sk-a+exhausted') <= 6 && callsBy('sk-b+revoked') <= 6);
+    t.is(callsBy('sk-good'), 60);
+
+    const { stdout } = await runAdmin(stack.env, 'upstream', 'list', '--json');
+    t.false(/sk-/.test(stdout), stdout);
+    type Row = { key: string; set_aside: { seconds: number; because: string } | null };
+    const rows = JSON.parse(stdout) as Row[];
+    t.deepEqual(
+      rows.map(({ set_aside: aside }) => aside !== null),
+      [true, true, false],
+    );
+    t.regex(rows[0]!.set_aside!.because, /429/);
+    t.regex(rows[1]!.set_aside!.because, /401/);
+
+    const { exitCode } = await runAdmin(stack.env, 'upstream', 'reset', 'vendor');
+    t.is(exitCode, 0);
+    const after = await readAdmin<Row[]>(stack.env, 'upstream', 'list');
+    t.true(after.every((row) => row.set_aside === null));
+    t.is((await runAdmin(stack.env, 'upstream', 'reset', 'nobody')).exitCode, 1);
+  },
+);
+
+test.serial(
+  'a key at its limit is not called again before the time that its vendor named, by any worker',
+  async (t) => {
+    const { stack, vendor } = await startRig(
+      t,
+      (url) => `
+upstreams: { vendor: { kind: openai, baseUrl: "${url}", apiKeys: [sk-limited+fail-429+retry-1500, sk-good] } }
+models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
+`,
+    );
+    const { apiKey } = await stack.createAccount();
+    const limitedCalls = (): number =>
+      vendor.requests.entries.filter((entry) => entry.key?.startsWith('sk-limited') === true).length;
+    await waitFor('the limit to be met', async () => {
+      t.is((await ask(stack, apiKey, 'chat')).status, 200);
+      return limitedCalls() > 0;
+    });
+    const metAt = performance.now();
+    const met = limitedCalls();
+    while (performance.now() - metAt < 1_300) {
+      t.is((await ask(stack, apiKey, 'chat')).status, 200);
+    }
+    t.is(limitedCalls(), met);
+    await waitFor('the key to be tried again', async () => {
+      t.is((await ask(stack, apiKey, 'chat')).status, 200);
+      return limitedCalls() > met;
+    });
+  },
+);
+
+test.serial(
+  'all workers together keep to an upstream’s number of calls; more wait and are served',
+  async (t) => {
+    const { stack, vendor } = await startRig(
+      t,
+      (url) => `
+upstreams: { vendor: { kind: openai, baseUrl: "${url}", maxConcurrency: 3 } }
+models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
+`,
+      // One more than three at once would be told 429.
+      { cost: { perCallMs: 20, maxConcurrency: 3, overflow: 'reject' } },
+    );
+    const { apiKey } = await stack.createAccount();
+    const all = await askMany(90, 30, () => ask(stack, apiKey, 'chat'));
+    t.true(all.every(({ status }) => status === 200));
+    t.deepEqual(vendor.requests.counters.byStatus, { 200: 90 });
+  },
+);
+
+test.serial('a caller who leaves has the vendor’s call ended within 100 ms, streamed or not', async (t) => {
+  const { stack, vendor } = await startRig(
+    t,
+    (url) => `
+upstreams: { vendor: { kind: openai, baseUrl: "${url}" } }
+models:
+  - { id: dripping, ${common}, routes: [{ upstream: vendor, model: gpt+drip-50 }] }
+  - { id: slow, ${common}, routes: [{ upstream: vendor, model: gpt+slow-20000 }] }
+`,
+    { replyWords: 400 },
+  );
+  const { apiKey } = await stack.createAccount();
+  for (const [model, stream] of [
+    ['dripping', true],
+    ['slow', false],
+  ] as const) {
+    const leaving = new AbortController();
+    const answer = fetch(`${stack.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, stream, messages: [{ role: 'user', content: 'go on' }] }),
+      signal: leaving.signal,
+    }).then((response) => response.text());
+    const hasFailed = answer.then(
+      () => false,
+      () => true,
+    );
+    await waitFor('the call', () =>
+      vendor.requests.entries.some((entry) => entry.model?.startsWith('gpt') && !entry.isOver),
+    );
+    const entry = vendor.requests.entries.find((one) => !one.isOver)!;
+    const leftAt = performance.now();
+    leaving.abort();
+    t.true(await hasFailed);
+    await waitFor('the vendor to be left', () => entry.isOver);
+    const tookMs = performance.now() - leftAt;
+    t.true(entry.isAborted);
+    // A hundred, and what looking for it takes.
+    t.true(tookMs < 150, `${model}: ${tookMs} ms`);
+  }
+});

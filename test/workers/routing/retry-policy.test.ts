@@ -1,0 +1,65 @@
+import test from 'ava';
+import { UpstreamError, type UpstreamFailure } from '../../../workers/upstreams/upstream.ts';
+import {
+  chooseBackoffMs,
+  findSetAside,
+  judgeFailure,
+  maxAttempts,
+  mayRetry,
+} from '../../../workers/routing/retry-policy.ts';
+
+const failed = (
+  failure: UpstreamFailure,
+  details: ConstructorParameters<typeof UpstreamError>[2] = {},
+): UpstreamError => new UpstreamError(failure, 'it failed', details);
+const fresh = { calls: 1, attempts: 1, elapsedMs: 10, budgetMs: 1_000, hasOutput: false };
+
+test('what may pass elsewhere is tried again: three times, for as long as one call may take, before any output', (t) => {
+  for (const failure of ['unavailable', 'timeout', 'rate_limited', 'auth'] as const) {
+    const error = failed(failure);
+    t.true(mayRetry(error, fresh));
+    t.true(mayRetry(error, { ...fresh, attempts: maxAttempts - 1 }));
+    t.false(mayRetry(error, { ...fresh, attempts: maxAttempts }));
+    t.false(mayRetry(error, { ...fresh, elapsedMs: 1_000 }));
+    t.false(mayRetry(error, { ...fresh, hasOutput: true }));
+    t.false(mayRetry(error, { ...fresh, calls: 8 }), 'not even past keys without end');
+  }
+  t.false(mayRetry(failed('rejected'), fresh));
+});
+
+test('the wait before a retry has full jitter below 100 ms, then 200 ms, and 2 s at the most', (t) => {
+  const error = failed('unavailable');
+  for (const random of [0, 0.25, 0.999]) {
+    t.is(chooseBackoffMs(error, 1, random), random * 100);
+    t.is(chooseBackoffMs(error, 2, random), random * 200);
+    t.is(chooseBackoffMs(error, 30, random), random * 2_000);
+  }
+});
+
+test('past a key at its limit or at fault the next one is tried at once', (t) => {
+  t.is(chooseBackoffMs(failed('auth'), 0, 0.9), 0);
+  t.is(chooseBackoffMs(failed('rate_limited'), 1, 0.9), 0);
+});
+
+test('only failures of the server speak against a route', (t) => {
+  t.is(judgeFailure(failed('unavailable')), 'bad');
+  t.is(judgeFailure(failed('timeout')), 'bad');
+  t.is(judgeFailure(failed('rejected')), 'ok');
+  t.is(judgeFailure(failed('rate_limited')), 'none');
+  t.is(judgeFailure(failed('auth')), 'none');
+});
+
+test('a key is set aside for as long as its vendor says, and where only one model is meant, for that one', (t) => {
+  t.like(findSetAside(failed('rate_limited', { status: 429, retryAfterMs: 7_500 })), {
+    scope: 'keyOnRoute',
+    forMs: 7_500,
+  });
+  t.is(findSetAside(failed('rate_limited', { status: 429 }))?.forMs, 1_000);
+  t.is(findSetAside(failed('rate_limited', { status: 429, retryAfterMs: 1e12 }))?.forMs, 3_600_000);
+  t.is(findSetAside(failed('auth', { status: 401 }))?.scope, 'key');
+  t.is(findSetAside(failed('auth', { status: 402 }))?.scope, 'key');
+  t.is(findSetAside(failed('auth', { status: 429 }))?.scope, 'key');
+  t.is(findSetAside(failed('auth', { status: 403 }))?.scope, 'keyOnRoute');
+  for (const failure of ['rejected', 'unavailable', 'timeout'] as const)
+    t.is(findSetAside(failed(failure)), null);
+});
