@@ -14,7 +14,7 @@ export async function collectImages(
   wants: (url: string) => boolean,
 ): Promise<ReadonlyMap<string, LoadedMedia>> {
   const loaded = new Map<string, LoadedMedia>();
-  const waiting = [...new Set(findImageUrls(body))].filter(wants);
+  const waiting = [...new Set(findImageUrls(body))].filter(wants).toReversed();
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
 
@@ -24,7 +24,6 @@ export async function collectImages(
     }
   }
 
-  waiting.reverse();
   try {
     await Promise.all(Array.from({ length: Math.min(MAX_AT_ONCE, waiting.length) }, loadRest));
   } catch (error) {

@@ -69,6 +69,21 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
     return sources.length > 0 ? [{ type: 'sources', index: 0, sources }] : [];
   }
 
+  function endBlock(index: number): ChatEvent[] {
+    const known = open.get(index);
+    if (known === undefined) return [];
+    open.delete(index);
+    const { block, json, callIndex } = known;
+    if (isThinkingBlock(block)) thinking.push(block);
+    if (json !== '') {
+      block['input'] = parseInput(json);
+      return [];
+    }
+    // A call in whole comes with its input; one without arguments comes without a piece, and means an empty object.
+    const input = isRecord(block['input']) ? block['input'] : {};
+    return callIndex === null ? [] : [sayArguments(callIndex, JSON.stringify(input))];
+  }
+
   function remember(): ChatEvent[] {
     const [toolCallId] = callIds;
     if (!remembers || toolCallId === undefined) return [];
@@ -150,20 +165,7 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
       }
     },
 
-    endBlock(index) {
-      const known = open.get(index);
-      if (known === undefined) return [];
-      open.delete(index);
-      const { block, json, callIndex } = known;
-      if (isThinkingBlock(block)) thinking.push(block);
-      if (json !== '') {
-        block['input'] = parseInput(json);
-        return [];
-      }
-      // A call in whole comes with its input; one without arguments comes without a piece, and means an empty object.
-      const input = isRecord(block['input']) ? block['input'] : {};
-      return callIndex === null ? [] : [sayArguments(callIndex, JSON.stringify(input))];
-    },
+    endBlock,
 
     takeEnd(reason, told) {
       stopReason = readText(reason) ?? stopReason;
@@ -171,9 +173,11 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
     },
 
     endMessage() {
-      if (stopReason !== 'pause_turn') return finish();
+      // Servers of others may leave a block open.
+      const rest = [...open.keys()].flatMap(endBlock);
+      if (stopReason !== 'pause_turn') return [...rest, ...finish()];
       isPaused = true;
-      return tellUsage(usage.sum());
+      return [...rest, ...tellUsage(usage.sum())];
     },
 
     giveUp: finish,

@@ -38,7 +38,7 @@ const VERSION_FIRST = /claude-(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?(?:-(opus|s
 export function readClaudeTraits(model: string, told: 'budget' | 'effort' | null): ClaudeTraits {
   const name = readName(model);
   if (name === null) {
-    return told === 'budget' ? describe({ line: 'sonnet', version: 307 }) : newest;
+    return told === 'budget' ? describe({ line: 'sonnet', version: 307 }) : unknown;
   }
   return describe(name);
 }
@@ -62,6 +62,9 @@ const newest: ClaudeTraits = {
   sampling: 'none',
   takesPrefill: false,
 };
+
+/** Of thinking it is told only what the caller asked for: a server of another vendor's may know none of it. */
+const unknown: ClaudeTraits = { ...newest, thinksUnasked: false };
 
 function describe({ line, version }: ClaudeName): ClaudeTraits {
   if (version < 307) return older;

@@ -26,7 +26,7 @@ export function readWords(content: unknown): string {
     return content;
   }
   const texts = readArray(content).flatMap((part) => (isRecord(part) ? (readText(part['text']) ?? []) : []));
-  return texts.join('\n');
+  return texts.filter((text) => text.trim() !== '').join('\n');
 }
 
 function toPartBlocks(part: JsonRecord, media: MediaMap, where: string): Block[] {

@@ -1,8 +1,8 @@
-import { isRecord, readArray } from '../json-value.ts';
+import { isRecord, readArray, readText } from '../json-value.ts';
 import type { ChatBody, Recalled, UpstreamTarget } from '../upstream.ts';
 import { type ClaudeTraits, readClaudeTraits } from './claude-traits.ts';
 import { type Block, type MediaMap } from './to-content.ts';
-import { toConversation } from './to-messages.ts';
+import { toConversation, type Turn } from './to-messages.ts';
 import {
   findThinking,
   isOpenRoundKnown,
@@ -19,7 +19,7 @@ export interface RequestContext {
 }
 
 export interface MessagesRequest {
-  readonly body: Readonly<Record<string, unknown>> & { readonly messages: readonly unknown[] };
+  readonly body: Readonly<Record<string, unknown>> & { readonly messages: readonly Turn[] };
   /** Values of the header `anthropic-beta`. */
   readonly betas: readonly string[];
   /** Whether the model thinks, so that the thinking before its calls is worth remembering. */
@@ -77,6 +77,7 @@ export function toChatRequest(
   });
   const drops = hasRecalled && traits.bindsThinking && plan.kind === 'adaptive';
   const { system, turns } = conversation;
+  const user = readText(asked['user']);
   return {
     body: {
       model: target.model,
@@ -88,7 +89,7 @@ export function toChatRequest(
       ...toStopField(asked['stop']),
       ...toThinkingFields(plan, drops),
       ...toOutputConfig(plan, asked['response_format']),
-      ...(typeof asked['user'] === 'string' && { metadata: { user_id: asked['user'] } }),
+      ...(user !== null && { metadata: { user_id: user } }),
       ...(stream && { stream: true }),
     },
     betas: drops ? [BINDING_BETA] : [],
@@ -96,9 +97,17 @@ export function toChatRequest(
   };
 }
 
-/** The same request once more, to go on from what the model has said so far. */
+/**
+ * The same request once more, to go on from what the model has said so far. Blocks go back as they came, but for texts
+ * without a letter, which the API sends and does not take.
+ */
 export function continueRequest(request: MessagesRequest, said: readonly Block[]): MessagesRequest {
-  const messages = [...request.body.messages, { role: 'assistant', content: said }];
+  const blocks = said.filter((block) => block['type'] !== 'text' || String(block['text']).trim() !== '');
+  const last = request.body.messages.at(-1);
+  const messages =
+    last?.role === 'assistant'
+      ? [...request.body.messages.slice(0, -1), { ...last, content: [...last.content, ...blocks] }]
+      : [...request.body.messages, { role: 'assistant' as const, content: blocks }];
   return { ...request, body: { ...request.body, messages } };
 }
 
