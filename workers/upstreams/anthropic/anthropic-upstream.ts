@@ -1,7 +1,98 @@
-import { createHttpClient, type HttpClientOptions } from '../http-client.ts';
-import type { Upstream } from '../upstream.ts';
+import { callVendor, isJson, readText } from '../call-vendor.ts';
+import { readChatStream } from '../chat-stream.ts';
+import { collectImages } from '../collect-media.ts';
+import {
+  createHttpClient,
+  type HttpAnswer,
+  type HttpClient,
+  type HttpClientOptions,
+} from '../http-client.ts';
+import { type HttpHeaders, readHeader } from '../http-failure.ts';
+import type { CallContext, ChatBody, ChatEvent, Upstream, UpstreamTarget } from '../upstream.ts';
+import { createAnswer } from './answer.ts';
+import { toUpstreamError } from './from-error.ts';
+import { fromMessage } from './from-response.ts';
+import { createChatStreamTranslator } from './from-stream.ts';
+import { continueRequest, listIdsToRecall, type MessagesRequest, toChatRequest } from './to-request.ts';
 
-export function createAnthropicUpstream(options: HttpClientOptions): Upstream {
+const API_VERSION = '2023-06-01';
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+/** Each pause is a turn of searches: a model that takes more of them searches in circles, at the caller's expense. */
+const MAX_CONTINUATIONS = 5;
+
+/**
+ * Any server that speaks Anthropic's Messages API. The base URL is without the version, as Anthropic's own clients
+ * have it: `https://api.anthropic.com`.
+ */
+export function createAnthropicUpstream(
+  options: HttpClientOptions,
+): Required<Pick<Upstream, 'chat' | 'close'>> {
   const client = createHttpClient(options);
-  return { close: () => client.close() };
+  return {
+    chat: (target, body, stream, context) => chat(client, target, body, stream, context),
+    close: () => client.close(),
+  };
+}
+
+async function* chat(
+  client: HttpClient,
+  target: UpstreamTarget,
+  body: ChatBody,
+  stream: boolean,
+  context: CallContext,
+): AsyncGenerator<ChatEvent> {
+  const [media, recalled] = await Promise.all([
+    collectImages(body, context, (url) => target.imageUrls === 'fetch' || url.startsWith('data:')),
+    recall(listIdsToRecall(target, body), context),
+  ]);
+  let request = toChatRequest(target, body, stream, { media, recalled });
+  const answer = createAnswer({ model: target.model, remembers: request.thinks });
+  for (let continuations = 0; ; continuations += 1) {
+    const response = await post(client, request, target, context);
+    // Servers that cannot stream answer whole, whatever was asked.
+    if (!stream || isJson(response)) {
+      yield* fromMessage(await readText(response, MAX_BODY_BYTES), answer, target.apiKey);
+    } else {
+      yield* readChatStream(response, createChatStreamTranslator(answer, target.apiKey), context);
+    }
+    if (!answer.isPaused) {
+      return;
+    }
+    if (continuations === MAX_CONTINUATIONS) {
+      yield* answer.giveUp();
+      return;
+    }
+    request = continueRequest(request, answer.blocks);
+  }
+}
+
+function recall(ids: readonly string[], context: CallContext): ReturnType<CallContext['recall']> {
+  return ids.length > 0 ? context.recall(ids) : Promise.resolve(new Map());
+}
+
+async function post(
+  client: HttpClient,
+  { body, betas }: MessagesRequest,
+  { apiKey }: UpstreamTarget,
+  context: CallContext,
+): Promise<HttpAnswer> {
+  const headers = {
+    'anthropic-version': API_VERSION,
+    ...(betas.length > 0 && { 'anthropic-beta': betas.join(',') }),
+    ...(apiKey !== null && { 'x-api-key': apiKey }),
+  };
+  const answer = await callVendor(client, { path: '/v1/messages', headers, body }, context, (refusal) => {
+    logId(refusal.headers, context, 'the upstream refused');
+    return toUpstreamError(refusal, apiKey, Date.now());
+  });
+  logId(answer.headers, context, 'the upstream answers');
+  return answer;
+}
+
+/** The id under which the vendor's support finds the call. */
+function logId(headers: HttpHeaders, { log }: CallContext, message: string): void {
+  const vendorRequestId = readHeader(headers, 'request-id');
+  if (vendorRequestId !== null) {
+    log.debug({ vendorRequestId }, message);
+  }
 }

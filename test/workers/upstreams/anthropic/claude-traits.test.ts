@@ -1,0 +1,72 @@
+import test from 'ava';
+
+import {
+  type ClaudeTraits,
+  readClaudeTraits,
+} from '../../../../workers/upstreams/anthropic/claude-traits.ts';
+
+/** Thinking, how it is turned off, sampling, prefill; `+` for what a model does unasked, knows or binds. */
+type Row = [
+  ClaudeTraits['thinking'],
+  ClaudeTraits['thinkingOff'],
+  ClaudeTraits['sampling'],
+  'prefill' | 'no prefill',
+  string,
+];
+
+const table: Record<string, Row> = {
+  'claude-2.1': [null, 'unasked', 'both', 'prefill', ''],
+  'claude-instant-1.2': [null, 'unasked', 'both', 'prefill', ''],
+  'claude-3-opus-20240229': [null, 'unasked', 'both', 'prefill', ''],
+  'claude-3-5-sonnet-20241022': [null, 'unasked', 'both', 'prefill', ''],
+  'claude-3-7-sonnet-latest': ['budget', 'unasked', 'both', 'prefill', ''],
+  'claude-sonnet-4-20250514': ['budget', 'unasked', 'one', 'prefill', ''],
+  'claude-4-opus-20250514': ['budget', 'unasked', 'one', 'prefill', ''],
+  'claude-opus-4-1-20250805': ['budget', 'unasked', 'one', 'prefill', ''],
+  'claude-haiku-4-5-20251001': ['budget', 'unasked', 'one', 'prefill', ''],
+  'claude-sonnet-4-5': ['budget', 'unasked', 'one', 'prefill', ''],
+  'claude-opus-4-6': ['effort', 'unasked', 'one', 'no prefill', ''],
+  'us.anthropic.claude-sonnet-4-6-v1:0': ['effort', 'unasked', 'one', 'no prefill', ''],
+  'anthropic/claude-opus-4.7': ['effort', 'unasked', 'none', 'no prefill', 'xhigh'],
+  'claude-opus-4-8@20260528': ['effort', 'unasked', 'none', 'no prefill', 'xhigh'],
+  'claude-opus-5': ['effort', 'disabled', 'none', 'no prefill', 'xhigh unasked'],
+  'claude-sonnet-5': ['effort', 'disabled', 'none', 'no prefill', 'xhigh unasked'],
+  'claude-fable-5': ['effort', 'never', 'none', 'no prefill', 'xhigh unasked'],
+  'claude-fable-5-1': ['effort', 'never', 'none', 'no prefill', 'xhigh unasked binds'],
+  'claude-opus-5-5': ['effort', 'never', 'none', 'no prefill', 'xhigh unasked binds'],
+  'claude-sonnet-5-5': ['effort', 'between_tools', 'none', 'no prefill', 'xhigh unasked binds'],
+  'claude-haiku-5-5': ['effort', 'disabled', 'none', 'no prefill', 'xhigh unasked binds'],
+  'claude-opus-6': ['effort', 'never', 'none', 'no prefill', 'xhigh unasked binds'],
+  // Names that we do not know count as the newest, but are told to think only where the caller asked for it.
+  'claude-saga-1': ['effort', 'never', 'none', 'no prefill', 'xhigh binds'],
+  'claude-mythos-preview': ['effort', 'never', 'none', 'no prefill', 'xhigh binds'],
+  'opus-latest': ['effort', 'never', 'none', 'no prefill', 'xhigh binds'],
+  'kimi-k2': ['effort', 'never', 'none', 'no prefill', 'xhigh binds'],
+};
+
+test('what a model takes is told by its name, however it is written', (t) => {
+  for (const [model, row] of Object.entries(table)) {
+    const traits = readClaudeTraits(model, null);
+    const more = [
+      traits.hasXhigh ? 'xhigh' : null,
+      traits.thinksUnasked ? 'unasked' : null,
+      traits.bindsThinking ? 'binds' : null,
+    ];
+    t.deepEqual(
+      [
+        traits.thinking,
+        traits.thinkingOff,
+        traits.sampling,
+        traits.takesPrefill ? 'prefill' : 'no prefill',
+        more.filter((word) => word !== null).join(' '),
+      ],
+      row,
+      model,
+    );
+  }
+});
+
+test('a name without a version whose route says budget is of the older form', (t) => {
+  t.like(readClaudeTraits('kimi-k2', 'budget'), { sampling: 'both', thinking: 'budget', takesPrefill: true });
+  t.is(readClaudeTraits('claude-opus-5', 'budget').sampling, 'none');
+});

@@ -1,0 +1,239 @@
+import test, { type ExecutionContext } from 'ava';
+
+import { type ChatMessage, type LoadedMedia, UpstreamError } from '../../../../workers/upstreams/upstream.ts';
+import {
+  type Conversation,
+  type MessageOptions,
+  toConversation,
+} from '../../../../workers/upstreams/anthropic/to-messages.ts';
+
+const PNG = 'data:image/png;base64,iVBORw0KGgo=';
+
+function convert(messages: readonly unknown[], more: Partial<MessageOptions> = {}): Conversation {
+  const options = { media: new Map(), recallThinking: () => [], takesPrefill: true, ...more };
+  return toConversation(messages as ChatMessage[], options);
+}
+
+function refuse(t: ExecutionContext, messages: readonly unknown[]): string {
+  const error = t.throws(() => convert(messages), { instanceOf: UpstreamError });
+  t.is(error.failure, 'rejected');
+  return error.message;
+}
+
+const text = (words: string): object => ({ type: 'text', text: words });
+const user = (content: unknown): object => ({ role: 'user', content });
+const call = (id: string, name = 'f', args: unknown = '{}'): object => ({
+  id,
+  type: 'function',
+  function: { name, arguments: args },
+});
+const calls = (...made: object[]): object => ({ role: 'assistant', content: null, tool_calls: made });
+const answer = (id: string, content: unknown = 'done'): object => ({
+  role: 'tool',
+  tool_call_id: id,
+  content,
+});
+
+test('leading instructions become the system, later ones stay where they stand in the words of the user', (t) => {
+  const { system, turns } = convert([
+    { role: 'system', content: 'Be brief.' },
+    { role: 'developer', content: [text('Be kind.'), text('  '), text('Be wise.')] },
+    user('Hi'),
+    { role: 'assistant', content: 'Hello.' },
+    { role: 'system', content: 'Now in French.' },
+    user('Bye'),
+  ]);
+  t.deepEqual(system, [text('Be brief.'), text('Be kind.\nBe wise.')]);
+  t.deepEqual(turns, [
+    { role: 'user', content: [text('Hi')] },
+    { role: 'assistant', content: [text('Hello.')] },
+    { role: 'user', content: [text('<system>\nNow in French.\n</system>'), text('Bye')] },
+  ]);
+});
+
+test('of instructions alone the last one is what is asked', (t) => {
+  const messages = [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'system', content: 'Tell a joke.' },
+  ];
+  const { system, turns } = convert(messages);
+  t.deepEqual(system, [text('Be brief.')]);
+  t.deepEqual(turns, [{ role: 'user', content: [text('Tell a joke.')] }]);
+});
+
+test('turns of one role are merged, empty texts are left out, and the first turn is the user’s', (t) => {
+  t.deepEqual(
+    convert([
+      { role: 'assistant', content: 'Hello, how can I help?' },
+      user(''),
+      { role: 'assistant', content: [text('\n')] },
+      user('One'),
+      user([text('two'), text('')]),
+    ]).turns,
+    [
+      { role: 'user', content: [text('(The conversation begins.)')] },
+      { role: 'assistant', content: [text('Hello, how can I help?')] },
+      { role: 'user', content: [text('One'), text('two')] },
+    ],
+  );
+  t.regex(refuse(t, [user(' '), { role: 'assistant', content: '' }]), /hold no text/);
+});
+
+test('names are told where several users speak, and only there', (t) => {
+  const said = (name: string, content: string): object => ({ role: 'user', name, content });
+  t.deepEqual(convert([said('Ann', 'Hi'), said('Bob', 'Ho'), user('He')]).turns, [
+    { role: 'user', content: [text('Ann:'), text('Hi'), text('Bob:'), text('Ho'), text('He')] },
+  ]);
+  t.deepEqual(convert([said('Ann', 'Hi'), said('Ann', 'Ho')]).turns, [
+    { role: 'user', content: [text('Hi'), text('Ho')] },
+  ]);
+});
+
+test('a conversation that ends with the assistant is gone on from, or asked to go on where that is refused', (t) => {
+  const messages = [user('A poem.'), { role: 'assistant', content: 'Roses are \n' }];
+  t.deepEqual(convert(messages).turns.at(-1), { role: 'assistant', content: [text('Roses are')] });
+  t.deepEqual(convert(messages, { takesPrefill: false }).turns.slice(1), [
+    { role: 'assistant', content: [text('Roses are \n')] },
+    { role: 'user', content: [text('(Continue.)')] },
+  ]);
+});
+
+test('calls are answered in the one turn after them, in their order, before whatever else it says', (t) => {
+  const { turns, calledNames } = convert([
+    user('Weather?'),
+    {
+      role: 'assistant',
+      content: 'Let me look.',
+      tool_calls: [call('a', 'get_weather', '{"city":"Paris"}'), call('b', 'get_time', '')],
+    },
+    answer('b', [text('noon'), { type: 'image_url', image_url: { url: 'https://x.test/clock.png' } }]),
+    answer('a', 'sunny'),
+    user('And?'),
+  ]);
+  t.deepEqual(turns.slice(1), [
+    {
+      role: 'assistant',
+      content: [
+        text('Let me look.'),
+        { type: 'tool_use', id: 'a', name: 'get_weather', input: { city: 'Paris' } },
+        { type: 'tool_use', id: 'b', name: 'get_time', input: {} },
+      ],
+    },
+    {
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: 'a', content: 'sunny' },
+        {
+          type: 'tool_result',
+          tool_use_id: 'b',
+          content: [
+            text('noon'),
+            { type: 'image', source: { type: 'url', url: 'https://x.test/clock.png' } },
+          ],
+        },
+        text('And?'),
+      ],
+    },
+  ]);
+  t.deepEqual([...calledNames], ['get_weather', 'get_time']);
+});
+
+test('an empty answer to a call is an answer', (t) => {
+  t.deepEqual(convert([user('x'), calls(call('a')), answer('a', '')]).turns.at(-1), {
+    role: 'user',
+    content: [{ type: 'tool_result', tool_use_id: 'a' }],
+  });
+});
+
+test('a call without an answer and an answer without a call are refused, and named', (t) => {
+  t.is(
+    refuse(t, [user('x'), calls(call('a'), call('b')), answer('a')]),
+    "messages[1].tool_calls[1]: the tool call 'b' has no answer after it.",
+  );
+  t.regex(refuse(t, [user('x'), calls(call('a')), { role: 'assistant', content: 'y' }]), /'a' has no answer/);
+  t.regex(refuse(t, [user('x'), answer('a')]), /^messages\[1\]: its tool_call_id 'a' is of no call/);
+  t.regex(refuse(t, [user('x'), calls(call('a')), answer('a'), answer('a')]), /^messages\[3\]: .*already/);
+  t.regex(
+    refuse(t, [user('x'), calls(call('a')), answer('a'), { role: 'assistant', content: 'y' }, answer('a')]),
+    /of no call/,
+  );
+  t.regex(refuse(t, [user('x'), calls({ function: { name: 'f' } })]), /needs an id/);
+});
+
+test('arguments that are no JSON object are refused with the name of the call', (t) => {
+  t.is(
+    refuse(t, [user('x'), calls(call('a', 'f', '{"half"')), answer('a')]),
+    "messages[1].tool_calls[0] (f, 'a'): its arguments are not JSON.",
+  );
+  t.regex(refuse(t, [user('x'), calls(call('a', 'f', '[1]')), answer('a')]), /not a JSON object/);
+});
+
+test('ids that the API does not take, or takes once, are changed with their answers', (t) => {
+  const { turns } = convert([
+    user('x'),
+    calls(call('functions.f:0')),
+    answer('functions.f:0'),
+    calls(call('functions.f:0')),
+    answer('functions.f:0'),
+  ]);
+  const ids = turns.flatMap(({ content }) =>
+    content.flatMap((block) => block['id'] ?? block['tool_use_id'] ?? []),
+  );
+  t.deepEqual(ids, ['functions_f_0', 'functions_f_0', 'functions_f_0_2', 'functions_f_0_2']);
+});
+
+test('pictures travel as links, or as the bytes that were loaded, under the type that these have', (t) => {
+  const media = new Map<string, LoadedMedia>([[PNG, { mediaType: 'image/webp', base64: 'UklGRg==' }]]);
+  const content = [
+    { type: 'image_url', image_url: { url: 'https://x.test/a.png' } },
+    { image_url: { url: PNG } },
+  ];
+  t.deepEqual(convert([user(content)], { media }).turns[0]?.content, [
+    { type: 'image', source: { type: 'url', url: 'https://x.test/a.png' } },
+    { type: 'image', source: { type: 'base64', media_type: 'image/webp', data: 'UklGRg==' } },
+  ]);
+});
+
+test('PDFs travel as they are and texts decoded; other files and sound are refused', (t) => {
+  const file = (data: string, filename?: string): object =>
+    user([{ type: 'file', file: { file_data: data, filename } }]);
+  const [pdf] = convert([file('data:application/pdf;base64,JVBERi0=', 'a.pdf')]).turns[0]?.content ?? [];
+  t.deepEqual(pdf, {
+    type: 'document',
+    source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' },
+    title: 'a.pdf',
+  });
+  const words = Buffer.from('Grüße').toString('base64');
+  const [plain] = convert([file(`data:text/markdown;charset=utf-8;base64,${words}`)]).turns[0]?.content ?? [];
+  t.deepEqual(plain, { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'Grüße' } });
+  t.is(
+    refuse(t, [user('x'), file('data:application/zip;base64,UEs=')]),
+    'messages[1]: this model takes PDF and text files, not application/zip.',
+  );
+  t.regex(refuse(t, [file('data:text/plain;base64,')]), /empty/);
+  t.regex(refuse(t, [file('data:text/plain,hello')]), /must be base64/);
+  t.regex(refuse(t, [user([{ type: 'file', file: { file_id: 'file-1' } }])]), /data URI/);
+  t.regex(
+    refuse(t, [user([{ type: 'input_audio', input_audio: { data: '', format: 'mp3' } }])]),
+    /takes no content of type input_audio/,
+  );
+});
+
+test('recalled thinking opens the turn of its calls', (t) => {
+  const block = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
+  const { turns } = convert(
+    [
+      user('x'),
+      { role: 'assistant', content: 'Wait.' },
+      { role: 'assistant', content: 'So:', tool_calls: [call('a')] },
+      answer('a'),
+    ],
+    { recallThinking: (ids) => (ids.includes('a') ? [block] : []) },
+  );
+  t.deepEqual(turns[1]?.content, [
+    block,
+    text('Wait.'),
+    text('So:'),
+    { type: 'tool_use', id: 'a', name: 'f', input: {} },
+  ]);
+});

@@ -1,0 +1,80 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { createContext } from '../../support/upstream-target.ts';
+import { collectImages } from '../../../workers/upstreams/collect-media.ts';
+import type { ChatBody, LoadedMedia } from '../../../workers/upstreams/upstream.ts';
+
+const picture = (url: string): object => ({ type: 'image_url', image_url: { url } });
+const loadedAs = (url: string): LoadedMedia => ({ mediaType: 'image/png', base64: `bytes of ${url}` });
+
+function ask(...urls: string[]): ChatBody {
+  const content = [{ type: 'text', text: 'What is it?' }, ...urls.map(picture)];
+  return { messages: [{ role: 'user', content }] } as ChatBody;
+}
+
+test('pictures of all messages are loaded once each, and only those that are wanted', async (t) => {
+  const asked: string[] = [];
+  const context = createContext({
+    media: {
+      loadImage(url) {
+        asked.push(url);
+        return Promise.resolve(loadedAs(url));
+      },
+    },
+  });
+  const messages = [
+    ...ask('https://a.test/', 'data:b').messages,
+    { role: 'tool', tool_call_id: 'x', content: [picture('https://c.test/'), picture('https://a.test/')] },
+    { role: 'user', content: 'https://not-a-part.test/' },
+    { role: 'assistant', content: null },
+  ] as ChatBody['messages'];
+  const all = await collectImages({ messages }, context, () => true);
+  t.deepEqual(asked, ['https://a.test/', 'data:b', 'https://c.test/']);
+  t.deepEqual(all.get('https://c.test/'), loadedAs('https://c.test/'));
+  const some = await collectImages({ messages }, context, (url) => url.startsWith('data:'));
+  t.deepEqual([...some.keys()], ['data:b']);
+});
+
+test('at most four are loaded at once', async (t) => {
+  const waiting: (() => void)[] = [];
+  const context = createContext({
+    media: {
+      loadImage: (url) => new Promise((resolve) => void waiting.push(() => resolve(loadedAs(url)))),
+    },
+  });
+  const urls = Array.from({ length: 10 }, (_, index) => `https://a.test/${index}`);
+  const collecting = collectImages(ask(...urls), context, () => true);
+  for (const atOnce of [4, 4, 2]) {
+    await nextTurn();
+    t.is(waiting.length, atOnce);
+    for (const resolve of waiting.splice(0)) resolve();
+  }
+  t.is((await collecting).size, 10);
+});
+
+test('the first failure ends it: the rest is given up and not begun', async (t) => {
+  const asked: string[] = [];
+  const failure = new Error('no picture');
+  const aborted: unknown[] = [];
+  const context = createContext({
+    media: {
+      loadImage(url, signal) {
+        asked.push(url);
+        if (url.endsWith('/0')) return Promise.reject(failure);
+        return new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            aborted.push(signal.reason);
+            reject(new Error('aborted'));
+          });
+        });
+      },
+    },
+  });
+  const urls = Array.from({ length: 10 }, (_, index) => `https://a.test/${index}`);
+  const error = await t.throwsAsync(collectImages(ask(...urls), context, () => true));
+  t.is(error, failure);
+  t.is(asked.length, 4);
+  t.deepEqual(aborted, [failure, failure, failure]);
+});

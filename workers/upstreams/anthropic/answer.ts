@@ -1,0 +1,223 @@
+import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import type { ChatEvent, FinishReason, WebSource } from '../upstream.ts';
+import { createUsageMeter } from './from-usage.ts';
+import type { Block } from './to-content.ts';
+import { isThinkingBlock, type RememberedThinking } from './to-thinking.ts';
+
+const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  tool_use: 'tool_calls',
+  refusal: 'content_filter',
+  // It would have gone on, had we let it.
+  pause_turn: 'length',
+};
+
+export interface AnswerOptions {
+  readonly model: string;
+  /** Whether the thinking before tool calls is to be remembered. */
+  readonly remembers: boolean;
+}
+
+/**
+ * One answer of the model as OpenAI's deltas: whole or streamed, and over as many calls as it takes. The API pauses
+ * long turns with searches (`pause_turn`); what was said until then goes back as it came, and the model goes on.
+ */
+export interface Answer {
+  beginMessage(message: JsonRecord): ChatEvent[];
+  beginBlock(index: number, block: JsonRecord): ChatEvent[];
+  extendBlock(index: number, delta: JsonRecord): ChatEvent[];
+  endBlock(index: number): ChatEvent[];
+  /** The end of a message as far as it was told: `stop_reason` or null, and the usage. */
+  takeEnd(stopReason: unknown, usage: unknown): void;
+  endMessage(): ChatEvent[];
+  /** The message ended in a pause; true until another begins. */
+  readonly isPaused: boolean;
+  /** All blocks of the last message, as they came: what a paused model wants back. */
+  readonly blocks: readonly Block[];
+  /** Ends an answer that is paused, if nobody lets it go on. */
+  giveUp(): ChatEvent[];
+}
+
+interface OpenBlock {
+  readonly block: Block;
+  /** Pieces of a tool's input, which is JSON in the making. */
+  json: string;
+  /** Of a tool call that the caller sees: its place among them. */
+  readonly callIndex: number | null;
+}
+
+export function createAnswer({ model, remembers }: AnswerOptions): Answer {
+  const usage = createUsageMeter();
+  const thinking: Block[] = [];
+  const callIds: string[] = [];
+  const knownUrls = new Set<string>();
+  let hasBegun = false;
+  let stopReason: string | null = null;
+  let isPaused = false;
+  let blocks: Block[] = [];
+  let open = new Map<number, OpenBlock>();
+
+  function cite(citations: readonly unknown[]): ChatEvent[] {
+    const sources = citations.flatMap(readSource).filter(({ url }) => {
+      const isNew = !knownUrls.has(url);
+      knownUrls.add(url);
+      return isNew;
+    });
+    return sources.length > 0 ? [{ type: 'sources', index: 0, sources }] : [];
+  }
+
+  function endBlock(index: number): ChatEvent[] {
+    const known = open.get(index);
+    if (known === undefined) return [];
+    open.delete(index);
+    const { block, json, callIndex } = known;
+    if (isThinkingBlock(block)) thinking.push(block);
+    if (json !== '') {
+      block['input'] = parseInput(json);
+      return [];
+    }
+    // A call in whole comes with its input; one without arguments comes without a piece, and means an empty object.
+    const input = isRecord(block['input']) ? block['input'] : {};
+    return callIndex === null ? [] : [sayArguments(callIndex, JSON.stringify(input))];
+  }
+
+  function remember(): ChatEvent[] {
+    const [toolCallId] = callIds;
+    if (!remembers || toolCallId === undefined) return [];
+    const value: RememberedThinking = { kind: 'anthropic', model, blocks: thinking };
+    return [{ type: 'remember', toolCallId, value }];
+  }
+
+  function finish(): ChatEvent[] {
+    const finishReason = FINISH_REASONS[stopReason ?? 'end_turn'] ?? 'stop';
+    return [
+      ...remember(),
+      { type: 'finish', index: 0, finishReason, nativeFinishReason: stopReason },
+      ...tellUsage(usage.sum()),
+    ];
+  }
+
+  return {
+    get isPaused() {
+      return isPaused;
+    },
+
+    get blocks() {
+      return blocks;
+    },
+
+    beginMessage(message) {
+      usage.begin();
+      usage.take(message['usage']);
+      stopReason = null;
+      isPaused = false;
+      blocks = [];
+      open = new Map();
+      const events: ChatEvent[] = hasBegun ? [] : [say({ role: 'assistant', content: '' })];
+      hasBegun = true;
+      // A stream that breaks is billed for its prompt as the API counted it; our own count stands in for the rest.
+      return [...events, ...tellUsage(usage.sumUnderWay())];
+    },
+
+    beginBlock(index, block) {
+      const copy = { ...block };
+      blocks.push(copy);
+      const isCall = block['type'] === 'tool_use';
+      const callIndex = isCall ? callIds.length : null;
+      open.set(index, { block: copy, json: '', callIndex });
+      if (callIndex !== null) {
+        const id = readText(block['id']) ?? `toolu_${callIndex}`;
+        callIds.push(id);
+        const told = { name: readText(block['name']) ?? '', arguments: '' };
+        return [say({ tool_calls: [{ index: callIndex, id, type: 'function', function: told }] })];
+      }
+      return [...sayWords(block), ...cite(readArray(block['citations']))];
+    },
+
+    extendBlock(index, delta) {
+      const known = open.get(index);
+      if (known === undefined) return [];
+      const { block, callIndex } = known;
+      switch (delta['type']) {
+        case 'text_delta':
+          append(block, 'text', delta['text']);
+          return sayWords({ type: 'text', text: delta['text'] });
+        case 'thinking_delta':
+          append(block, 'thinking', delta['thinking']);
+          return sayWords({ type: 'thinking', thinking: delta['thinking'] });
+        case 'signature_delta':
+          block['signature'] = delta['signature'];
+          return [];
+        case 'citations_delta':
+          block['citations'] = [...readArray(block['citations']), delta['citation']];
+          return cite([delta['citation']]);
+        case 'input_json_delta': {
+          const piece = readText(delta['partial_json']);
+          if (piece === null) return [];
+          known.json += piece;
+          return callIndex === null ? [] : [sayArguments(callIndex, piece)];
+        }
+        default:
+          return [];
+      }
+    },
+
+    endBlock,
+
+    takeEnd(reason, told) {
+      stopReason = readText(reason) ?? stopReason;
+      usage.take(told);
+    },
+
+    endMessage() {
+      // Servers of others may leave a block open.
+      const rest = [...open.keys()].flatMap(endBlock);
+      if (stopReason !== 'pause_turn') return [...rest, ...finish()];
+      isPaused = true;
+      return [...rest, ...tellUsage(usage.sum())];
+    },
+
+    giveUp: finish,
+  };
+}
+
+function say(delta: Readonly<Record<string, unknown>>): ChatEvent {
+  return { type: 'delta', index: 0, delta };
+}
+
+function sayWords(block: JsonRecord): ChatEvent[] {
+  const text = block['type'] === 'text' ? readText(block['text']) : null;
+  const thought = block['type'] === 'thinking' ? readText(block['thinking']) : null;
+  if (text !== null) return [say({ content: text })];
+  return thought === null ? [] : [say({ reasoning_content: thought })];
+}
+
+function sayArguments(index: number, piece: string): ChatEvent {
+  return say({ tool_calls: [{ index, function: { arguments: piece } }] });
+}
+
+function tellUsage(usage: Extract<ChatEvent, { type: 'usage' }>['usage'] | null): ChatEvent[] {
+  return usage === null ? [] : [{ type: 'usage', usage }];
+}
+
+function append(block: Block, field: string, piece: unknown): void {
+  block[field] = (readText(block[field]) ?? '') + (readText(piece) ?? '');
+}
+
+/** The input of a tool, as far as it is JSON: a call that was cut by the bound on tokens is none. */
+function parseInput(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return {};
+  }
+}
+
+function readSource(citation: unknown): WebSource[] {
+  if (!isRecord(citation) || citation['type'] !== 'web_search_result_location') return [];
+  const url = readText(citation['url']);
+  return url === null ? [] : [{ url, title: readText(citation['title']) }];
+}

@@ -1,0 +1,105 @@
+import type { Refusal } from '../call-vendor.ts';
+import { readRetryAfterMs } from '../http-failure.ts';
+import { isRecord, type JsonRecord, readText } from '../json-value.ts';
+import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
+import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
+
+/** What a type of error means, and the status that it has where it comes before the answer. */
+const TYPES: Readonly<Record<string, { readonly failure: UpstreamFailure; readonly status: number }>> = {
+  invalid_request_error: { failure: 'rejected', status: 400 },
+  authentication_error: { failure: 'auth', status: 401 },
+  billing_error: { failure: 'auth', status: 402 },
+  permission_error: { failure: 'auth', status: 403 },
+  not_found_error: { failure: 'rejected', status: 404 },
+  request_too_large: { failure: 'rejected', status: 413 },
+  rate_limit_error: { failure: 'rate_limited', status: 429 },
+  api_error: { failure: 'unavailable', status: 500 },
+  timeout_error: { failure: 'timeout', status: 504 },
+  overloaded_error: { failure: 'unavailable', status: 529 },
+};
+
+/** Codes that speak of the key or its account under types and statuses which do not: waiting cures none of them. */
+const KEY_CODES = new Set([
+  'organization_on_hold',
+  'cmek_key_disabled',
+  'claude_code_key_creator_not_member',
+  'contract_spend_limit_reached',
+  'enforced_spend_limit_reached',
+  'linked_organization_billing_unavailable',
+  'linked_organization_spend_limit_reached',
+]);
+
+/**
+ * The one place where words decide. An account out of money, or past the limit that its owner set, is told as 400
+ * `invalid_request_error` without a code, just as a mistake in the caller's request would be. Taken for one, the key
+ * would stay in use and fail every request; so these beginnings, and nothing like them, are about the key. Where the
+ * API changes them, such an error is a rejected request again, which is wrong but harms nothing else.
+ */
+const EMPTY_ACCOUNT_BEGINNINGS = [
+  'Your credit balance is too low to access the ',
+  'You have reached your specified API usage limits.',
+];
+
+export function toUpstreamError(refusal: Refusal, apiKey: string | null, nowMs: number): UpstreamError {
+  const retryAfterMs = readRetryAfterMs(refusal.headers, nowMs);
+  return buildError(refusal.status, readError(parseErrorBody(refusal.body)), apiKey, retryAfterMs);
+}
+
+/** An error after a 200, as an event of the stream or as the body: `{"type": "error", "error": …}`. */
+export function toErrorWithin(value: JsonRecord, apiKey: string | null): UpstreamError {
+  const error = readError(value);
+  return buildError(TYPES[error.type ?? '']?.status ?? 500, error, apiKey, null);
+}
+
+export function isErrorBody(value: JsonRecord): boolean {
+  return value['type'] === 'error' || isRecord(value['error']);
+}
+
+interface VendorError {
+  readonly type: string | null;
+  readonly code: string | null;
+  readonly message: string;
+}
+
+function readError(value: unknown): VendorError {
+  const body = isRecord(value) ? value : {};
+  const error = isRecord(body['error']) ? body['error'] : {};
+  const details = isRecord(error['details']) ? error['details'] : {};
+  return {
+    type: readText(error['type']),
+    code: readText(details['error_code']),
+    message: readText(error['message']) ?? '',
+  };
+}
+
+function buildError(
+  status: number,
+  error: VendorError,
+  apiKey: string | null,
+  retryAfterMs: number | null,
+): UpstreamError {
+  const { message } = error;
+  const failure = classify(status, error);
+  return createVendorError({
+    failure,
+    status,
+    name: error.code ?? error.type,
+    message,
+    apiKey,
+    retryAfterMs,
+  });
+}
+
+function classify(status: number, { type, code, message }: VendorError): UpstreamFailure {
+  if (KEY_CODES.has(code ?? '')) return 'auth';
+  const byStatus = classifyStatus(status);
+  // A key that is refused, or used too often, is that whatever type came with it.
+  if (byStatus === 'auth' || byStatus === 'rate_limited') return byStatus;
+  if (
+    type === 'invalid_request_error' &&
+    EMPTY_ACCOUNT_BEGINNINGS.some((beginning) => message.startsWith(beginning))
+  ) {
+    return 'auth';
+  }
+  return TYPES[type ?? '']?.failure ?? byStatus;
+}

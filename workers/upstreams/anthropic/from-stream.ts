@@ -1,0 +1,93 @@
+import type { ChatStreamTranslator } from '../chat-stream.ts';
+import { isRecord, type JsonRecord, parseRecord, readCount } from '../json-value.ts';
+import { createSseParser } from '../sse-parser.ts';
+import { type ChatEvent, UpstreamError } from '../upstream.ts';
+import type { Answer } from './answer.ts';
+import { isErrorBody, toErrorWithin } from './from-error.ts';
+
+/** The pages that a search found come as one event, encrypted: ten of them, some tens of kilobytes each. */
+const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+
+/**
+ * A stream of the Messages API: `message_start`, of each content block `content_block_start`, its deltas and
+ * `content_block_stop`, then `message_delta` and `message_stop`. The data names its event, so the `event:` line is not
+ * needed. `ping` may come anywhere, and what we do not know is passed over.
+ */
+export function createChatStreamTranslator(answer: Answer, apiKey: string | null): ChatStreamTranslator {
+  const parser = createSseParser({ maxLineBytes: MAX_EVENT_BYTES });
+  let hasBegun = false;
+  let isDone = false;
+
+  function take(data: string): ChatEvent[] {
+    if (isDone || data.trim() === '') {
+      return [];
+    }
+    const event = parseRecord(data, 'an event');
+    if (isErrorBody(event)) {
+      throw toErrorWithin(event, apiKey);
+    }
+    if (event['type'] === 'message_start' && !hasBegun) {
+      hasBegun = true;
+      return answer.beginMessage(readRecord(event['message']));
+    }
+    return hasBegun ? takeWithin(event) : [];
+  }
+
+  function takeWithin(event: JsonRecord): ChatEvent[] {
+    const index = readCount(event['index']) ?? 0;
+    switch (event['type']) {
+      case 'content_block_start':
+        return answer.beginBlock(index, readRecord(event['content_block']));
+      case 'content_block_delta':
+        return answer.extendBlock(index, readRecord(event['delta']));
+      case 'content_block_stop':
+        return answer.endBlock(index);
+      case 'message_delta':
+        answer.takeEnd(readRecord(event['delta'])['stop_reason'], event['usage']);
+        return [];
+      case 'message_stop':
+        isDone = true;
+        return answer.endMessage();
+      default:
+        return [];
+    }
+  }
+
+  return {
+    get isDone() {
+      return isDone;
+    },
+
+    get isFinished() {
+      return isDone;
+    },
+
+    *push(bytes) {
+      for (const { data } of parser.push(bytes)) {
+        yield* take(data);
+      }
+    },
+
+    end() {
+      // A last event without its blank line may be whole or half: half of one says that the stream was cut.
+      const events = isDone ? [] : parser.end().flatMap(({ data }) => (isJson(data) ? take(data) : []));
+      if (!isDone) {
+        throw new UpstreamError('unavailable', 'the stream of the upstream ended without an end');
+      }
+      return events;
+    },
+  };
+}
+
+function readRecord(value: unknown): JsonRecord {
+  return isRecord(value) ? value : {};
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

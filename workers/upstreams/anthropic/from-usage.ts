@@ -1,0 +1,98 @@
+import { isRecord, readCount } from '../json-value.ts';
+import { noUpstreamUsage, type UpstreamUsage } from '../upstream.ts';
+
+/** What the API counts apart and we count together. */
+interface CallUsage {
+  readonly input: number | null;
+  readonly cacheRead: number | null;
+  readonly cacheWrite: number | null;
+  readonly output: number | null;
+  readonly thinking: number | null;
+}
+
+export interface UsageMeter {
+  /** A call begins; what earlier ones of the same answer used stays in the sum. */
+  begin(): void;
+  /** Takes a `usage` of the call: each count replaces what was told of it before, and none does not. */
+  take(usage: unknown): void;
+  /** The sum of all calls; null while nothing was told. */
+  sum(): UpstreamUsage | null;
+  /** The same while the last call is under way: its output is not counted to its end yet. */
+  sumUnderWay(): UpstreamUsage | null;
+}
+
+const nothing: CallUsage = { input: null, cacheRead: null, cacheWrite: null, output: null, thinking: null };
+
+/**
+ * Counts in streams are cumulative, and old or foreign servers send some of them only (`output_tokens` at the end).
+ * `input_tokens` is without what was read from or written to the cache; `output_tokens` is with the thinking.
+ */
+export function createUsageMeter(): UsageMeter {
+  let finished: UpstreamUsage | null = null;
+  let call = nothing;
+
+  function sum(last: CallUsage): UpstreamUsage | null {
+    const usage = toUsage(last);
+    return finished === null || usage === null ? (usage ?? finished) : add(finished, usage);
+  }
+
+  return {
+    begin() {
+      finished = sum(call);
+      call = nothing;
+    },
+
+    take(usage) {
+      if (!isRecord(usage)) return;
+      const details = isRecord(usage['output_tokens_details']) ? usage['output_tokens_details'] : {};
+      call = {
+        input: readCount(usage['input_tokens']) ?? call.input,
+        cacheRead: readCount(usage['cache_read_input_tokens']) ?? call.cacheRead,
+        cacheWrite: readCount(usage['cache_creation_input_tokens']) ?? call.cacheWrite,
+        output: readCount(usage['output_tokens']) ?? call.output,
+        thinking: readCount(details['thinking_tokens']) ?? call.thinking,
+      };
+    },
+
+    sum: () => sum(call),
+
+    sumUnderWay() {
+      const usage = sum(call);
+      return usage === null ? null : { ...usage, completionTokens: null, reasoningTokens: null };
+    },
+  };
+}
+
+function toUsage({ input, cacheRead, cacheWrite, output, thinking }: CallUsage): UpstreamUsage | null {
+  if (input === null && output === null) {
+    return null;
+  }
+  return {
+    ...noUpstreamUsage,
+    promptTokens: input === null ? null : input + (cacheRead ?? 0) + (cacheWrite ?? 0),
+    completionTokens: output,
+    cachedTokens: cacheRead,
+    cacheWriteTokens: cacheWrite,
+    reasoningTokens: thinking,
+  };
+}
+
+/** Of counts that not every call told, the sum is what some told; but a total with a part missing is none. */
+function add(one: UpstreamUsage, other: UpstreamUsage): UpstreamUsage {
+  return {
+    ...noUpstreamUsage,
+    promptTokens: addTotals(one.promptTokens, other.promptTokens),
+    completionTokens: addTotals(one.completionTokens, other.completionTokens),
+    cachedTokens: addParts(one.cachedTokens, other.cachedTokens),
+    cacheWriteTokens: addParts(one.cacheWriteTokens, other.cacheWriteTokens),
+    reasoningTokens: addParts(one.reasoningTokens, other.reasoningTokens),
+  };
+}
+
+function addTotals(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : one + other;
+}
+
+function addParts(one: number | null, other: number | null): number | null {
+  return one === null ? other : one + (other ?? 0);
+}

@@ -1,0 +1,92 @@
+import { readImageUrl } from '../collect-media.ts';
+import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { type LoadedMedia, UpstreamError } from '../upstream.ts';
+
+/** A content block as the Messages API takes it. */
+export type Block = Record<string, unknown>;
+
+/** What was loaded of the pictures, by their URLs; those that are missing travel as links. */
+export type MediaMap = ReadonlyMap<string, LoadedMedia>;
+
+/** The content of a message as blocks. Texts without a letter are left out: the API refuses them. */
+export function toBlocks(content: unknown, media: MediaMap, where: string): Block[] {
+  if (typeof content === 'string') {
+    return toTextBlocks(content);
+  }
+  return readArray(content).flatMap((part) => (isRecord(part) ? toPartBlocks(part, media, where) : []));
+}
+
+export function toTextBlocks(text: string): Block[] {
+  return text.trim() === '' ? [] : [{ type: 'text', text }];
+}
+
+/** The words of a message alone, for places that take nothing else. */
+export function readWords(content: unknown): string {
+  if (typeof content === 'string') {
+    return content;
+  }
+  const texts = readArray(content).flatMap((part) => (isRecord(part) ? (readText(part['text']) ?? []) : []));
+  return texts.filter((text) => text.trim() !== '').join('\n');
+}
+
+function toPartBlocks(part: JsonRecord, media: MediaMap, where: string): Block[] {
+  const url = readImageUrl(part);
+  if (url !== null) {
+    return [toImageBlock(url, media)];
+  }
+  if (isRecord(part['file'])) {
+    return [toDocumentBlock(part['file'], where)];
+  }
+  const type = readText(part['type']) ?? 'text';
+  if (type !== 'text' && type !== 'refusal') {
+    throw new UpstreamError('rejected', `${where}: this model takes no content of type ${type}.`);
+  }
+  return toTextBlocks(readText(part['text']) ?? readText(part['refusal']) ?? '');
+}
+
+function toImageBlock(url: string, media: MediaMap): Block {
+  const loaded = media.get(url);
+  const source =
+    loaded === undefined
+      ? { type: 'url', url }
+      : { type: 'base64', media_type: loaded.mediaType, data: loaded.base64 };
+  return { type: 'image', source };
+}
+
+/**
+ * A file that came along as `data:<type>;base64,<bytes>`. PDFs travel as they are; texts decoded, for the API takes
+ * them in no other form.
+ */
+function toDocumentBlock(file: JsonRecord, where: string): Block {
+  const { mediaType, base64 } = readDataUri(readText(file['file_data']), where);
+  const title = readText(file['filename']);
+  return { type: 'document', source: toDocumentSource(mediaType, base64, where), ...(title && { title }) };
+}
+
+function toDocumentSource(mediaType: string, base64: string, where: string): Block {
+  if (mediaType === 'application/pdf') {
+    return { type: 'base64', media_type: 'application/pdf', data: base64 };
+  }
+  if (mediaType.startsWith('text/')) {
+    const data = Buffer.from(base64, 'base64').toString('utf8');
+    if (data.trim() === '') {
+      throw new UpstreamError('rejected', `${where}: the file is empty.`);
+    }
+    return { type: 'text', media_type: 'text/plain', data };
+  }
+  throw new UpstreamError('rejected', `${where}: this model takes PDF and text files, not ${mediaType}.`);
+}
+
+/** Cut by hand: a pattern over megabytes of base64 would take its time. */
+function readDataUri(uri: string | null, where: string): { mediaType: string; base64: string } {
+  const comma = uri?.indexOf(',') ?? -1;
+  if (uri === null || !uri.startsWith('data:') || comma === -1) {
+    const message = `${where}: a file must come as file.file_data, a base64 data URI.`;
+    throw new UpstreamError('rejected', message);
+  }
+  const [mediaType = '', ...parameters] = uri.slice('data:'.length, comma).toLowerCase().split(';');
+  if (!parameters.includes('base64')) {
+    throw new UpstreamError('rejected', `${where}: the data URI of the file must be base64.`);
+  }
+  return { mediaType: mediaType.trim(), base64: uri.slice(comma + 1) };
+}

@@ -1,0 +1,205 @@
+import { isRecord, readText } from '../json-value.ts';
+import { type ChatMessage, UpstreamError } from '../upstream.ts';
+import { type Block, type MediaMap, readWords, toBlocks, toTextBlocks } from './to-content.ts';
+import { readCalls, toToolUse, type ToolCall, WireIds } from './to-tool-calls.ts';
+
+export interface Turn {
+  readonly role: 'user' | 'assistant';
+  readonly content: Block[];
+}
+
+export interface Conversation {
+  readonly system: readonly Block[];
+  readonly turns: readonly Turn[];
+  /** Names of the functions that the conversation shows as called. */
+  readonly calledNames: ReadonlySet<string>;
+}
+
+export interface MessageOptions {
+  readonly media: MediaMap;
+  /** The signed thinking that led to these calls, where it is known and wanted. */
+  readonly recallThinking: (toolCallIds: readonly string[]) => readonly Block[];
+  /** Whether the model goes on from an assistant's message that ends the conversation. */
+  readonly takesPrefill: boolean;
+}
+
+/** Stand where the API asks for a user's turn and the conversation has none. */
+const OPENING = '(The conversation begins.)';
+const GO_ON = '(Continue.)';
+
+/**
+ * OpenAI's messages as Anthropic's turns: user and assistant alternating, the user's first, every call answered in the
+ * turn right after it.
+ *
+ * Instructions that lead the conversation become its `system`. Later ones stay where they stand, as marked words of the
+ * user's turn: their place is part of what they say, and most Claudes have no role for them. Of a conversation that is
+ * instructions alone, the last one is what is asked.
+ *
+ * The API knows no `name`. Where several users speak, it is told in front of their words.
+ */
+export function toConversation(messages: readonly ChatMessage[], options: MessageOptions): Conversation {
+  const lead = countLeadingInstructions(messages);
+  const system = messages.slice(0, lead).flatMap((message) => toTextBlocks(readWords(message.content)));
+  const turns = new TurnWriter(options, hasSeveralSpeakers(messages));
+  messages.slice(lead).forEach((message, index) => {
+    const isAsked = messages.length === lead + 1;
+    turns.add(isAsked && isInstruction(message) ? { ...message, role: 'user' } : message, lead + index);
+  });
+  return { system, turns: turns.end(), calledNames: turns.calledNames };
+}
+
+class TurnWriter {
+  readonly calledNames = new Set<string>();
+  readonly #turns: Turn[] = [];
+  readonly #options: MessageOptions;
+  readonly #tellsNames: boolean;
+  readonly #ids = new WireIds();
+  /** Calls of the last assistant turn, and what they were answered with. */
+  #calls: readonly ToolCall[] = [];
+  #answers = new Map<string, Block>();
+
+  constructor(options: MessageOptions, tellsNames: boolean) {
+    this.#options = options;
+    this.#tellsNames = tellsNames;
+  }
+
+  add(message: ChatMessage, index: number): void {
+    const where = `messages[${index}]`;
+    switch (message.role) {
+      case 'assistant':
+        this.#addAssistant(message, where);
+        return;
+      case 'tool':
+        this.#addAnswer(message, where);
+        return;
+      case 'user':
+        this.#open('user').push(...this.#toUserBlocks(message, where));
+        return;
+      default:
+        this.#open('user').push(...markInstruction(message));
+    }
+  }
+
+  end(): Turn[] {
+    this.#settle();
+    const turns = this.#turns.filter(({ content }) => content.length > 0);
+    if (turns.length === 0) {
+      throw new UpstreamError('rejected', 'The messages hold no text, image or file.');
+    }
+    const merged: Turn[] = turns[0]?.role === 'assistant' ? [toUserTurn(OPENING)] : [];
+    for (const turn of turns) {
+      const last = merged.at(-1);
+      if (last?.role === turn.role) last.content.push(...turn.content);
+      else merged.push(turn);
+    }
+    if (merged.at(-1)?.role === 'assistant') this.#endWithAssistant(merged);
+    return merged;
+  }
+
+  #addAssistant(message: ChatMessage, where: string): void {
+    this.#settle();
+    const calls = readCalls(message, where);
+    const content = this.#open('assistant');
+    if (calls.length > 0) {
+      // It must open the turn, whatever another assistant's message before this one said.
+      content.unshift(...this.#options.recallThinking(calls.map(({ id }) => id)));
+    }
+    content.push(...toBlocks(message.content, this.#options.media, where));
+    for (const call of calls) {
+      this.calledNames.add(call.name);
+      content.push(toToolUse(call, this.#ids.add(call.id)));
+    }
+    this.#calls = calls;
+  }
+
+  #addAnswer(message: ChatMessage, where: string): void {
+    const id = message.tool_call_id ?? '';
+    if (!this.#calls.some((call) => call.id === id)) {
+      throw new UpstreamError(
+        'rejected',
+        `${where}: its tool_call_id '${id}' is of no call of the assistant's message before it.`,
+      );
+    }
+    if (this.#answers.has(id)) {
+      throw new UpstreamError('rejected', `${where}: the tool call '${id}' has an answer already.`);
+    }
+    const content = toBlocks(message.content, this.#options.media, where);
+    const [first] = content;
+    this.#answers.set(id, {
+      type: 'tool_result',
+      tool_use_id: this.#ids.get(id),
+      // One text is told as such; nothing at all is an answer too.
+      ...(first !== undefined && {
+        content: content.length === 1 && first['type'] === 'text' ? first['text'] : content,
+      }),
+    });
+  }
+
+  /** The answers open the turn after the calls, in the order of the calls. */
+  #settle(): void {
+    if (this.#calls.length === 0) return;
+    const results = this.#calls.map(({ id, where }) => {
+      const answer = this.#answers.get(id);
+      if (answer === undefined) {
+        throw new UpstreamError('rejected', `${where}: the tool call '${id}' has no answer after it.`);
+      }
+      return answer;
+    });
+    this.#open('user').unshift(...results);
+    this.#calls = [];
+    this.#answers = new Map();
+  }
+
+  #open(role: Turn['role']): Block[] {
+    const last = this.#turns.at(-1);
+    if (last?.role === role) return last.content;
+    const content: Block[] = [];
+    this.#turns.push({ role, content });
+    return content;
+  }
+
+  #toUserBlocks(message: ChatMessage, where: string): Block[] {
+    const blocks = toBlocks(message.content, this.#options.media, where);
+    const name = this.#tellsNames ? readName(message) : null;
+    return name === null || blocks.length === 0 ? blocks : [{ type: 'text', text: `${name}:` }, ...blocks];
+  }
+
+  /** An assistant's last word is gone on from where the model does that; others are asked to go on, for they refuse it. */
+  #endWithAssistant(turns: Turn[]): void {
+    const content = turns.at(-1)?.content ?? [];
+    const last = content.at(-1);
+    if (!this.#options.takesPrefill || last?.['type'] !== 'text') {
+      turns.push(toUserTurn(GO_ON));
+      return;
+    }
+    // White space at its end is refused.
+    content[content.length - 1] = { ...last, text: String(last['text']).trimEnd() };
+  }
+}
+
+function toUserTurn(text: string): Turn {
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+function markInstruction(message: ChatMessage): Block[] {
+  const words = readWords(message.content);
+  return words.trim() === '' ? [] : toTextBlocks(`<system>\n${words}\n</system>`);
+}
+
+function isInstruction({ role }: ChatMessage): boolean {
+  return role === 'system' || role === 'developer';
+}
+
+function countLeadingInstructions(messages: readonly ChatMessage[]): number {
+  const first = messages.findIndex((message) => !isInstruction(message));
+  return first === -1 ? messages.length - 1 : first;
+}
+
+function hasSeveralSpeakers(messages: readonly ChatMessage[]): boolean {
+  const users = messages.filter(({ role }) => role === 'user');
+  return new Set(users.flatMap((message) => readName(message) ?? [])).size > 1;
+}
+
+function readName(message: ChatMessage): string | null {
+  return isRecord(message) ? readText(message['name']) : null;
+}

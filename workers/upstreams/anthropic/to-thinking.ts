@@ -1,0 +1,136 @@
+import { isRecord, readArray, readText } from '../json-value.ts';
+import type { ChatBody, ChatMessage, Recalled, UpstreamTarget } from '../upstream.ts';
+import { readClaudeTraits } from './claude-traits.ts';
+import type { Block } from './to-content.ts';
+import { isToolForced } from './to-tools.ts';
+
+/**
+ * How a request has the model think.
+ * - `budget`: so many tokens at most
+ * - `adaptive`: as much as it sees fit, more or less of it by `effort`; `isShown` tells whether we want to read it
+ * - `off`: not at all; `type` is how that is said, null where saying nothing means it
+ */
+export type ThinkingPlan =
+  | { readonly kind: 'budget'; readonly budgetTokens: number }
+  | { readonly kind: 'adaptive'; readonly effort: string | null; readonly isShown: boolean }
+  | { readonly kind: 'off'; readonly type: 'disabled' | 'between_tools' | null };
+
+const off: ThinkingPlan = { kind: 'off', type: null };
+
+const MIN_BUDGET = 1024;
+/** What is left of the bound for the answer: a quarter, but no more than this. */
+const MAX_ANSWER_ROOM = 4096;
+
+const BUDGETS: Readonly<Record<string, number>> = {
+  minimal: 1024,
+  low: 4096,
+  medium: 12_288,
+  high: 32_768,
+  xhigh: 49_152,
+  max: 65_536,
+};
+
+/** OpenAI's levels as Anthropic's efforts; a level that neither knows leaves the effort to the model. */
+const EFFORTS: Readonly<Record<string, string>> = {
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'xhigh',
+  max: 'max',
+};
+
+export function planThinking(target: UpstreamTarget, body: ChatBody, maxTokens: number): ThinkingPlan {
+  const traits = readClaudeTraits(target.model, target.thinking);
+  const level = readText(body['reasoning_effort']);
+  const style = target.thinking ?? traits.thinking;
+  if (style === null) return off;
+  if (style === 'budget') {
+    // The API has no place for both, and the call is what was asked for outright.
+    const budgetTokens = level === null || isToolForced(body) ? null : toBudget(level, maxTokens);
+    return budgetTokens === null ? off : { kind: 'budget', budgetTokens };
+  }
+  if (level === null && !traits.thinksUnasked) return off;
+  if (level === 'none') {
+    return traits.thinkingOff === 'never'
+      ? { kind: 'adaptive', effort: 'low', isShown: false }
+      : { kind: 'off', type: traits.thinkingOff === 'unasked' ? null : traits.thinkingOff };
+  }
+  const effort = EFFORTS[level ?? ''] ?? null;
+  return {
+    kind: 'adaptive',
+    effort: effort === 'xhigh' && !traits.hasXhigh ? 'high' : effort,
+    isShown: true,
+  };
+}
+
+function toBudget(level: string, maxTokens: number): number | null {
+  if (level === 'none') return null;
+  const room = maxTokens - Math.min(MAX_ANSWER_ROOM, Math.ceil(maxTokens / 4));
+  const budget = Math.min(BUDGETS[level] ?? BUDGETS['medium']!, room);
+  return budget < MIN_BUDGET ? null : budget;
+}
+
+/** What a tool call's answer leaves to be remembered: the signed thinking that led to the calls, in its order. */
+export interface RememberedThinking {
+  readonly kind: 'anthropic';
+  readonly model: string;
+  /** Empty where the model called without thinking, which a thinking request must know too. */
+  readonly blocks: readonly Block[];
+}
+
+/** A signed block of thinking, whole; an unsigned one would be refused. */
+export function isThinkingBlock(value: unknown): value is Block {
+  if (!isRecord(value)) return false;
+  return value['type'] === 'thinking'
+    ? typeof value['thinking'] === 'string' && readText(value['signature']) !== null
+    : value['type'] === 'redacted_thinking' && readText(value['data']) !== null;
+}
+
+/** The thinking before these calls of one turn, if it is remembered and of this model; null where it is not. */
+export function findThinking(
+  recalled: Recalled,
+  toolCallIds: readonly string[],
+  model: string,
+): readonly Block[] | null {
+  for (const id of toolCallIds) {
+    const value = recalled.get(id);
+    if (isRecord(value) && value['kind'] === 'anthropic' && value['model'] === model) {
+      const blocks = readArray(value['blocks']);
+      if (blocks.every(isThinkingBlock)) return blocks;
+    }
+  }
+  return null;
+}
+
+/**
+ * Whether a request may think by budget as far as its conversation goes. A round of calls that is still open counts as
+ * one turn to the API: it must begin with its thinking, and of none of its steps may any be missing. Rounds that are
+ * over may lack theirs. Thinking by effort asks for none of this.
+ */
+export function isOpenRoundKnown(
+  messages: readonly ChatMessage[],
+  recall: (toolCallIds: readonly string[]) => readonly Block[] | null,
+): boolean {
+  const round = findOpenRound(messages).map(recall);
+  return round.length === 0 || (round.every((blocks) => blocks !== null) && (round[0]?.length ?? 0) > 0);
+}
+
+/** The ids of each of its steps, oldest first; none where the conversation does not wait for the model after a call. */
+function findOpenRound(messages: readonly ChatMessage[]): string[][] {
+  const steps: string[][] = [];
+  const last = messages.findLastIndex(({ role }) => role === 'assistant');
+  for (const message of messages.slice(0, last + 1).toReversed()) {
+    const ids = readCallIds([message]);
+    if (message.role === 'assistant' && ids.length > 0) steps.unshift(ids);
+    else if (message.role !== 'tool') break;
+  }
+  return steps;
+}
+
+/** Ids of all calls that the assistant made in these messages. */
+export function readCallIds(messages: readonly ChatMessage[]): string[] {
+  return messages.flatMap((message) =>
+    readArray(message.tool_calls).flatMap((call) => (isRecord(call) ? (readText(call['id']) ?? []) : [])),
+  );
+}

@@ -1,0 +1,70 @@
+import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { type ChatMessage, UpstreamError } from '../upstream.ts';
+import type { Block } from './to-content.ts';
+
+/** A call that an assistant's message shows. */
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: JsonRecord;
+  readonly where: string;
+}
+
+export function readCalls(message: ChatMessage, where: string): ToolCall[] {
+  return readArray(message.tool_calls).map((call, index) => {
+    const at = `${where}.tool_calls[${index}]`;
+    const told = isRecord(call) && isRecord(call['function']) ? call['function'] : {};
+    const id = isRecord(call) ? readText(call['id']) : null;
+    const name = readText(told['name']);
+    if (id === null || name === null) {
+      throw new UpstreamError('rejected', `${at}: the call needs an id and a function's name.`);
+    }
+    return { id, name, input: parseArguments(told['arguments'], `${at} (${name}, '${id}')`), where: at };
+  });
+}
+
+export function toToolUse({ name, input }: ToolCall, id: string): Block {
+  return { type: 'tool_use', id, name, input };
+}
+
+function parseArguments(text: unknown, where: string): JsonRecord {
+  if (typeof text !== 'string' || text.trim() === '') {
+    return {};
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new UpstreamError('rejected', `${where}: its arguments are not JSON.`, { cause: error });
+  }
+  if (!isRecord(value)) {
+    throw new UpstreamError('rejected', `${where}: its arguments are not a JSON object.`);
+  }
+  return value;
+}
+
+/**
+ * The API takes letters, digits, `_` and `-` in the id of a call, and no id twice. Other models' calls have other ones
+ * (`functions.get_time:0`), and some of them count anew in every turn.
+ */
+export class WireIds {
+  readonly #used = new Set<string>();
+  readonly #latest = new Map<string, string>();
+
+  /** The id under which a call travels. */
+  add(id: string): string {
+    const clean = id.replaceAll(/[^\w-]/g, '_');
+    let wireId = clean;
+    for (let count = 2; this.#used.has(wireId); count += 1) {
+      wireId = `${clean}_${count}`;
+    }
+    this.#used.add(wireId);
+    this.#latest.set(id, wireId);
+    return wireId;
+  }
+
+  /** That of the last call which had this id. */
+  get(id: string): string {
+    return this.#latest.get(id) ?? id;
+  }
+}

@@ -1,0 +1,128 @@
+import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import type { ChatBody } from '../upstream.ts';
+import type { Block } from './to-content.ts';
+
+/** Searches of one answer: each costs, and a model that found nothing in five finds nothing in ten. */
+const MAX_SEARCHES = 5;
+
+/** The fields `tools` and `tool_choice` of a request, where there are any. */
+export function toToolFields(body: ChatBody, calledNames: ReadonlySet<string>): Record<string, unknown> {
+  const choice = readChoice(body);
+  const functions = toFunctionTools(body, choice.allowed);
+  const search = isSearchOn(body) ? [toSearchTool(body)] : [];
+  const tools = [...functions, ...search];
+  if (tools.length > 0) {
+    return { tools, ...toChoiceField(choice, body, functions.length > 0) };
+  }
+  if (calledNames.size > 0) {
+    // A conversation that shows calls is refused without the tools that were called; none of them may be called again.
+    return { tools: [...calledNames].map((name) => toTool({ name })), tool_choice: { type: 'none' } };
+  }
+  return {};
+}
+
+/** Whether the caller wants a call of a function rather than leaving it to the model. */
+export function isToolForced(body: ChatBody): boolean {
+  const { mode } = readChoice(body);
+  return (mode === 'required' || mode === 'function') && readArray(body['tools']).length > 0;
+}
+
+function toFunctionTools(body: ChatBody, allowed: ReadonlySet<string> | null): Block[] {
+  return readArray(body['tools']).flatMap((tool) => {
+    const told = isRecord(tool) && isRecord(tool['function']) ? tool['function'] : {};
+    const name = readText(told['name']);
+    return name === null || (allowed !== null && !allowed.has(name)) ? [] : [toTool({ ...told, name })];
+  });
+}
+
+function toTool(told: JsonRecord): Block {
+  const description = readText(told['description']);
+  const schema = isRecord(told['parameters']) ? told['parameters'] : { properties: {} };
+  return {
+    name: told['name'],
+    ...(description !== null && { description }),
+    // The API asks for the type, which OpenAI does without.
+    input_schema: { type: 'object', ...schema },
+    ...(told['strict'] === true && { strict: true }),
+  };
+}
+
+interface Choice {
+  readonly mode: 'auto' | 'none' | 'required' | 'function';
+  readonly name: string | null;
+  /** Names of the only functions that may be called; null for all. */
+  readonly allowed: ReadonlySet<string> | null;
+}
+
+function readChoice(body: ChatBody): Choice {
+  const choice = body['tool_choice'];
+  if (!isRecord(choice)) {
+    return { mode: readMode(choice), name: null, allowed: null };
+  }
+  if (choice['type'] === 'allowed_tools' && isRecord(choice['allowed_tools'])) {
+    const { mode, tools } = choice['allowed_tools'];
+    return { mode: readMode(mode), name: null, allowed: new Set(readArray(tools).flatMap(readFunctionName)) };
+  }
+  const [name] = readFunctionName(choice);
+  return name === undefined
+    ? { mode: 'auto', name: null, allowed: null }
+    : { mode: 'function', name, allowed: null };
+}
+
+function readMode(mode: unknown): Choice['mode'] {
+  return mode === 'none' || mode === 'required' ? mode : 'auto';
+}
+
+function readFunctionName(tool: unknown): string[] {
+  const name = isRecord(tool) && isRecord(tool['function']) ? readText(tool['function']['name']) : null;
+  return name === null ? [] : [name];
+}
+
+/**
+ * A forced call goes out as such even where newer Claudes refuse it: they say so, and an answer without the call that
+ * was asked for would not. A route that `drops` `tool_choice` leaves it to the model instead.
+ */
+function toChoiceField(choice: Choice, body: ChatBody, hasFunctions: boolean): Record<string, unknown> {
+  if (!hasFunctions) {
+    return {};
+  }
+  const single = body['parallel_tool_calls'] === false ? { disable_parallel_tool_use: true } : {};
+  switch (choice.mode) {
+    case 'none':
+      return { tool_choice: { type: 'none' } };
+    case 'required':
+      return { tool_choice: { type: 'any', ...single } };
+    case 'function':
+      return { tool_choice: { type: 'tool', name: choice.name, ...single } };
+    case 'auto':
+      return 'disable_parallel_tool_use' in single ? { tool_choice: { type: 'auto', ...single } } : {};
+    default:
+      return choice.mode satisfies never;
+  }
+}
+
+function isSearchOn(body: ChatBody): boolean {
+  const asked = body['web_search'] ?? null;
+  return asked === null
+    ? isRecord(body['web_search_options'])
+    : asked === true || asked === 'links' || asked === 'no-links';
+}
+
+function toSearchTool(body: ChatBody): Block {
+  const options = isRecord(body['web_search_options']) ? body['web_search_options'] : {};
+  const told = isRecord(options['user_location']) ? options['user_location'] : {};
+  // OpenAI's form has the places one level deeper.
+  const places = isRecord(told['approximate']) ? told['approximate'] : told;
+  const location = ['city', 'region', 'country', 'timezone'].flatMap((field) => {
+    const value = readText(places[field]);
+    return value === null ? [] : [[field, value] as const];
+  });
+  return {
+    type: 'web_search_20250305',
+    name: 'web_search',
+    max_uses: MAX_SEARCHES,
+    ...(location.length > 0 && {
+      user_location: { type: 'approximate', ...Object.fromEntries(location) },
+    }),
+  };
+}
