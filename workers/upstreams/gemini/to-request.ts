@@ -20,7 +20,7 @@ export function toChatRequest(target: UpstreamTarget, body: ChatBody, gathered: 
 }
 
 /** Routes drop fields by OpenAI's names, so it happens before they have others. */
-export function leaveOut(body: ChatBody, drops: ReadonlySet<string>): ChatBody {
+function leaveOut(body: ChatBody, drops: ReadonlySet<string>): ChatBody {
   const kept = Object.entries(body).filter(([field]) => !drops.has(field));
   // Without the messages there is no request left. A bound is dropped by both its names or not at all, for it is
   // money: a route that drops one of them speaks of servers that know only the other.
