@@ -5,7 +5,7 @@ import type { CallContext, UpstreamError } from './upstream.ts';
 const MAX_ERROR_BYTES = 16 * 1024;
 
 export interface VendorCall {
-  /** Added to the path of the upstream's address; begins with a slash. */
+  /** Added to the path of the upstream's address; begins with a slash, and may end with a query. */
   readonly path: string;
   /** What the dialect asks for beside the body's type: the key above all. */
   readonly headers: Readonly<Record<string, string>>;

@@ -30,7 +30,7 @@ export interface HttpClientOptions {
 }
 
 export interface HttpPost {
-  /** Added to the base URL's path; begins with a slash. */
+  /** Added to the base URL's path; begins with a slash, and may end with a query of the call's own. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | string;
@@ -97,11 +97,15 @@ export function createHttpClient({
       signal.throwIfAborted();
       const exchange = new HttpExchange(base.host, timeouts, signal);
       pool.dispatch(
-        { method: 'POST', path: `${basePath}${path}${base.search}`, headers: { ...headers }, body },
+        { method: 'POST', path: basePath + addQuery(path, base.search), headers: { ...headers }, body },
         exchange,
       );
       return await exchange.answer;
     },
     close: () => pool.close(),
   };
+}
+
+function addQuery(path: string, search: string): string {
+  return path.includes('?') ? path + search.replace('?', '&') : path + search;
 }

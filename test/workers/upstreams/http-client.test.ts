@@ -89,6 +89,18 @@ test('path and query of the base URL stay, and calls in a row share a connection
   t.true(ports.size <= 2);
 });
 
+test('a call’s own query goes before that of the base URL', async (t) => {
+  const urls: unknown[] = [];
+  const { client } = await startRig(t, (request, response) => {
+    urls.push(request.url);
+    response.end('ok');
+  });
+  const signal = new AbortController().signal;
+  const answer = await client.post({ path: '/things?alt=sse', headers: {}, body: '{}', signal });
+  answer.release();
+  t.deepEqual(urls, ['/v1/things?alt=sse&version=2']);
+});
+
 test('a base URL that carries a password is refused without repeating it', (t) => {
   const error = t.throws(() => createHttpClient({ baseUrl: 'http://user:hunter2@127.0.0.1/v1' }));
   t.false(error.message.includes('hunter2'));

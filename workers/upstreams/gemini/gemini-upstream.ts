@@ -1,7 +1,122 @@
-import { createHttpClient, type HttpClientOptions } from '../http-client.ts';
-import type { Upstream } from '../upstream.ts';
+import { callVendor, isJson, readText } from '../call-vendor.ts';
+import { readChatStream } from '../chat-stream.ts';
+import { collectImages } from '../collect-media.ts';
+import {
+  createHttpClient,
+  type HttpAnswer,
+  type HttpClient,
+  type HttpClientOptions,
+} from '../http-client.ts';
+import type {
+  CallContext,
+  ChatBody,
+  ChatEvent,
+  EmbeddingAnswer,
+  EmbeddingCall,
+  ImageAnswer,
+  ImageCall,
+  Upstream,
+  UpstreamTarget,
+} from '../upstream.ts';
+import { fromEmbeddingResponse } from './from-embedding-response.ts';
+import { toUpstreamError } from './from-error.ts';
+import { fromImageResponse, joinImageAnswers } from './from-image-response.ts';
+import { fromChatResponse } from './from-response.ts';
+import { createChatStreamTranslator, MAX_ANSWER_BYTES } from './from-stream.ts';
+import { toMethodPath } from './model-name.ts';
+import { listUnsignedCalls } from './thought-signatures.ts';
+import type { Gathered } from './to-contents.ts';
+import { toEmbeddingRequest } from './to-embedding-request.ts';
+import { toImageRequest } from './to-image-request.ts';
+import { isLoaded } from './to-parts.ts';
+import { toChatRequest } from './to-request.ts';
 
-export function createGeminiUpstream(options: HttpClientOptions): Upstream {
+/**
+ * Google's Gemini API. The base URL is the server's alone, `https://generativelanguage.googleapis.com`: version and model
+ * are in the path of each call.
+ */
+export function createGeminiUpstream(options: HttpClientOptions): Required<Upstream> {
   const client = createHttpClient(options);
-  return { close: () => client.close() };
+
+  return {
+    chat: (target, body, stream, context) => chat(client, target, body, stream, context),
+
+    async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
+      const request = toEmbeddingRequest(target, call);
+      const answer = await post(client, 'batchEmbedContents', request, target, context);
+      return fromEmbeddingResponse(await readText(answer, MAX_ANSWER_BYTES), call, target.apiKey);
+    },
+
+    generateImages: (target, call, context) => generateImages(client, target, call, context),
+
+    close: () => client.close(),
+  };
+}
+
+async function* chat(
+  client: HttpClient,
+  target: UpstreamTarget,
+  body: ChatBody,
+  stream: boolean,
+  context: CallContext,
+): AsyncGenerator<ChatEvent> {
+  const request = toChatRequest(target, body, await gather(target, body, context));
+  const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+  const answer = await post(client, method, request, target, context);
+  const options = {
+    model: target.model,
+    apiKey: target.apiKey,
+    oneCall: body['parallel_tool_calls'] === false && !target.drops.has('parallel_tool_calls'),
+  };
+  if (!stream || isJson(answer)) {
+    yield* fromChatResponse(await readText(answer, MAX_ANSWER_BYTES), options);
+  } else {
+    yield* readChatStream(answer, createChatStreamTranslator(options), context);
+  }
+}
+
+/** All that the translation needs and the request does not hold. */
+async function gather(target: UpstreamTarget, body: ChatBody, context: CallContext): Promise<Gathered> {
+  const unsigned = listUnsignedCalls(target, body);
+  const [images, recalled] = await Promise.all([
+    collectImages(body, context, (url) => isLoaded(target, url)),
+    unsigned.length === 0 ? new Map<string, unknown>() : context.recall(unsigned),
+  ]);
+  return { images, recalled };
+}
+
+/** As many calls at once as pictures: all of them or an error, which ends the others. */
+async function generateImages(
+  client: HttpClient,
+  target: UpstreamTarget,
+  call: ImageCall,
+  context: CallContext,
+): Promise<ImageAnswer> {
+  const request = toImageRequest(target, call);
+  const stop = new AbortController();
+  const shared = { ...context, signal: AbortSignal.any([context.signal, stop.signal]) };
+  async function draw(): Promise<ImageAnswer> {
+    const answer = await post(client, 'generateContent', request, target, shared);
+    return fromImageResponse(await readText(answer, MAX_ANSWER_BYTES), target.apiKey);
+  }
+  try {
+    return joinImageAnswers(await Promise.all(Array.from({ length: call.n }, draw)));
+  } catch (error) {
+    stop.abort(error);
+    throw error;
+  }
+}
+
+async function post(
+  client: HttpClient,
+  method: string,
+  body: object,
+  target: UpstreamTarget,
+  context: CallContext,
+): Promise<HttpAnswer> {
+  const path = toMethodPath(target.model, method);
+  const headers = target.apiKey === null ? {} : { 'x-goog-api-key': target.apiKey };
+  return await callVendor(client, { path, headers, body }, context, (refusal) =>
+    toUpstreamError(refusal, target.apiKey),
+  );
 }

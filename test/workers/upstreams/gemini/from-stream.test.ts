@@ -1,0 +1,580 @@
+import test from 'ava';
+import * as fc from 'fast-check';
+
+import type { AnswerOptions } from '../../../../workers/upstreams/gemini/from-answer.ts';
+import { createChatStreamTranslator } from '../../../../workers/upstreams/gemini/from-stream.ts';
+import {
+  type ChatEvent,
+  noUpstreamUsage,
+  UpstreamError,
+  type UpstreamUsage,
+} from '../../../../workers/upstreams/upstream.ts';
+
+/** What was said, then the error if there was one. */
+type Outcome = (ChatEvent | UpstreamError)[];
+
+const OPTIONS: AnswerOptions = { model: 'gemini-2.5-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
+
+function translate(pieces: readonly Uint8Array[], options: Partial<AnswerOptions> = {}): Outcome {
+  const translator = createChatStreamTranslator({ ...OPTIONS, ...options });
+  const outcome: Outcome = [];
+  try {
+    for (const piece of pieces) {
+      for (const event of translator.push(piece)) {
+        outcome.push(event);
+      }
+    }
+    outcome.push(...translator.end());
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) {
+      throw error;
+    }
+    outcome.push(error);
+  }
+  return outcome;
+}
+
+const translateText = (text: string, options: Partial<AnswerOptions> = {}): Outcome =>
+  translate([Buffer.from(text)], options);
+
+/** As the server writes it: events are parted by CRLF CRLF. */
+const toStream = (...chunks: object[]): string =>
+  chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`).join('');
+
+const say = (parts: object[], finishReason?: string, more: object = {}): object => ({
+  candidates: [
+    {
+      content: { parts, role: 'model' },
+      ...(finishReason === undefined ? {} : { finishReason }),
+      index: 0,
+      ...more,
+    },
+  ],
+});
+
+const delta = (said: object, index = 0): ChatEvent => ({ type: 'delta', index, delta: { ...said } });
+const finish = (finishReason: string, nativeFinishReason: string, index = 0): ChatEvent =>
+  ({ type: 'finish', index, finishReason, nativeFinishReason }) as ChatEvent;
+const count = (usage: Partial<UpstreamUsage>): ChatEvent => ({
+  type: 'usage',
+  usage: { ...noUpstreamUsage, ...usage },
+});
+const STOP = finish('stop', 'STOP');
+
+function getError(t: { true(value: boolean): unknown }, outcome: Outcome): UpstreamError {
+  const error = outcome.at(-1);
+  t.true(error instanceof UpstreamError);
+  return error as UpstreamError;
+}
+
+/** Cuts at every byte, then feeds byte by byte: all of it must say the same. */
+function checkSplits(
+  t: { deepEqual(a: unknown, b: unknown): unknown },
+  text: string,
+  expected: Outcome,
+): void {
+  const bytes = Buffer.from(text);
+  const normalize = (outcome: Outcome): unknown =>
+    JSON.parse(JSON.stringify(outcome).replaceAll(/call_gw_[0-9a-f]{32}/g, 'call_gw_x'));
+  const wanted = normalize(expected);
+  t.deepEqual(normalize(translate([bytes])), wanted);
+  for (let at = 1; at < bytes.length; at += 1) {
+    t.deepEqual(normalize(translate([bytes.subarray(0, at), bytes.subarray(at)])), wanted);
+  }
+  t.deepEqual(normalize(translate([...bytes].map((byte) => Uint8Array.of(byte)))), wanted);
+}
+
+/**
+ * After FirebaseExtended/vertexai-sdk-test-data, googleai/streaming-success-thinking-reply-thought-summary.txt, with
+ * shorter texts and the separators as the server sends them.
+ */
+const THINKING = toStream(
+  {
+    candidates: [
+      {
+        content: {
+          parts: [{ text: '**Exploring Sky Color**\n\nGrüße 👋\n\n\n', thought: true }],
+          role: 'model',
+        },
+        index: 0,
+      },
+    ],
+    usageMetadata: {
+      promptTokenCount: 10,
+      totalTokenCount: 80,
+      promptTokensDetails: [{ modality: 'TEXT', tokenCount: 10 }],
+      thoughtsTokenCount: 70,
+    },
+    modelVersion: 'gemini-2.5-flash',
+    responseId: '0J-HaJetAqv0jrEPwu-tsQ0',
+  },
+  {
+    candidates: [{ content: { parts: [{ text: 'The sky is blue.' }], role: 'model' }, index: 0 }],
+    usageMetadata: {
+      promptTokenCount: 10,
+      candidatesTokenCount: 22,
+      totalTokenCount: 572,
+      thoughtsTokenCount: 540,
+    },
+  },
+  {
+    candidates: [
+      { content: { parts: [{ text: ' Blue scatters.' }], role: 'model' }, finishReason: 'STOP', index: 0 },
+    ],
+    usageMetadata: {
+      promptTokenCount: 10,
+      candidatesTokenCount: 48,
+      totalTokenCount: 598,
+      thoughtsTokenCount: 540,
+    },
+    modelVersion: 'gemini-2.5-flash',
+  },
+);
+
+test('a recorded stream with thoughts is understood, cut at every byte', (t) => {
+  checkSplits(t, THINKING, [
+    delta({ role: 'assistant', reasoning_content: '**Exploring Sky Color**\n\nGrüße 👋\n\n\n' }),
+    delta({ content: 'The sky is blue.' }),
+    delta({ content: ' Blue scatters.' }),
+    STOP,
+    count({ promptTokens: 10, completionTokens: 588, reasoningTokens: 540 }),
+  ]);
+});
+
+/** After googleai/streaming-success-thinking-function-call-thought-summary-signature.txt of the same, shortened. */
+const CALLING = toStream(
+  {
+    candidates: [
+      { content: { parts: [{ text: '**Calculating**', thought: true }], role: 'model' }, index: 0 },
+    ],
+    usageMetadata: { promptTokenCount: 38, totalTokenCount: 106, thoughtsTokenCount: 68 },
+  },
+  {
+    candidates: [
+      {
+        content: {
+          parts: [
+            { functionCall: { name: 'now', args: {} }, thoughtSignature: 'CiIBVKhc7vB+vaaq6rA/KC79Ts7i' },
+            { functionCall: { name: 'add', args: { days: 1, to: 'é' }, id: 'given-1' } },
+          ],
+          role: 'model',
+        },
+        finishReason: 'STOP',
+        index: 0,
+      },
+    ],
+    usageMetadata: {
+      promptTokenCount: 38,
+      candidatesTokenCount: 6,
+      totalTokenCount: 212,
+      thoughtsTokenCount: 168,
+    },
+    modelVersion: 'gemini-2.5-flash',
+  },
+);
+
+test('calls come whole, each with index and id, and what signs them is told and remembered', (t) => {
+  const thoughtSignature = 'CiIBVKhc7vB+vaaq6rA/KC79Ts7i';
+  const id = `call_gw_${'0'.repeat(32)}`;
+  const expected: Outcome = [
+    delta({ role: 'assistant', reasoning_content: '**Calculating**' }),
+    delta({
+      tool_calls: [
+        {
+          index: 0,
+          id,
+          type: 'function',
+          function: { name: 'now', arguments: '{}' },
+          extra_content: { google: { thought_signature: thoughtSignature } },
+        },
+      ],
+    }),
+    {
+      type: 'remember',
+      toolCallId: id,
+      value: { kind: 'gemini', model: 'models/gemini-2.5-flash', thoughtSignature },
+    },
+    delta({
+      tool_calls: [
+        {
+          index: 1,
+          id: 'given-1',
+          type: 'function',
+          function: { name: 'add', arguments: '{"days":1,"to":"é"}' },
+        },
+      ],
+    }),
+    finish('tool_calls', 'STOP'),
+    count({ promptTokens: 38, completionTokens: 174, reasoningTokens: 168 }),
+  ];
+  checkSplits(t, CALLING, expected);
+});
+
+test('an id that was made here is the same in the delta and in what is remembered, and new each time', (t) => {
+  const ids = [translateText(CALLING), translateText(CALLING)].map((outcome) => {
+    const remember = outcome.find((event) => 'type' in event && event.type === 'remember');
+    const call = outcome.find(
+      (event) => 'type' in event && event.type === 'delta' && 'tool_calls' in event.delta,
+    );
+    const id = (remember as { toolCallId: string }).toolCallId;
+    t.true(JSON.stringify(call).includes(id));
+    t.regex(id, /^call_gw_[0-9a-f]{32}$/);
+    return id;
+  });
+  t.not(ids[0], ids[1]);
+});
+
+test('where one call at a time is wanted, later ones are dropped', (t) => {
+  const calls = (outcome: Outcome): number =>
+    outcome.filter((event) => 'type' in event && event.type === 'delta' && 'tool_calls' in event.delta)
+      .length;
+  t.is(calls(translateText(CALLING)), 2);
+  const outcome = translateText(CALLING, { oneCall: true });
+  t.is(calls(outcome), 1);
+  t.deepEqual(outcome.at(-2), finish('tool_calls', 'STOP'));
+});
+
+/** After googleai/streaming-success-empty-parts.txt of the same, shortened. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
+const DRAWING = toStream(
+  {
+    candidates: [{ content: { parts: [{ text: "Here's a" }], role: 'model' } }],
+    usageMetadata: { promptTokenCount: 16, candidatesTokenCount: 4, totalTokenCount: 20 },
+  },
+  { candidates: [{ content: { role: 'model' } }], usageMetadata: { promptTokenCount: 16 } },
+  {
+    candidates: [
+      {
+        content: { parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }], role: 'model' },
+        finishReason: 'STOP',
+      },
+    ],
+    usageMetadata: { promptTokenCount: 16, candidatesTokenCount: 1307, totalTokenCount: 1323 },
+  },
+);
+
+test('a picture among the words is one of the answer’s images', (t) => {
+  checkSplits(t, DRAWING, [
+    delta({ role: 'assistant', content: "Here's a" }),
+    delta({ images: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }] }),
+    STOP,
+    count({ promptTokens: 16, completionTokens: 1307 }),
+  ]);
+});
+
+test('a picture of many megabytes passes, and one among the thoughts does not count', (t) => {
+  const data = 'A'.repeat(8 * 1024 * 1024);
+  const outcome = translateText(
+    toStream(
+      say([{ inlineData: { mimeType: 'image/png', data: PNG }, thought: true }]),
+      say([{ inlineData: { mimeType: 'image/jpeg', data } }], 'STOP'),
+    ),
+  );
+  t.is(outcome.length, 2);
+  t.like(outcome[0], { delta: { images: [{ image_url: { url: `data:image/jpeg;base64,${data}` } }] } });
+});
+
+test('no split of any stream changes what it says', (t) => {
+  for (const text of [THINKING, CALLING.replace('"name":"now"', '"id":"x","name":"now"'), DRAWING]) {
+    const bytes = Buffer.from(text);
+    const whole = translate([bytes]);
+    fc.assert(
+      fc.property(fc.array(fc.nat({ max: bytes.length }), { maxLength: 10 }), (points) => {
+        const sorted = [0, ...points, bytes.length].toSorted((a, b) => a - b);
+        t.deepEqual(
+          translate(sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end))),
+          whole,
+        );
+      }),
+    );
+  }
+});
+
+test('a stream cut at any byte before its last event is whole is an error', (t) => {
+  for (const text of [THINKING, DRAWING]) {
+    const bytes = Buffer.from(text);
+    const end = bytes.length - '\r\n\r\n'.length;
+    for (let length = 0; length < end; length += 1) {
+      const outcome = translate([bytes.subarray(0, length)]);
+      t.is(getError(t, outcome).failure, 'unavailable', `after ${length} bytes`);
+    }
+    for (let length = end; length <= bytes.length; length += 1) {
+      t.like(translate([bytes.subarray(0, length)]).at(-1), { type: 'usage' });
+    }
+  }
+});
+
+test('words that follow a finish are still said, and the finish is told once', (t) => {
+  const outcome = translateText(
+    toStream(say([{ text: 'a' }], 'STOP'), say([{ text: 'b' }], 'STOP'), say([])),
+  );
+  t.deepEqual(outcome, [delta({ role: 'assistant', content: 'a' }), delta({ content: 'b' }), STOP]);
+});
+
+test('a stream is finished once every candidate has told its end, and not before', (t) => {
+  const translator = createChatStreamTranslator(OPTIONS);
+  const push = (...chunks: object[]): ChatEvent[] => [...translator.push(Buffer.from(toStream(...chunks)))];
+  t.false(translator.isFinished);
+  push(say([{ text: 'a' }]), { candidates: [{ index: 1, content: { parts: [{ text: 'b' }] } }] });
+  push(say([], 'STOP'));
+  t.false(translator.isFinished);
+  push({ candidates: [{ index: 1, finishReason: 'MAX_TOKENS' }] });
+  t.true(translator.isFinished);
+  t.false(translator.isDone);
+  t.deepEqual(translator.end(), [STOP, finish('length', 'MAX_TOKENS', 1)]);
+});
+
+test('each candidate has deltas, role and finish of its own', (t) => {
+  const both = (parts: object[], finishReason?: string): object => ({
+    candidates: [0, 1].map((index) => ({ index, content: { parts }, finishReason })),
+  });
+  t.deepEqual(translateText(toStream(both([{ text: 'a' }]), both([{ text: 'b' }], 'STOP'))), [
+    delta({ role: 'assistant', content: 'a' }),
+    delta({ role: 'assistant', content: 'a' }, 1),
+    delta({ content: 'b' }),
+    delta({ content: 'b' }, 1),
+    STOP,
+    finish('stop', 'STOP', 1),
+  ]);
+});
+
+test('every end has its reason, with the vendor’s word beside it', (t) => {
+  const reasons = {
+    STOP: 'stop',
+    MAX_TOKENS: 'length',
+    CONTINUATION: 'length',
+    SAFETY: 'content_filter',
+    RECITATION: 'content_filter',
+    BLOCKLIST: 'content_filter',
+    PROHIBITED_CONTENT: 'content_filter',
+    SPII: 'content_filter',
+    IMAGE_SAFETY: 'content_filter',
+    IMAGE_PROHIBITED_CONTENT: 'content_filter',
+    IMAGE_RECITATION: 'content_filter',
+    // After words of an answer these are its end all the same.
+    OTHER: 'stop',
+    MALFORMED_FUNCTION_CALL: 'stop',
+    SOMETHING_NEW: 'stop',
+  };
+  for (const [native, reason] of Object.entries(reasons)) {
+    t.deepEqual(translateText(toStream(say([{ text: 'a' }], native))).at(-1), finish(reason, native));
+  }
+  const call = { functionCall: { name: 'f', id: 'x' } };
+  t.deepEqual(translateText(toStream(say([call], 'STOP'))).at(-1), finish('tool_calls', 'STOP'));
+  t.deepEqual(translateText(toStream(say([call], 'MAX_TOKENS'))).at(-1), finish('length', 'MAX_TOKENS'));
+});
+
+test('a model that failed before a word of its answer is an error, whatever it thought', (t) => {
+  for (const native of [
+    'MALFORMED_FUNCTION_CALL',
+    'UNEXPECTED_TOOL_CALL',
+    'OTHER',
+    'NO_IMAGE',
+    'SOMETHING_NEW',
+  ]) {
+    const error = getError(t, translateText(toStream(say([{ text: 'hm', thought: true }], native))));
+    t.is(error.failure, 'unavailable');
+    t.true(error.message.includes(native));
+  }
+});
+
+test('an empty answer that ended well is an answer, and opens with its role', (t) => {
+  const empty = [delta({ role: 'assistant', content: '' }), finish('content_filter', 'SAFETY')];
+  t.deepEqual(translateText(toStream({ candidates: [{ finishReason: 'SAFETY', index: 0 }] })), empty);
+  const usageMetadata = { promptTokenCount: 5, thoughtsTokenCount: 9, totalTokenCount: 14 };
+  t.deepEqual(translateText(toStream({ ...say([{ text: '' }], 'MAX_TOKENS'), usageMetadata })), [
+    delta({ role: 'assistant', content: '' }),
+    finish('length', 'MAX_TOKENS'),
+    count({ promptTokens: 5, completionTokens: 9, reasoningTokens: 9 }),
+  ]);
+});
+
+test('an end that is not specified is none', (t) => {
+  const outcome = translateText(toStream(say([{ text: 'a' }], 'FINISH_REASON_UNSPECIFIED')));
+  t.is(getError(t, outcome).failure, 'unavailable');
+});
+
+/** After googleai/streaming-failure-prompt-blocked-safety.txt of the same; it too ends with a single line break. */
+test('a prompt that is blocked ends what was said, or stands for an answer that has no words', (t) => {
+  const blocked = {
+    promptFeedback: {
+      blockReason: 'SAFETY',
+      safetyRatings: [{ category: 'HARM_CATEGORY_HATE_SPEECH', probability: 'HIGH' }],
+    },
+  };
+  const usageMetadata = { promptTokenCount: 7, totalTokenCount: 7 };
+  const begun = `${toStream({ ...say([{ text: 'text1' }]), usageMetadata })}data: ${JSON.stringify(blocked)}\n`;
+  checkSplits(t, begun, [
+    delta({ role: 'assistant', content: 'text1' }),
+    finish('content_filter', 'SAFETY'),
+    count({ promptTokens: 7 }),
+  ]);
+  t.deepEqual(translateText(toStream({ ...blocked, usageMetadata })), [
+    delta({ role: 'assistant', content: '' }),
+    finish('content_filter', 'SAFETY'),
+    count({ promptTokens: 7, completionTokens: 0 }),
+  ]);
+});
+
+test('usage is the last word, field by field, with a search’s tokens in the prompt and thoughts in the answer', (t) => {
+  const outcome = translateText(
+    toStream(
+      { ...say([{ text: 'a' }]), usageMetadata: { promptTokenCount: 15, totalTokenCount: 15 } },
+      {
+        ...say([], 'STOP'),
+        usageMetadata: {
+          promptTokenCount: 15,
+          cachedContentTokenCount: 4,
+          candidatesTokenCount: 102,
+          toolUsePromptTokenCount: 424,
+          thoughtsTokenCount: 142,
+          totalTokenCount: 683,
+        },
+      },
+      { usageMetadata: { candidatesTokenCount: 103 } },
+    ),
+  );
+  t.deepEqual(
+    outcome.at(-1),
+    count({
+      promptTokens: 439,
+      completionTokens: 245,
+      cachedTokens: 4,
+      reasoningTokens: 142,
+      webSearchTokens: 424,
+    }),
+  );
+});
+
+test('sources are told as they come, each page once', (t) => {
+  const ground = (...uris: string[]): object => ({
+    groundingMetadata: {
+      groundingChunks: [
+        ...uris.map((uri) => ({ web: { uri, title: `of ${uri}` } })),
+        { maps: {} },
+        { web: {} },
+      ],
+    },
+  });
+  const outcome = translateText(
+    toStream(
+      say([{ text: 'a' }], undefined, ground('u1')),
+      say([], 'STOP', ground('u1', 'u2', 'u2')),
+      say([]),
+    ),
+  );
+  t.deepEqual(
+    outcome.filter((event) => 'type' in event && event.type === 'sources'),
+    [
+      { type: 'sources', index: 0, sources: [{ url: 'u1', title: 'of u1' }] },
+      { type: 'sources', index: 0, sources: [{ url: 'u2', title: 'of u2' }] },
+    ],
+  );
+});
+
+/** Names and shape after LogprobsResult of the SDK's types. */
+test('log probabilities go with the words of their chunk, in OpenAI’s shape', (t) => {
+  const logprobsResult = {
+    chosenCandidates: [{ token: 'a', tokenId: 1, logProbability: -0.5 }, { token: 'b' }],
+    topCandidates: [
+      {
+        candidates: [
+          { token: 'a', logProbability: -0.5 },
+          { token: 'c', logProbability: -2 },
+        ],
+      },
+    ],
+  };
+  const token = (name: string, logprob: number): object => ({ token: name, logprob, bytes: null });
+  const logprobs = {
+    content: [
+      { ...token('a', -0.5), top_logprobs: [token('a', -0.5), token('c', -2)] },
+      { ...token('b', 0), top_logprobs: [] },
+    ],
+    refusal: null,
+  };
+  t.deepEqual(translateText(toStream(say([{ text: 'a' }, { text: 'b' }], 'STOP', { logprobsResult }))), [
+    delta({ role: 'assistant', content: 'a' }),
+    { ...delta({ content: 'b' }), logprobs },
+    STOP,
+  ] as ChatEvent[]);
+  t.deepEqual(translateText(toStream(say([], 'STOP', { logprobsResult }))), [
+    { ...delta({ role: 'assistant', content: '' }), logprobs },
+    STOP,
+  ] as ChatEvent[]);
+});
+
+/** As the server prints an error after its 200: not an event, and over several lines. */
+const BARE = `{
+  "error": {
+    "code": 503,
+    "message": "The model is overloaded. Please try again later.",
+    "status": "UNAVAILABLE"
+  }
+}
+`;
+
+test('an error that stands bare in the stream comes after what was said, cut at every byte', (t) => {
+  for (const bare of [BARE, `[${BARE}]`, BARE.replaceAll(/\s+/g, ' ')]) {
+    const text = toStream(say([{ text: 'a' }])) + bare;
+    const bytes = Buffer.from(text);
+    const pieces = Array.from({ length: bytes.length }, (_, at) => [
+      bytes.subarray(0, at),
+      bytes.subarray(at),
+    ]);
+    for (const split of [...pieces, [...bytes].map((byte) => Uint8Array.of(byte))]) {
+      const outcome = translate(split);
+      t.deepEqual(outcome[0], delta({ role: 'assistant', content: 'a' }));
+      const error = getError(t, outcome);
+      t.like(error, { failure: 'unavailable', status: 503 });
+      t.regex(error.message, /overloaded/);
+    }
+  }
+});
+
+test('an error as an event, or bare at the very beginning, is one of its kind', (t) => {
+  const body = { error: { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED' } };
+  for (const text of [toStream(body), JSON.stringify(body), `\r\n  ${JSON.stringify([body])}`]) {
+    t.like(getError(t, translateText(text)), { failure: 'rate_limited', status: 429 });
+  }
+  const outcome = translateText(toStream(say([{ text: 'a' }], 'STOP'), body, say([{ text: 'b' }])));
+  t.is(outcome.length, 2);
+  t.is(getError(t, outcome).failure, 'rate_limited');
+});
+
+test('a stream that is one JSON array says what its chunks say; half of one is an error', (t) => {
+  const array = JSON.stringify([say([{ text: 'a' }]), say([{ text: 'b' }], 'STOP')], null, 2);
+  t.deepEqual(translateText(array), [
+    delta({ role: 'assistant', content: 'a' }),
+    delta({ content: 'b' }),
+    STOP,
+  ]);
+  for (let length = 1; length < array.length; length += 1) {
+    t.is(getError(t, translateText(array.slice(0, length))).failure, 'unavailable');
+  }
+});
+
+test('what is no answer is unavailable', (t) => {
+  for (const text of [
+    '',
+    'data: nonsense\n\n',
+    'data: [1]\n\n',
+    '<html>',
+    toStream({ candidates: [] }),
+    toStream({}),
+  ]) {
+    t.is(getError(t, translateText(text)).failure, 'unavailable', text);
+  }
+});
+
+test('braces and brackets within events are no bare JSON', (t) => {
+  const text = '{"error": {"code": 400}}\n[x]\n{';
+  const chunk = JSON.stringify(say([{ text }], 'STOP'), null, 1)
+    .split('\n')
+    .map((line) => `data:${line}\n`)
+    .join('');
+  t.deepEqual(translateText(`: comment {\nevent: message\n${chunk}\n`), [
+    delta({ role: 'assistant', content: text }),
+    STOP,
+  ]);
+});

@@ -1,0 +1,449 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import test, { type ExecutionContext } from 'ava';
+
+import { createGeminiUpstream } from '../../../../workers/upstreams/gemini/gemini-upstream.ts';
+import { DEFAULT_HTTP_TIMEOUTS, type HttpTimeouts } from '../../../../workers/upstreams/http-client.ts';
+import type { JsonRecord } from '../../../../workers/upstreams/json-value.ts';
+import {
+  type CallContext,
+  type ChatBody,
+  type ChatEvent,
+  type ImageCall,
+  noUpstreamUsage,
+  type Upstream,
+  UpstreamError,
+} from '../../../../workers/upstreams/upstream.ts';
+import { createContext, createTarget } from '../../../support/upstream-target.ts';
+
+const KEY = 'AIzaSyD-0123456789abcdef';
+const ASK: ChatBody = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
+
+interface Asked {
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: JsonRecord;
+}
+
+type Answer = (response: ServerResponse, asked: Asked, index: number) => void;
+
+interface Rig {
+  readonly upstream: Required<Upstream>;
+  readonly asked: Asked[];
+}
+
+/** A vendor that answers what the test wrote. */
+async function startRig(
+  t: ExecutionContext,
+  answer: Answer,
+  timeouts: Partial<HttpTimeouts> = {},
+): Promise<Rig> {
+  const asked: Asked[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as JsonRecord;
+      const one = { url: request.url ?? '', headers: request.headers, body };
+      asked.push(one);
+      answer(response, one, asked.length - 1);
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const upstream = createGeminiUpstream({
+    baseUrl: `http://127.0.0.1:${port}`,
+    timeouts: { ...DEFAULT_HTTP_TIMEOUTS, ...timeouts },
+  });
+  t.teardown(async () => {
+    server.closeAllConnections();
+    server.close();
+    await upstream.close();
+  });
+  return { upstream, asked };
+}
+
+/** What one side waits for and the other lets happen. */
+function createGate(): { readonly opened: Promise<void>; open(): void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open: () => open() };
+}
+
+function sendJson(response: ServerResponse, body: unknown, status = 200): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=UTF-8' }).end(JSON.stringify(body));
+}
+
+const EVENT_STREAM = { 'content-type': 'text/event-stream' };
+
+const say = (text: string, finishReason?: string): JsonRecord => ({
+  candidates: [
+    {
+      content: { parts: [{ text }], role: 'model' },
+      ...(finishReason === undefined ? {} : { finishReason }),
+    },
+  ],
+  usageMetadata: { promptTokenCount: 2, candidatesTokenCount: 3, totalTokenCount: 5 },
+});
+
+const toEvent = (chunk: object): string => `data: ${JSON.stringify(chunk)}\r\n\r\n`;
+
+function chat(
+  { upstream }: Rig,
+  stream: boolean,
+  {
+    body = ASK,
+    model = 'gemini-2.5-flash',
+    ...more
+  }: Partial<CallContext> & { body?: ChatBody; model?: string } = {},
+): AsyncIterable<ChatEvent> {
+  return upstream.chat(
+    createTarget(model, { apiKey: KEY, imageUrls: 'fetch' }),
+    body,
+    stream,
+    createContext(more),
+  );
+}
+
+async function listen(run: AsyncIterable<ChatEvent>): Promise<{ events: ChatEvent[]; error: unknown }> {
+  const events: ChatEvent[] = [];
+  try {
+    for await (const event of run) {
+      events.push(event);
+    }
+    return { events, error: null };
+  } catch (error) {
+    return { events, error };
+  }
+}
+
+const HELLO: ChatEvent[] = [
+  { type: 'delta', index: 0, delta: { role: 'assistant', content: 'Grüße' } },
+  { type: 'delta', index: 0, delta: { content: ' 👋' } },
+  { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'STOP' },
+  { type: 'usage', usage: { ...noUpstreamUsage, promptTokens: 2, completionTokens: 3 } },
+];
+
+test('a whole answer is asked at its address, with the key in its header alone', async (t) => {
+  const rig = await startRig(t, (response) => sendJson(response, say('hello', 'STOP')));
+  const { events, error } = await listen(chat(rig, false));
+  t.is(error, null);
+  t.deepEqual(
+    events.map(({ type }) => type),
+    ['delta', 'finish', 'usage'],
+  );
+  const [asked] = rig.asked;
+  t.is(asked?.url, '/v1beta/models/gemini-2.5-flash:generateContent');
+  t.like(asked?.headers, { 'x-goog-api-key': KEY, 'content-type': 'application/json' });
+  t.is(asked?.headers.authorization, undefined);
+  t.deepEqual(asked?.body, {
+    contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
+    generationConfig: { maxOutputTokens: 50 },
+  });
+});
+
+test('a stream is asked as events, and says the same in whatever pieces it comes', async (t) => {
+  const bytes = Buffer.from(toEvent(say('Grüße')) + toEvent(say(' 👋', 'STOP')));
+  const rig = await startRig(t, (response, _asked, index) => {
+    response.writeHead(200, EVENT_STREAM);
+    if (index === 0) {
+      response.end(bytes);
+      return;
+    }
+    // A byte a write, each let out before the next.
+    const write = (at: number): void => {
+      if (at === bytes.length) response.end();
+      else response.write(bytes.subarray(at, at + 1), () => write(at + 1));
+    };
+    write(0);
+  });
+  for (let run = 0; run < 2; run += 1) {
+    t.deepEqual(await listen(chat(rig, true)), { events: HELLO, error: null });
+  }
+  t.is(rig.asked[0]?.url, '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse');
+});
+
+test('a server that answers a stream whole, as one value or an array of chunks, is understood', async (t) => {
+  const rig = await startRig(t, (response, _asked, index) =>
+    sendJson(response, index === 0 ? [say('Grüße'), say(' 👋', 'STOP')] : say('hello', 'STOP')),
+  );
+  t.deepEqual(await listen(chat(rig, true)), { events: HELLO, error: null });
+  t.is((await listen(chat(rig, true))).events.length, 3);
+});
+
+test('a stream that breaks says what came, then fails: cut, ended early, or with an error', async (t) => {
+  const bare =
+    '{\n  "error": {\n    "code": 503,\n    "status": "UNAVAILABLE",\n    "message": "overloaded"\n  }\n}\n';
+  const breaks: ((response: ServerResponse) => void)[] = [
+    (response) => response.destroy(),
+    (response) => response.end(),
+    (response) => response.end(bare),
+    (response) => response.end(toEvent({ error: { code: 500, status: 'INTERNAL', message: 'oops' } })),
+  ];
+  const rig = await startRig(t, (response, _asked, index) => {
+    response.writeHead(200, EVENT_STREAM);
+    response.write(toEvent(say('a')), () => breaks[index]?.(response));
+  });
+  for (const _break of breaks) {
+    const { events, error } = await listen(chat(rig, true));
+    t.is(events.length, 1);
+    t.true(error instanceof UpstreamError, String(error));
+    t.is((error as UpstreamError).failure, 'unavailable');
+  }
+});
+
+test('a stream that falls silent times out, with what came before', async (t) => {
+  const rig = await startRig(
+    t,
+    (response) => {
+      response.writeHead(200, EVENT_STREAM);
+      response.write(toEvent(say('a')));
+    },
+    { betweenChunksMs: 60 },
+  );
+  const { events, error } = await listen(chat(rig, true));
+  t.is(events.length, 1);
+  t.is((error as UpstreamError).failure, 'timeout');
+});
+
+test('a connection that is cut after the finish takes nothing away', async (t) => {
+  const rig = await startRig(t, (response) => {
+    response.writeHead(200, EVENT_STREAM);
+    response.write(toEvent(say('Grüße')) + toEvent(say(' 👋', 'STOP')), () => response.destroy());
+  });
+  t.deepEqual(await listen(chat(rig, true)), { events: HELLO, error: null });
+});
+
+test('every refusal is an error of its kind, without the key, whatever was asked', async (t) => {
+  const details = [
+    { reason: 'API_KEY_INVALID' },
+    { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '38s' },
+  ];
+  const refusals = [
+    { status: 400, name: 'INVALID_ARGUMENT', more: {}, failure: 'rejected' },
+    { status: 400, name: 'INVALID_ARGUMENT', more: { details: details.slice(0, 1) }, failure: 'auth' },
+    { status: 429, name: 'RESOURCE_EXHAUSTED', more: { details: details.slice(1) }, failure: 'rate_limited' },
+    { status: 503, name: 'UNAVAILABLE', more: {}, failure: 'unavailable' },
+  ];
+  for (const { status, name, more, failure } of refusals) {
+    const error = { code: status, message: `no: ${KEY}`, status: name, ...more };
+    const rig = await startRig(t, (response, { url }) =>
+      sendJson(response, url.includes('stream') ? [{ error }] : { error }, status),
+    );
+    const target = createTarget('m', { apiKey: KEY });
+    const errors = [
+      (await listen(chat(rig, true))).error,
+      (await listen(chat(rig, false))).error,
+      await t.throwsAsync(
+        rig.upstream.embed(target, { inputs: ['a'], dimensions: null, user: null }, createContext()),
+      ),
+      await t.throwsAsync(rig.upstream.generateImages(target, { ...DRAW, n: 1 }, createContext())),
+    ];
+    for (const thrown of errors) {
+      if (!(thrown instanceof UpstreamError)) {
+        t.fail(String(thrown));
+        continue;
+      }
+      t.like(thrown, { failure, status, retryAfterMs: status === 429 ? 38_000 : null });
+      t.false(`${thrown.message} ${thrown.stack}`.includes(KEY));
+    }
+  }
+});
+
+test('what an answer asks to remember is asked for again, in one go, and goes back to the vendor', async (t) => {
+  const signed = {
+    candidates: [
+      {
+        content: {
+          parts: [
+            { functionCall: { name: 'now', args: {} }, thoughtSignature: 'c2lnbmVk' },
+            { functionCall: { name: 'here', args: {} } },
+          ],
+        },
+        finishReason: 'STOP',
+      },
+    ],
+  };
+  const rig = await startRig(t, (response, _asked, index) =>
+    sendJson(response, index === 0 ? signed : say('noon', 'STOP')),
+  );
+  const model = 'gemini-3-flash-preview';
+  const { events } = await listen(chat(rig, false, { model }));
+  const remembered = new Map<string, unknown>();
+  const calls: JsonRecord[] = [];
+  for (const event of events) {
+    if (event.type === 'remember') remembered.set(event.toolCallId, structuredClone(event.value));
+    if (event.type === 'delta') calls.push(...(event.delta['tool_calls'] as JsonRecord[]));
+  }
+  t.is(remembered.size, 1);
+
+  // Most clients keep of a call only what OpenAI's calls have.
+  const kept = calls.map(({ id, type, function: told }) => ({ id, type, function: told }));
+  const messages = [
+    ...ASK.messages,
+    { role: 'assistant', content: null, tool_calls: kept },
+    ...kept.map(({ id }) => ({ role: 'tool', tool_call_id: id as string, content: '12:00' })),
+  ];
+  const recalls: (readonly string[])[] = [];
+  const recall: CallContext['recall'] = (ids) => {
+    recalls.push(ids);
+    return Promise.resolve(remembered);
+  };
+  t.is((await listen(chat(rig, false, { model, body: { messages }, recall }))).error, null);
+  t.deepEqual(recalls, [kept.map(({ id }) => id as string)]);
+  t.like(rig.asked[1]?.body, {
+    contents: [
+      { role: 'user' },
+      {
+        role: 'model',
+        parts: [
+          { functionCall: { name: 'now', args: {} }, thoughtSignature: 'c2lnbmVk' },
+          { functionCall: { name: 'here', args: {} } },
+        ],
+      },
+      {
+        role: 'user',
+        parts: [
+          { functionResponse: { name: 'now', response: { result: '12:00' } } },
+          { functionResponse: { name: 'here', response: { result: '12:00' } } },
+        ],
+      },
+    ],
+  });
+  t.false(JSON.stringify(rig.asked[1]?.body).includes('call_gw_'));
+  await listen(chat(rig, false, { model, recall }));
+  t.is(recalls.length, 1);
+});
+
+test('pictures are loaded before the vendor is asked, and one that cannot be is the error', async (t) => {
+  const rig = await startRig(t, (response) => sendJson(response, say('a cat', 'STOP')));
+  const url = 'https://example.com/cat.png';
+  const content = [{ type: 'image_url', image_url: { url } }];
+  const body = { messages: [{ role: 'user', content }] };
+  const media = { loadImage: () => Promise.resolve({ mediaType: 'image/png', base64: PNG }) };
+  t.is((await listen(chat(rig, false, { body, media }))).error, null);
+  t.like(rig.asked[0]?.body, {
+    contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }] }],
+  });
+  const reason = new Error('no picture');
+  t.is(
+    (await listen(chat(rig, false, { body, media: { loadImage: () => Promise.reject(reason) } }))).error,
+    reason,
+  );
+  t.is(rig.asked.length, 1);
+});
+
+test('where one tool call at a time is wanted, the first of an answer is kept', async (t) => {
+  const parts = ['f', 'g'].map((name) => ({ functionCall: { name, args: {} } }));
+  const rig = await startRig(t, (response) =>
+    sendJson(response, { candidates: [{ content: { parts }, finishReason: 'STOP' }] }),
+  );
+  const count = async (body: ChatBody): Promise<number> =>
+    (await listen(chat(rig, false, { body }))).events.filter(({ type }) => type === 'delta').length;
+  t.is(await count(ASK), 2);
+  t.is(await count({ ...ASK, parallel_tool_calls: false }), 1);
+});
+
+test('vectors are asked in one call, and come in the order of their inputs', async (t) => {
+  const rig = await startRig(t, (response, { body }) => {
+    const requests = body['requests'] as { content: { parts: { text: string }[] } }[];
+    const embeddings = requests.map(({ content }) => ({ values: [content.parts[0]!.text.length, 0.5] }));
+    sendJson(response, { embeddings });
+  });
+  const call = { inputs: ['a', 'bcd'], dimensions: 2, user: null };
+  const answer = await rig.upstream.embed(createTarget('gemini-embedding-001'), call, createContext());
+  t.true(answer.vectors.equals(Buffer.from(Float32Array.from([1, 0.5, 3, 0.5]).buffer)));
+  t.like(answer, { dimensions: 2, promptTokens: null });
+  t.is(rig.asked.length, 1);
+  t.is(rig.asked[0]?.url, '/v1beta/models/gemini-embedding-001:batchEmbedContents');
+  t.like(rig.asked[0]?.body, {
+    requests: call.inputs.map((text) => ({
+      model: 'models/gemini-embedding-001',
+      content: { parts: [{ text }] },
+      outputDimensionality: 2,
+    })),
+  });
+});
+
+const DRAW: ImageCall = {
+  prompt: 'a cat',
+  negativePrompt: null,
+  n: 3,
+  size: '1024x1024',
+  quality: null,
+  style: null,
+  user: null,
+};
+
+const DRAWN = {
+  candidates: [
+    { content: { parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }] }, finishReason: 'STOP' },
+  ],
+  usageMetadata: { promptTokenCount: 2, candidatesTokenCount: 1290 },
+};
+
+test('as many pictures are as many calls at once, their tokens added up', async (t) => {
+  const waiting: ServerResponse[] = [];
+  const rig = await startRig(t, (response) => {
+    waiting.push(response);
+    // None is answered before all have been asked for.
+    if (waiting.length === 3) waiting.forEach((one) => sendJson(one, DRAWN));
+  });
+  const target = createTarget('gemini-2.5-flash-image');
+  const { images, usage } = await rig.upstream.generateImages(target, DRAW, createContext());
+  t.is(images.length, 3);
+  t.true(images.every(({ bytes }) => bytes.equals(Buffer.from(PNG, 'base64'))));
+  t.like(usage, { promptTokens: 6, completionTokens: 3870 });
+  t.is(rig.asked[0]?.url, '/v1beta/models/gemini-2.5-flash-image:generateContent');
+});
+
+test('one picture that is refused is the error of all, and ends the others', async (t) => {
+  const waiting: ServerResponse[] = [];
+  const over = createGate();
+  let closed = 0;
+  const rig = await startRig(t, (response) => {
+    waiting.push(response);
+    response.on('close', () => {
+      closed += 1;
+      if (closed === 3) over.open();
+    });
+    if (waiting.length === 3) sendJson(response, { promptFeedback: { blockReason: 'SAFETY' } });
+  });
+  const target = createTarget('gemini-2.5-flash-image');
+  const error = await t.throwsAsync(rig.upstream.generateImages(target, DRAW, createContext()), {
+    instanceOf: UpstreamError,
+  });
+  t.is(error.failure, 'rejected');
+  await over.opened;
+  t.is(waiting.filter(({ writableFinished }) => writableFinished).length, 1);
+});
+
+test('when the caller leaves, the call ends and the reason is the caller’s', async (t) => {
+  const over = createGate();
+  const begun = createGate();
+  const rig = await startRig(t, (response) => {
+    response.on('close', () => over.open());
+    response.writeHead(200, EVENT_STREAM);
+    response.write(toEvent(say('a')), () => begun.open());
+  });
+  const controller = new AbortController();
+  const reason = new Error('the caller left');
+  const listening = listen(chat(rig, true, { signal: controller.signal }));
+  await begun.opened;
+  controller.abort(reason);
+  t.is((await listening).error, reason);
+  await over.opened;
+  const drawing = new AbortController();
+  const draw = rig.upstream.generateImages(
+    createTarget('m'),
+    DRAW,
+    createContext({ signal: drawing.signal }),
+  );
+  drawing.abort(reason);
+  t.is(await t.throwsAsync(draw), reason);
+});

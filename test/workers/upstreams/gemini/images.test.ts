@@ -1,0 +1,102 @@
+import test from 'ava';
+
+import {
+  fromImageResponse,
+  joinImageAnswers,
+} from '../../../../workers/upstreams/gemini/from-image-response.ts';
+import { toImageRequest } from '../../../../workers/upstreams/gemini/to-image-request.ts';
+import {
+  type ImageCall,
+  noUpstreamUsage,
+  UpstreamError,
+  type UpstreamFailure,
+} from '../../../../workers/upstreams/upstream.ts';
+import { createTarget } from '../../../support/upstream-target.ts';
+
+const CALL: ImageCall = {
+  prompt: 'a cat',
+  negativePrompt: null,
+  n: 2,
+  size: '1024x1024',
+  quality: null,
+  style: null,
+  user: 'u',
+};
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
+
+test('a picture is asked for without words, in its shape, with style and what to avoid in the prompt', (t) => {
+  const target = createTarget('gemini-2.5-flash-image');
+  t.deepEqual(toImageRequest(target, CALL), {
+    contents: [{ role: 'user', parts: [{ text: 'a cat' }] }],
+    generationConfig: { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '1:1' } },
+  });
+  const call = { ...CALL, style: 'vivid', negativePrompt: 'dogs', size: '1792x1024', quality: '2K' };
+  t.deepEqual(toImageRequest(target, call), {
+    contents: [{ role: 'user', parts: [{ text: 'a cat\n\nStyle: vivid.\n\nAvoid: dogs.' }] }],
+    generationConfig: {
+      responseModalities: ['IMAGE'],
+      imageConfig: { aspectRatio: '16:9', imageSize: '2K' },
+    },
+  });
+  const dropping = createTarget('m', { drops: new Set(['size', 'quality', 'style']) });
+  t.deepEqual(toImageRequest(dropping, call), {
+    contents: [{ role: 'user', parts: [{ text: 'a cat\n\nAvoid: dogs.' }] }],
+    generationConfig: { responseModalities: ['IMAGE'] },
+  });
+});
+
+const read = (answer: unknown): ReturnType<typeof fromImageResponse> =>
+  fromImageResponse(JSON.stringify(answer), 'key');
+const draw = (parts: object[], more: object = {}): object => ({
+  candidates: [{ content: { parts, role: 'model' }, finishReason: 'STOP' }],
+  ...more,
+});
+
+test('the first picture of an answer is taken, as what its bytes are, with what it took', (t) => {
+  const answer = read(
+    draw(
+      [
+        { inlineData: { mimeType: 'image/png', data: 'ZHJhZnQ=' }, thought: true },
+        { text: 'Here it is' },
+        { inlineData: { mimeType: 'image/jpeg', data: PNG } },
+        { inlineData: { mimeType: 'image/png', data: 'c2Vjb25k' } },
+      ],
+      { usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 1290, thoughtsTokenCount: 10 } },
+    ),
+  );
+  t.deepEqual(answer, {
+    images: [{ bytes: Buffer.from(PNG, 'base64'), contentType: 'image/png', revisedPrompt: null }],
+    usage: { ...noUpstreamUsage, promptTokens: 3, completionTokens: 1300, reasoningTokens: 10 },
+  });
+  t.is(read(draw([{ inlineData: { data: PNG } }])).usage, null);
+});
+
+test('an answer without a picture is rejected where the vendor refused, else unavailable', (t) => {
+  const answers: [unknown, UpstreamFailure][] = [
+    [{ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, 'rejected'],
+    [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'rejected'],
+    [{ candidates: [{ finishReason: 'RECITATION' }] }, 'rejected'],
+    [{ candidates: [{ finishReason: 'NO_IMAGE' }] }, 'unavailable'],
+    [draw([{ text: 'I would rather not' }]), 'unavailable'],
+    [draw([{ inlineData: { mimeType: 'image/png', data: 'bm90IGEgcGljdHVyZQ==' } }]), 'unavailable'],
+    [{}, 'unavailable'],
+    [[], 'unavailable'],
+    [{ error: { code: 503, status: 'UNAVAILABLE' } }, 'unavailable'],
+  ];
+  for (const [answer, failure] of answers) {
+    const error = t.throws(() => read(answer), { instanceOf: UpstreamError }, JSON.stringify(answer));
+    t.is(error.failure, failure, JSON.stringify(answer));
+  }
+});
+
+test('several answers are one, with their tokens added up where all have told them', (t) => {
+  const answer = read(
+    draw([{ inlineData: { data: PNG } }], {
+      usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 5 },
+    }),
+  );
+  const joined = joinImageAnswers([answer, answer, answer]);
+  t.is(joined.images.length, 3);
+  t.deepEqual(joined.usage, { ...noUpstreamUsage, promptTokens: 9, completionTokens: 15 });
+  t.is(joinImageAnswers([answer, { ...answer, usage: null }]).usage, null);
+});

@@ -1,0 +1,104 @@
+import test from 'ava';
+
+import { listUnsignedCalls, toRemembered } from '../../../../workers/upstreams/gemini/thought-signatures.ts';
+import { toContents } from '../../../../workers/upstreams/gemini/to-contents.ts';
+import type { ChatMessage, Recalled } from '../../../../workers/upstreams/upstream.ts';
+import { createTarget } from '../../../support/upstream-target.ts';
+
+const STAND_IN = 'skip_thought_signature_validator';
+const NEW = 'gemini-3-flash-preview';
+
+function call(id: string, signature?: string): Record<string, unknown> {
+  const extra_content = { google: { thought_signature: signature } };
+  return {
+    id,
+    type: 'function',
+    function: { name: 'f', arguments: '{}' },
+    ...(signature === undefined ? {} : { extra_content }),
+  };
+}
+
+const says = (...calls: Record<string, unknown>[]): ChatMessage => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: calls,
+});
+const answers = (...ids: string[]): ChatMessage[] =>
+  ids.map((id) => ({ role: 'tool', tool_call_id: id, content: 'ok' }));
+const asks: ChatMessage = { role: 'user', content: 'go' };
+
+/** The signatures of all calls of a conversation as it goes out, step by step; null where one has none. */
+function sign(messages: ChatMessage[], { model = NEW, recalled = new Map() as Recalled } = {}): unknown[] {
+  const { contents } = toContents(createTarget(model), { messages }, { images: new Map(), recalled });
+  return contents
+    .filter(({ role }) => role === 'model')
+    .map(({ parts }) =>
+      parts.filter((part) => 'functionCall' in part).map((part) => part['thoughtSignature'] ?? null),
+    );
+}
+
+test('what the client sent back counts before what was remembered', (t) => {
+  const recalled = new Map([
+    ['a', toRemembered(NEW, 'ours')],
+    ['b', toRemembered(NEW, 'ours')],
+  ]);
+  t.deepEqual(sign([asks, says(call('a', 'theirs'), call('b'))], { recalled }), [['theirs', 'ours']]);
+});
+
+test('what is remembered of another model or kind, or is nonsense, is no signature', (t) => {
+  const values = [
+    toRemembered('gemini-3-pro', 's'),
+    { kind: 'anthropic', model: `models/${NEW}`, thoughtSignature: 's' },
+    { kind: 'gemini', model: `models/${NEW}`, thoughtSignature: 7 },
+    { kind: 'gemini', model: `models/${NEW}` },
+    'text',
+    null,
+    [toRemembered(NEW, 's')],
+  ];
+  for (const value of values) {
+    t.deepEqual(sign([asks, says(call('a'))], { recalled: new Map([['a', value]]) }), [[STAND_IN]]);
+  }
+  const recalled = new Map([['a', toRemembered(NEW, 's')]]);
+  t.deepEqual(sign([asks, says(call('a'))], { model: `models/${NEW}`, recalled }), [['s']]);
+});
+
+test('a lost signature is stood in for on the first call of each step of the current turn alone', (t) => {
+  const before = [
+    asks,
+    says(call('a'), call('b')),
+    ...answers('a', 'b'),
+    { role: 'assistant', content: 'done' },
+  ];
+  const now = [
+    asks,
+    says(call('c'), call('d')),
+    ...answers('c', 'd'),
+    says(call('e', 'own'), call('f')),
+    ...answers('e', 'f'),
+    says(call('g')),
+    ...answers('g'),
+  ];
+  t.deepEqual(sign([...before, ...now]), [[null, null], [], [STAND_IN, null], ['own', null], [STAND_IN]]);
+  // A word of the user's among the answers may or may not begin a turn: the calls before it are covered too.
+  t.deepEqual(sign([asks, says(call('a')), ...answers('a'), asks, says(call('b')), ...answers('b')]), [
+    [STAND_IN],
+    [STAND_IN],
+  ]);
+});
+
+test('older models get what is known, and no stand-in', (t) => {
+  const model = 'gemini-2.5-flash';
+  const recalled = new Map([['b', toRemembered(model, 's')]]);
+  t.deepEqual(sign([asks, says(call('a'), call('b'))], { model, recalled }), [[null, 's']]);
+});
+
+test('only calls without a signature are looked up, once, and only for models that have signatures', (t) => {
+  const messages = [asks, says(call('a', 's'), call('b')), ...answers('a', 'b'), says(call('b'), call('c'))];
+  const list = (model: string, more: object = {}): string[] =>
+    listUnsignedCalls(createTarget(model, more), { messages });
+  t.deepEqual(list(NEW), ['b', 'c']);
+  t.deepEqual(list('gemini-2.5-pro'), ['b', 'c']);
+  t.deepEqual(list('gemini-2.0-flash'), []);
+  t.deepEqual(list('gemini-2.0-flash', { thinking: 'budget' }), ['b', 'c']);
+  t.deepEqual(listUnsignedCalls(createTarget(NEW), { messages: [asks] }), []);
+});

@@ -1,0 +1,64 @@
+const LF = 10;
+const CR = 13;
+const TAB = 9;
+const SPACE = 32;
+const OPENING_BRACE = 123;
+const OPENING_BRACKET = 91;
+
+export interface BareJsonCutter {
+  /** The bytes that are lines of events; from the first line that is JSON on, everything is kept here instead. */
+  cut(bytes: Uint8Array): Uint8Array;
+  /** What was kept; null where nothing was. */
+  readText(): string | null;
+  readonly byteLength: number;
+}
+
+/**
+ * Finds JSON that stands in a stream without being an event of it, as Gemini writes its errors. No line of an event
+ * begins with a brace or a bracket, and a parser of events must ignore lines that do.
+ */
+export function createBareJsonCutter(): BareJsonCutter {
+  const kept: Buffer[] = [];
+  let byteLength = 0;
+  let isAtLineStart = true;
+
+  function findStart(chunk: Buffer): number {
+    let position = 0;
+    while (position < chunk.length) {
+      if (!isAtLineStart) {
+        const end = chunk.indexOf(LF, position);
+        if (end === -1) {
+          return chunk.length;
+        }
+        position = end + 1;
+        isAtLineStart = true;
+        continue;
+      }
+      const byte = chunk[position];
+      if (byte === OPENING_BRACE || byte === OPENING_BRACKET) {
+        return position;
+      }
+      isAtLineStart = byte === LF || byte === CR || byte === TAB || byte === SPACE;
+      position += 1;
+    }
+    return chunk.length;
+  }
+
+  return {
+    cut(bytes) {
+      const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      const start = byteLength > 0 ? 0 : findStart(chunk);
+      if (start < chunk.length) {
+        kept.push(chunk.subarray(start));
+        byteLength += chunk.length - start;
+      }
+      return chunk.subarray(0, start);
+    },
+
+    readText: () => (byteLength === 0 ? null : Buffer.concat(kept, byteLength).toString('utf8')),
+
+    get byteLength() {
+      return byteLength;
+    },
+  };
+}

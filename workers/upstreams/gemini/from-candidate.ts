@@ -1,0 +1,146 @@
+import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import type { ChatEvent, WebSource } from '../upstream.ts';
+import { fromLogprobs } from './from-logprobs.ts';
+import { toExtraContent, toRemembered } from './thought-signatures.ts';
+import { createToolCallId } from './tool-call-ids.ts';
+
+export interface CandidateOptions {
+  /** As the route names it: what is remembered of its calls is of use to this model only. */
+  readonly model: string;
+  /** Gemini has no `parallel_tool_calls`: where the caller wants one call at a time, the first of an answer is kept. */
+  readonly oneCall: boolean;
+}
+
+/** One of the answers to a request, as far as it has come. */
+export interface Candidate {
+  readonly index: number;
+  /** How it ended, in the vendor's word; null while it has not. */
+  readonly native: string | null;
+  readonly hasCalls: boolean;
+  /** Whether it said anything but thoughts. */
+  readonly hasAnswered: boolean;
+  take(candidate: JsonRecord): ChatEvent[];
+  /** The delta that opens an answer, where none has. */
+  open(): ChatEvent[];
+}
+
+type Delta = Extract<ChatEvent, { type: 'delta' }>;
+
+const UNSPECIFIED = 'FINISH_REASON_UNSPECIFIED';
+
+export function createCandidate(index: number, { model, oneCall }: CandidateOptions): Candidate {
+  const seenUrls = new Set<string>();
+  let isOpen = false;
+  let native: string | null = null;
+  let calls = 0;
+  let hasAnswered = false;
+
+  function toDelta(delta: JsonRecord): Delta {
+    const opening = isOpen ? {} : { role: 'assistant' };
+    isOpen = true;
+    return { type: 'delta', index, delta: { ...opening, ...delta } };
+  }
+
+  /** Probabilities are of all that a chunk says, so they go with the last words of it. */
+  function addLogprobs(events: ChatEvent[], logprobs: JsonRecord): void {
+    const last = events.findLastIndex((event) => event.type === 'delta' && 'content' in event.delta);
+    const words = last === -1 ? toDelta({ content: '' }) : events[last];
+    events.splice(last === -1 ? events.length : last, 1, { ...(words as Delta), logprobs });
+  }
+
+  function takePart(part: JsonRecord): ChatEvent[] {
+    const text = readText(part['text']);
+    if (part['thought'] === true) {
+      // A picture among the thoughts is a draft, which the answer shows again when it is done.
+      return text === null ? [] : [toDelta({ reasoning_content: text })];
+    }
+    if (text !== null) {
+      hasAnswered = true;
+      return [toDelta({ content: text })];
+    }
+    if (isRecord(part['functionCall'])) {
+      hasAnswered = true;
+      return takeCall(part['functionCall'], readText(part['thoughtSignature']));
+    }
+    return isRecord(part['inlineData']) ? takePicture(part['inlineData']) : [];
+  }
+
+  function takeCall(call: JsonRecord, thoughtSignature: string | null): ChatEvent[] {
+    if (oneCall && calls > 0) {
+      return [];
+    }
+    const id = readText(call['id']) ?? createToolCallId();
+    const told = {
+      index: calls,
+      id,
+      type: 'function',
+      function: { name: readText(call['name']) ?? '', arguments: JSON.stringify(call['args'] ?? {}) },
+    };
+    calls += 1;
+    if (thoughtSignature === null) {
+      return [toDelta({ tool_calls: [told] })];
+    }
+    return [
+      toDelta({ tool_calls: [{ ...told, extra_content: toExtraContent(thoughtSignature) }] }),
+      { type: 'remember', toolCallId: id, value: toRemembered(model, thoughtSignature) },
+    ];
+  }
+
+  function takePicture(blob: JsonRecord): ChatEvent[] {
+    const data = readText(blob['data']);
+    const mimeType = readText(blob['mimeType']) ?? '';
+    if (data === null || !mimeType.startsWith('image/')) {
+      return [];
+    }
+    hasAnswered = true;
+    const url = `data:${mimeType};base64,${data}`;
+    return [toDelta({ images: [{ type: 'image_url', image_url: { url } }] })];
+  }
+
+  /** Grounding is repeated, and grows, from chunk to chunk: each page is named once. */
+  function takeSources(metadata: JsonRecord): ChatEvent[] {
+    const sources: WebSource[] = [];
+    for (const chunk of readArray(metadata['groundingChunks'])) {
+      const web = isRecord(chunk) && isRecord(chunk['web']) ? chunk['web'] : {};
+      const url = readText(web['uri']);
+      if (url !== null && !seenUrls.has(url)) {
+        seenUrls.add(url);
+        sources.push({ url, title: readText(web['title']) });
+      }
+    }
+    return sources.length === 0 ? [] : [{ type: 'sources', index, sources }];
+  }
+
+  return {
+    index,
+
+    get native() {
+      return native;
+    },
+
+    get hasCalls() {
+      return calls > 0;
+    },
+
+    get hasAnswered() {
+      return hasAnswered;
+    },
+
+    take(candidate) {
+      const content = isRecord(candidate['content']) ? candidate['content'] : {};
+      const events = readArray(content['parts']).flatMap((part) => (isRecord(part) ? takePart(part) : []));
+      const logprobs = fromLogprobs(candidate['logprobsResult']);
+      if (logprobs !== undefined) {
+        addLogprobs(events, logprobs);
+      }
+      if (isRecord(candidate['groundingMetadata'])) {
+        events.push(...takeSources(candidate['groundingMetadata']));
+      }
+      const reason = readText(candidate['finishReason']);
+      native = reason === null || reason === UNSPECIFIED ? native : reason;
+      return events;
+    },
+
+    open: () => (isOpen ? [] : [toDelta({ content: '' })]),
+  };
+}

@@ -1,0 +1,62 @@
+import { isRecord, parseRecord, readArray, readCount } from '../json-value.ts';
+import { type EmbeddingAnswer, type EmbeddingCall, UpstreamError } from '../upstream.ts';
+import { isErrorBody, toErrorWithin } from './from-error.ts';
+
+const BYTES_PER_FLOAT = 4;
+
+/** Vectors in the order of their inputs, as bytes. They come as numbers, and nothing names an input but its place. */
+export function fromEmbeddingResponse(
+  text: string,
+  call: EmbeddingCall,
+  apiKey: string | null,
+): EmbeddingAnswer {
+  const answer = parseRecord(text, 'an embedding answer');
+  if (isErrorBody(answer)) {
+    throw toErrorWithin(answer, apiKey);
+  }
+  const embeddings = readArray(answer['embeddings']);
+  const count = call.inputs.length;
+  if (embeddings.length !== count) {
+    throw new UpstreamError(
+      'unavailable',
+      `the upstream sent ${embeddings.length} vectors for ${count} inputs`,
+    );
+  }
+  const dimensions = readValues(embeddings[0]).length;
+  if (dimensions === 0) {
+    throw new UpstreamError('unavailable', 'the upstream sent an embedding that is no vector');
+  }
+  if (call.dimensions !== null && dimensions !== call.dimensions) {
+    throw new UpstreamError(
+      'unavailable',
+      `the upstream sent vectors of ${dimensions} dimensions where ${call.dimensions} were asked`,
+    );
+  }
+  const vectors = Buffer.allocUnsafe(count * dimensions * BYTES_PER_FLOAT);
+  for (const [index, embedding] of embeddings.entries()) {
+    placeVector(readValues(embedding), vectors, index, dimensions);
+  }
+  const usage = isRecord(answer['usageMetadata']) ? answer['usageMetadata'] : {};
+  return { vectors, dimensions, promptTokens: readCount(usage['promptTokenCount']) };
+}
+
+function readValues(embedding: unknown): readonly unknown[] {
+  return isRecord(embedding) ? readArray(embedding['values']) : [];
+}
+
+function placeVector(values: readonly unknown[], vectors: Buffer, index: number, dimensions: number): void {
+  if (values.length !== dimensions) {
+    throw new UpstreamError('unavailable', `the upstream sent a vector of index ${index} of another length`);
+  }
+  const start = index * dimensions * BYTES_PER_FLOAT;
+  for (let position = 0; position < dimensions; position += 1) {
+    const number = values[position];
+    if (typeof number !== 'number') {
+      throw new UpstreamError(
+        'unavailable',
+        `the upstream sent a vector of index ${index} that is not all numbers`,
+      );
+    }
+    vectors.writeFloatLE(number, start + position * BYTES_PER_FLOAT);
+  }
+}

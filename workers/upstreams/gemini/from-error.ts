@@ -1,0 +1,90 @@
+import type { Refusal } from '../call-vendor.ts';
+import { readRetryAfterMs } from '../http-failure.ts';
+import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
+import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
+
+/**
+ * Google's names of what went wrong (google.rpc.Code), with the HTTP status that each has. `FAILED_PRECONDITION` is of
+ * the key, though it is a 400: the country of its account is not served, or its billing is not set up.
+ */
+const STATUSES: Readonly<Record<string, { readonly status: number; readonly failure: UpstreamFailure }>> = {
+  INVALID_ARGUMENT: { status: 400, failure: 'rejected' },
+  OUT_OF_RANGE: { status: 400, failure: 'rejected' },
+  FAILED_PRECONDITION: { status: 400, failure: 'auth' },
+  UNAUTHENTICATED: { status: 401, failure: 'auth' },
+  PERMISSION_DENIED: { status: 403, failure: 'auth' },
+  NOT_FOUND: { status: 404, failure: 'rejected' },
+  RESOURCE_EXHAUSTED: { status: 429, failure: 'rate_limited' },
+  CANCELLED: { status: 499, failure: 'unavailable' },
+  INTERNAL: { status: 500, failure: 'unavailable' },
+  UNKNOWN: { status: 500, failure: 'unavailable' },
+  UNAVAILABLE: { status: 503, failure: 'unavailable' },
+  DEADLINE_EXCEEDED: { status: 504, failure: 'timeout' },
+};
+
+/** Reasons (google.rpc.ErrorInfo) that speak of the key whatever status carries them: a wrong key is a 400. */
+const KEY_REASON = /^API_KEY_/;
+
+export function toUpstreamError(answer: Refusal, apiKey: string | null): UpstreamError {
+  const retryAfterMs = readRetryAfterMs(answer.headers, Date.now());
+  return buildError(findError(parseErrorBody(answer.body)) ?? {}, answer.status, apiKey, retryAfterMs);
+}
+
+/** An error that came in a 200: as a chunk of a stream, or as bare JSON between its events. */
+export function toErrorWithin(value: unknown, apiKey: string | null): UpstreamError {
+  return buildError(findError(value) ?? {}, null, apiKey, null);
+}
+
+/** Whether a body or a chunk is an error, `{"error": …}`; one of a stream may stand in an array. */
+export function isErrorBody(value: unknown): boolean {
+  return findError(value) !== null;
+}
+
+function findError(value: unknown): JsonRecord | null {
+  const bodies = Array.isArray(value) ? value : [value];
+  for (const body of bodies) {
+    if (isRecord(body) && isRecord(body['error'])) {
+      return body['error'];
+    }
+  }
+  return null;
+}
+
+/**
+ * Of the details only reasons and times are read: their texts can repeat the key.
+ * @param httpStatus null where the answer's own status said nothing of this error
+ */
+function buildError(
+  error: JsonRecord,
+  httpStatus: number | null,
+  apiKey: string | null,
+  retryAfterMs: number | null,
+): UpstreamError {
+  const name = readText(error['status']);
+  const known = STATUSES[name ?? ''];
+  const code = error['code'];
+  const told = typeof code === 'number' && code >= 400 && code < 600 ? code : null;
+  const status = httpStatus ?? told ?? known?.status ?? 500;
+  const details = readArray(error['details']).filter(isRecord);
+  const isOfKey = details.some((detail) => KEY_REASON.test(readText(detail['reason']) ?? ''));
+  return createVendorError({
+    failure: isOfKey ? 'auth' : (known?.failure ?? classifyStatus(status)),
+    status,
+    name,
+    message: readText(error['message']) ?? '',
+    apiKey,
+    retryAfterMs: retryAfterMs ?? readRetryDelayMs(details),
+  });
+}
+
+/** `RetryInfo.retryDelay`, a duration as JSON has it: seconds with perhaps a fraction, and an `s`. */
+function readRetryDelayMs(details: readonly JsonRecord[]): number | null {
+  for (const detail of details) {
+    const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(readText(detail['retryDelay']) ?? '') ?? [];
+    if (seconds !== undefined) {
+      return Math.ceil(Number(seconds) * 1000);
+    }
+  }
+  return null;
+}

@@ -1,0 +1,70 @@
+import { sniffImageType } from '../image-bytes.ts';
+import { isRecord, type JsonRecord, parseRecord, readArray, readText } from '../json-value.ts';
+import { type GeneratedImage, type ImageAnswer, UpstreamError, type UpstreamUsage } from '../upstream.ts';
+import { toFinishReason } from './finish-reason.ts';
+import { isErrorBody, toErrorWithin } from './from-error.ts';
+import { readCounts, toUsage } from './from-usage.ts';
+
+/** The first picture of an answer, and what it took. An answer without one is an error. */
+export function fromImageResponse(text: string, apiKey: string | null): ImageAnswer {
+  const body = parseRecord(text, 'an image answer');
+  if (isErrorBody(body)) {
+    throw toErrorWithin(body, apiKey);
+  }
+  const candidates = readArray(body['candidates']).filter(isRecord);
+  const data = candidates.flatMap(listPictures)[0];
+  if (data === undefined) {
+    throw explainNone(body, candidates);
+  }
+  const bytes = Buffer.from(data, 'base64');
+  const image: GeneratedImage = { bytes, contentType: sniffImageType(bytes), revisedPrompt: null };
+  const counts = readCounts(body, null);
+  return { images: [image], usage: counts === null ? null : toUsage(counts, true) };
+}
+
+/** Pictures among the thoughts are drafts, which nobody asked for. */
+function listPictures(candidate: JsonRecord): string[] {
+  const content = isRecord(candidate['content']) ? candidate['content'] : {};
+  return readArray(content['parts']).flatMap((part) =>
+    isRecord(part) && part['thought'] !== true && isRecord(part['inlineData'])
+      ? (readText(part['inlineData']['data']) ?? [])
+      : [],
+  );
+}
+
+/** What the vendor will not draw it will not draw when asked again; all else may be an accident. */
+function explainNone(body: JsonRecord, candidates: readonly JsonRecord[]): UpstreamError {
+  const feedback = isRecord(body['promptFeedback']) ? body['promptFeedback'] : {};
+  const blocked = readText(feedback['blockReason']);
+  const finish = candidates.map((candidate) => readText(candidate['finishReason']));
+  const refused =
+    blocked ?? finish.find((native) => toFinishReason(native ?? '') === 'content_filter') ?? null;
+  return refused === null
+    ? new UpstreamError(
+        'unavailable',
+        `the upstream sent no image (${(finish[0] ?? 'no reason').slice(0, 100)})`,
+      )
+    : new UpstreamError('rejected', `The model refused to make this picture (${refused.slice(0, 100)}).`);
+}
+
+/** The answers of several calls as one. A count that any of them lacks is unknown in all. */
+export function joinImageAnswers(answers: readonly ImageAnswer[]): ImageAnswer {
+  const usages = answers.flatMap(({ usage }) => usage ?? []);
+  return {
+    images: answers.flatMap(({ images }) => images),
+    usage: usages.length < answers.length ? null : (usages.slice(1).reduce(addUsage, usages[0]!) ?? null),
+  };
+}
+
+function addUsage(a: UpstreamUsage, b: UpstreamUsage): UpstreamUsage {
+  const add = (x: number | null, y: number | null): number | null =>
+    x === null || y === null ? null : x + y;
+  return {
+    promptTokens: add(a.promptTokens, b.promptTokens),
+    completionTokens: add(a.completionTokens, b.completionTokens),
+    cachedTokens: add(a.cachedTokens, b.cachedTokens),
+    cacheWriteTokens: add(a.cacheWriteTokens, b.cacheWriteTokens),
+    reasoningTokens: add(a.reasoningTokens, b.reasoningTokens),
+    webSearchTokens: add(a.webSearchTokens, b.webSearchTokens),
+  };
+}

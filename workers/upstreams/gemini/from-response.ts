@@ -1,0 +1,25 @@
+import { isRecord, type JsonRecord } from '../json-value.ts';
+import { type ChatEvent, UpstreamError } from '../upstream.ts';
+import { type AnswerOptions, createAnswerTranslator } from './from-answer.ts';
+
+/** A whole chat answer as the events that a stream of it would have given. */
+export function fromChatResponse(text: string, options: AnswerOptions): ChatEvent[] {
+  const translator = createAnswerTranslator(options);
+  const events = parseResponses(text).flatMap((response) => translator.take(response));
+  return [...events, ...translator.end()];
+}
+
+/** The responses of a JSON body: one, or the array of chunks that a stream is where nobody asked for events. */
+export function parseResponses(text: string): JsonRecord[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new UpstreamError('unavailable', 'the upstream sent an answer that is not JSON', { cause: error });
+  }
+  const responses: unknown[] = Array.isArray(value) ? value : [value];
+  if (!responses.every(isRecord)) {
+    throw new UpstreamError('unavailable', 'the upstream sent an answer that is not a JSON object');
+  }
+  return responses;
+}

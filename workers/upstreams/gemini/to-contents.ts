@@ -1,0 +1,144 @@
+import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import {
+  type ChatBody,
+  type ChatMessage,
+  type Recalled,
+  UpstreamError,
+  type UpstreamTarget,
+} from '../upstream.ts';
+import { readTraits } from './gemini-traits.ts';
+import { findSignature, standInForSignatures } from './thought-signatures.ts';
+import { type LoadedImages, readOnlyText, toParts } from './to-parts.ts';
+import { isOwnToolCallId } from './tool-call-ids.ts';
+
+export interface Content {
+  readonly role: 'user' | 'model';
+  readonly parts: JsonRecord[];
+}
+
+/** What was fetched for a conversation before it is translated. */
+export interface Gathered {
+  readonly images: LoadedImages;
+  readonly recalled: Recalled;
+}
+
+/**
+ * A conversation as Gemini has it: two roles in turn, its instructions apart.
+ *
+ * Instructions in mid-conversation join those at its beginning. Gemini has no place for them between its turns, and as
+ * words of the user they would lose what sets them above the user's; their place is what is given up.
+ */
+export function toContents(
+  target: UpstreamTarget,
+  body: ChatBody,
+  { images, recalled }: Gathered,
+): { readonly contents: Content[]; readonly systemInstruction?: JsonRecord } {
+  const contents: Content[] = [];
+  const instructions: JsonRecord[] = [];
+  const nameOfCall = new Map<string, string>();
+
+  function add(role: Content['role'], parts: readonly JsonRecord[]): void {
+    const last = contents.at(-1);
+    if (last?.role === role) {
+      last.parts.push(...parts);
+    } else if (parts.length > 0) {
+      contents.push({ role, parts: [...parts] });
+    }
+  }
+
+  for (const message of body.messages) {
+    switch (message.role) {
+      case 'system':
+      case 'developer': {
+        const text = readOnlyText(message.content, message.role);
+        instructions.push(...(text === '' ? [] : [{ text }]));
+        break;
+      }
+      case 'user':
+        add('user', toParts(message.content, target, images));
+        break;
+      case 'assistant':
+        add('model', toParts(message.content, target, images));
+        for (const call of readArray(message.tool_calls)) {
+          add('model', [toFunctionCall(isRecord(call) ? call : {}, target, recalled, nameOfCall)]);
+        }
+        break;
+      case 'tool':
+        add('user', [toFunctionResponse(message, nameOfCall)]);
+        break;
+      default:
+        throw new UpstreamError('rejected', 'This model knows no messages of that role.');
+    }
+  }
+  if (contents.length === 0) {
+    if (instructions.length === 0) {
+      throw new UpstreamError('rejected', 'The messages are empty.');
+    }
+    // Gemini answers contents only: where there are instructions alone, they are what is asked.
+    return { contents: [{ role: 'user', parts: instructions }] };
+  }
+  if (readTraits(target.model).demandsSignatures) {
+    standInForSignatures(contents);
+  }
+  return instructions.length === 0 ? { contents } : { contents, systemInstruction: { parts: instructions } };
+}
+
+function toFunctionCall(
+  call: JsonRecord,
+  target: UpstreamTarget,
+  recalled: Recalled,
+  nameOfCall: Map<string, string>,
+): JsonRecord {
+  const told = isRecord(call['function']) ? call['function'] : {};
+  const name = readText(told['name']);
+  if (name === null) {
+    throw new UpstreamError('rejected', 'A tool call in the messages names no function.');
+  }
+  const id = readText(call['id']);
+  if (id !== null) {
+    nameOfCall.set(id, name);
+  }
+  const signature = findSignature(call, target.model, recalled);
+  return {
+    functionCall: { ...toGivenId(id), name, args: readArguments(told['arguments'], name) },
+    ...(signature === null ? {} : { thoughtSignature: signature }),
+  };
+}
+
+function readArguments(text: unknown, name: string): JsonRecord {
+  if (typeof text !== 'string' || text.trim() === '') {
+    return {};
+  }
+  const args = parseObject(text);
+  if (args === null) {
+    throw new UpstreamError('rejected', `The arguments of a call of ${name} are no JSON object.`);
+  }
+  return args;
+}
+
+/** Gemini wants the function's name with an answer, and an object as the answer itself. */
+function toFunctionResponse(message: ChatMessage, nameOfCall: ReadonlyMap<string, string>): JsonRecord {
+  const id = message.tool_call_id ?? '';
+  const name = nameOfCall.get(id);
+  if (name === undefined) {
+    throw new UpstreamError(
+      'rejected',
+      `A tool message answers the call "${id.slice(0, 100)}", which no message before it made.`,
+    );
+  }
+  const text = readOnlyText(message.content, 'tool');
+  return { functionResponse: { ...toGivenId(id), name, response: parseObject(text) ?? { result: text } } };
+}
+
+function toGivenId(id: string | null): JsonRecord {
+  return id === null || isOwnToolCallId(id) ? {} : { id };
+}
+
+function parseObject(text: string): JsonRecord | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,91 @@
+import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { type ChatBody, UpstreamError, type UpstreamTarget } from '../upstream.ts';
+import { readTraits } from './gemini-traits.ts';
+import { toImageConfig } from './to-image-config.ts';
+import { toThinkingConfig } from './to-thinking.ts';
+
+/** What is called the same and means the same, but for its letters. */
+const SAME_FIELDS: Readonly<Record<string, string>> = {
+  temperature: 'temperature',
+  top_p: 'topP',
+  presence_penalty: 'presencePenalty',
+  frequency_penalty: 'frequencyPenalty',
+  seed: 'seed',
+};
+const MAX_STOPS = 5;
+
+/** `generationConfig`: all that is asked of the answer's form. Pure. */
+export function toGenerationConfig(target: UpstreamTarget, body: ChatBody): JsonRecord {
+  const config: Record<string, unknown> = {};
+  for (const [field, name] of Object.entries(SAME_FIELDS)) {
+    if (typeof body[field] === 'number') {
+      config[name] = body[field];
+    }
+  }
+  // Zero is OpenAI-compatible servers' word for "no such bound"; Gemini refuses it.
+  Object.assign(config, readCountAs('topK', body['top_k']));
+  Object.assign(config, readCountAs('maxOutputTokens', findTokenBound(body)));
+  if (typeof body['n'] === 'number' && body['n'] > 1) {
+    config['candidateCount'] = body['n'];
+  }
+  const stops = readStops(body['stop']);
+  if (stops.length > 0) {
+    config['stopSequences'] = stops;
+  }
+  if (body['logprobs'] === true) {
+    config['responseLogprobs'] = true;
+    Object.assign(config, readCountAs('logprobs', body['top_logprobs']));
+  }
+  Object.assign(config, toResponseForm(body['response_format']), toPictureForm(target, body));
+  const effort = readText(body['reasoning_effort']);
+  const thinking = effort === null ? null : toThinkingConfig(target, effort);
+  if (thinking !== null) {
+    config['thinkingConfig'] = thinking;
+  }
+  return config;
+}
+
+function readCountAs(name: string, value: unknown): JsonRecord {
+  return typeof value === 'number' && value > 0 ? { [name]: value } : {};
+}
+
+/** OpenAI's two names for the one bound; the smaller counts. It bounds the thoughts too, as OpenAI's does. */
+function findTokenBound(body: ChatBody): number {
+  const bounds = [body['max_tokens'], body['max_completion_tokens']];
+  const set = bounds.filter((bound): bound is number => typeof bound === 'number' && bound > 0);
+  return set.length === 0 ? 0 : Math.min(...set);
+}
+
+function readStops(stop: unknown): string[] {
+  const texts = typeof stop === 'string' ? [stop] : readArray(stop);
+  const stops = texts.filter((text): text is string => typeof text === 'string' && text !== '');
+  if (stops.length > MAX_STOPS) {
+    throw new UpstreamError('rejected', `This model takes at most ${MAX_STOPS} texts in \`stop\`.`);
+  }
+  return stops;
+}
+
+function toResponseForm(format: unknown): JsonRecord {
+  if (!isRecord(format) || (format['type'] !== 'json_object' && format['type'] !== 'json_schema')) {
+    return {};
+  }
+  const described = isRecord(format['json_schema']) ? format['json_schema'] : {};
+  const schema = format['type'] === 'json_schema' ? described['schema'] : undefined;
+  return {
+    responseMimeType: 'application/json',
+    ...(isRecord(schema) ? { responseJsonSchema: schema } : {}),
+  };
+}
+
+/** Only of a model that draws: others refuse to be told how large. */
+function toPictureForm(target: UpstreamTarget, body: ChatBody): JsonRecord {
+  const asksPictures = readArray(body['modalities']).includes('image');
+  if (!asksPictures && !readTraits(target.model).drawsPictures) {
+    return {};
+  }
+  const imageConfig = toImageConfig(body['size'], body['image_quality'] ?? body['quality']);
+  return {
+    ...(asksPictures ? { responseModalities: ['TEXT', 'IMAGE'] } : {}),
+    ...(imageConfig === null ? {} : { imageConfig }),
+  };
+}

@@ -1,0 +1,124 @@
+import { isRecord, type JsonRecord, readText } from '../json-value.ts';
+import { type ChatMessage, type LoadedMedia, UpstreamError, type UpstreamTarget } from '../upstream.ts';
+
+/** The contents of messages as Gemini's parts. Pure. */
+
+/** The pictures whose bytes go to the vendor, by their URLs. */
+export type LoadedImages = ReadonlyMap<string, LoadedMedia>;
+
+const DATA_URI = /^data:([a-z]+\/[a-z0-9.+-]+)(?:;[a-z0-9=.+-]+)*;base64,/i;
+/** No data URI begins with more than this. */
+const MAX_URI_START = 300;
+const AUDIO_TYPES: Readonly<Record<string, string>> = { wav: 'audio/wav', mp3: 'audio/mp3' };
+/** What `fileData` is said to be, as far as a link tells. */
+const LINK_TYPES: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  heic: 'image/heic',
+  heif: 'image/heif',
+};
+
+/** Whether a picture's bytes are sent: the vendor fetches links only where the route says so, and only https ones. */
+export function isLoaded(target: UpstreamTarget, url: string): boolean {
+  return target.imageUrls === 'fetch' || !url.startsWith('https://');
+}
+
+export function toParts(
+  content: ChatMessage['content'],
+  target: UpstreamTarget,
+  images: LoadedImages,
+): JsonRecord[] {
+  if (!Array.isArray(content)) {
+    return toTextParts(content);
+  }
+  return content.flatMap((part: JsonRecord) => {
+    switch (readType(part)) {
+      case 'text':
+        return toTextParts(part['text']);
+      case 'refusal':
+        return toTextParts(part['refusal']);
+      case 'image_url':
+        return [toImagePart(part['image_url'], target, images)];
+      case 'file':
+        return [toFilePart(part['file'])];
+      case 'input_audio':
+        return [toAudioPart(part['input_audio'])];
+      default:
+        throw new UpstreamError('rejected', 'This model takes no message parts of that type.');
+    }
+  });
+}
+
+/** The text of a message that can hold nothing else. */
+export function readOnlyText(content: ChatMessage['content'], role: string): string {
+  if (!Array.isArray(content)) {
+    return typeof content === 'string' ? content : '';
+  }
+  return content
+    .map((part: JsonRecord) => {
+      if (readType(part) !== 'text') {
+        throw new UpstreamError('rejected', `A ${role} message to this model can hold text only.`);
+      }
+      return readText(part['text']) ?? '';
+    })
+    .join('');
+}
+
+/** The contract allows a part without its type where the field that is there tells it. */
+function readType(part: JsonRecord): string {
+  const fields = ['image_url', 'file', 'input_audio'];
+  return readText(part['type']) ?? fields.find((field) => isRecord(part[field])) ?? 'text';
+}
+
+/** An empty text says nothing, and the vendor refuses some of them. */
+function toTextParts(text: unknown): JsonRecord[] {
+  return typeof text === 'string' && text !== '' ? [{ text }] : [];
+}
+
+function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImages): JsonRecord {
+  const url = isRecord(image) ? readText(image['url']) : null;
+  if (url === null) {
+    throw new UpstreamError('rejected', 'A picture in the messages has no URL.');
+  }
+  if (!isLoaded(target, url)) {
+    const extension = /\.([a-z]+)$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
+    const mimeType = LINK_TYPES[extension];
+    return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: url } };
+  }
+  const loaded = images.get(url);
+  if (loaded === undefined) {
+    throw new TypeError('a picture of the messages was not loaded before they were translated');
+  }
+  return toInlineData(loaded.mediaType, loaded.base64);
+}
+
+function toFilePart(file: unknown): JsonRecord {
+  const uri = isRecord(file) ? readText(file['file_data']) : null;
+  const [start, mediaType] = DATA_URI.exec(uri?.slice(0, MAX_URI_START) ?? '') ?? [];
+  if (uri === null || start === undefined || mediaType === undefined) {
+    throw new UpstreamError(
+      'rejected',
+      'A file in the messages must hold its bytes: `file_data`, as a base64 data URI.',
+    );
+  }
+  return toInlineData(mediaType.toLowerCase(), uri.slice(start.length));
+}
+
+function toAudioPart(audio: unknown): JsonRecord {
+  const data = isRecord(audio) ? readText(audio['data']) : null;
+  const mediaType = isRecord(audio) ? AUDIO_TYPES[readText(audio['format']) ?? ''] : undefined;
+  if (data === null || mediaType === undefined) {
+    throw new UpstreamError(
+      'rejected',
+      'Sound in the messages must hold `data`, and a `format`: wav or mp3.',
+    );
+  }
+  return toInlineData(mediaType, data);
+}
+
+function toInlineData(mimeType: string, data: string): JsonRecord {
+  return { inlineData: { mimeType, data } };
+}

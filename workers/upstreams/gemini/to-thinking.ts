@@ -1,0 +1,48 @@
+import type { JsonRecord } from '../json-value.ts';
+import type { UpstreamTarget } from '../upstream.ts';
+import { readTraits, type ThinkingLevel } from './gemini-traits.ts';
+
+/**
+ * Tokens for each effort. Google's own OpenAI form has 1024, 8192 and 24576 for low, medium and high; 512 is the least
+ * that every model of generation 2.5 takes.
+ */
+const BUDGETS: Readonly<Record<string, number>> = { minimal: 512, low: 1024, medium: 8192, high: 24_576 };
+const LEVELS: Readonly<Record<string, ThinkingLevel>> = {
+  minimal: 'MINIMAL',
+  low: 'LOW',
+  medium: 'MEDIUM',
+  high: 'HIGH',
+  xhigh: 'HIGH',
+};
+const ORDER: readonly ThinkingLevel[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'];
+
+/**
+ * `thinkingConfig` for an effort of OpenAI's; null where the model cannot think. A budget or a level, never both: the
+ * vendor refuses that. `none` asks for as little as the model can do with, and for no thoughts in the answer; a word that
+ * is not OpenAI's leaves the amount to the model.
+ */
+export function toThinkingConfig(target: UpstreamTarget, effort: string): JsonRecord | null {
+  const traits = readTraits(target.model);
+  const how = target.thinking ?? traits.thinking;
+  if (how === null) {
+    return null;
+  }
+  if (effort === 'none') {
+    // Thoughts asked of a model that is told not to think are refused.
+    return how === 'budget' ? { thinkingBudget: traits.leastBudget } : { thinkingLevel: traits.levels[0] };
+  }
+  if (how === 'budget') {
+    const budget = effort === 'xhigh' ? traits.mostBudget : BUDGETS[effort];
+    return { includeThoughts: true, ...(budget === undefined ? {} : { thinkingBudget: budget }) };
+  }
+  const level = LEVELS[effort];
+  return {
+    includeThoughts: true,
+    ...(level === undefined ? {} : { thinkingLevel: chooseLevel(level, traits.levels) }),
+  };
+}
+
+/** The level itself, or the next higher one that the model knows. */
+function chooseLevel(wanted: ThinkingLevel, known: readonly ThinkingLevel[]): ThinkingLevel {
+  return known.find((level) => ORDER.indexOf(level) >= ORDER.indexOf(wanted)) ?? 'HIGH';
+}

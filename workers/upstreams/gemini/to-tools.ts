@@ -1,0 +1,105 @@
+import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { type ChatBody, UpstreamError, type UpstreamTarget } from '../upstream.ts';
+import { readTraits } from './gemini-traits.ts';
+
+/** `tools` and `toolConfig`, for OpenAI's `tools`, `tool_choice` and the gateway's `web_search`. Pure. */
+export function toTools(target: UpstreamTarget, body: ChatBody): JsonRecord {
+  const choice = readChoice(body['tool_choice']);
+  const declared = readArray(body['tools']).map((tool) => toDeclaration(isRecord(tool) ? tool : {}));
+  const functions = declared.filter(({ name }) => choice.only?.includes(name) ?? true);
+  const tools: JsonRecord[] = [];
+  if (functions.length > 0) {
+    tools.push({ functionDeclarations: functions });
+  }
+  const searches = isWebSearchOn(body);
+  if (searches) {
+    tools.push({ googleSearch: {} });
+  }
+  // Generation 3 refuses both kinds at once without this word, and with it knows `AUTO` under another name.
+  const isMixed = searches && functions.length > 0 && readTraits(target.model).demandsSignatures;
+  const calling = functions.length > 0 ? toCallingConfig(choice, isMixed) : null;
+  const toolConfig = {
+    ...(calling === null ? {} : { functionCallingConfig: calling }),
+    ...(isMixed ? { includeServerSideToolInvocations: true } : {}),
+  };
+  return {
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(Object.keys(toolConfig).length === 0 ? {} : { toolConfig }),
+  };
+}
+
+interface Declaration extends JsonRecord {
+  readonly name: string;
+}
+
+/** `parametersJsonSchema` takes JSON Schema as callers have it; the older `parameters` refuses most of its keywords. */
+function toDeclaration(tool: JsonRecord): Declaration {
+  const told = isRecord(tool['function']) ? tool['function'] : {};
+  const name = readText(told['name']);
+  if (name === null) {
+    throw new UpstreamError('rejected', 'This model takes functions as its only tools, each with a name.');
+  }
+  const description = readText(told['description']);
+  const parameters = told['parameters'];
+  return {
+    name,
+    ...(description === null ? {} : { description }),
+    ...(isRecord(parameters) && Object.keys(parameters).length > 0
+      ? { parametersJsonSchema: parameters }
+      : {}),
+  };
+}
+
+interface Choice {
+  readonly mode: 'AUTO' | 'NONE' | 'ANY' | null;
+  /** The functions that may be called; null for all. */
+  readonly allowed: readonly string[] | null;
+  /** The functions that are declared at all; null for all. */
+  readonly only: readonly string[] | null;
+}
+
+const MODES: Readonly<Record<string, Choice['mode']>> = { auto: 'AUTO', none: 'NONE', required: 'ANY' };
+
+function readChoice(choice: unknown): Choice {
+  if (choice === undefined || choice === null) {
+    return { mode: null, allowed: null, only: null };
+  }
+  if (typeof choice === 'string' && MODES[choice] !== undefined) {
+    return { mode: MODES[choice], allowed: null, only: null };
+  }
+  if (isRecord(choice) && isRecord(choice['allowed_tools'])) {
+    const { mode, tools } = choice['allowed_tools'];
+    const names = readArray(tools).map(readFunctionName);
+    // Names go with `ANY` only. Of a free choice, what is not allowed is left out of the declarations.
+    return mode === 'required'
+      ? { mode: 'ANY', allowed: names, only: null }
+      : { mode: 'AUTO', allowed: null, only: names };
+  }
+  return { mode: 'ANY', allowed: [readFunctionName(choice)], only: null };
+}
+
+function readFunctionName(choice: unknown): string {
+  const told = isRecord(choice) && isRecord(choice['function']) ? choice['function'] : {};
+  const name = readText(told['name']);
+  if (name === null) {
+    throw new UpstreamError('rejected', 'This model takes no `tool_choice` of that form.');
+  }
+  return name;
+}
+
+function toCallingConfig({ mode, allowed }: Choice, isMixed: boolean): JsonRecord | null {
+  if (mode === null) {
+    return null;
+  }
+  return {
+    mode: mode === 'AUTO' && isMixed ? 'VALIDATED' : mode,
+    ...(allowed === null ? {} : { allowedFunctionNames: allowed }),
+  };
+}
+
+function isWebSearchOn(body: ChatBody): boolean {
+  const search = body['web_search'];
+  return (
+    search === true || search === 'links' || search === 'no-links' || isRecord(body['web_search_options'])
+  );
+}
