@@ -2,6 +2,8 @@ import type { ChatResponse, ChatUsage } from '../../shared/contract/chat-respons
 import type { ChatEvent } from '../upstreams/upstream.ts';
 
 interface ToolCall {
+  /** What a vendor adds of its own, such as Gemini's signature in `extra_content`. */
+  [other: string]: unknown;
   id: string;
   type: string;
   function: { name: string; arguments: string };
@@ -88,6 +90,7 @@ export class ChatAnswer {
 }
 
 interface ToolCallDelta {
+  readonly [other: string]: unknown;
   readonly index?: number;
   readonly id?: string;
   readonly type?: string;
@@ -101,6 +104,8 @@ function mergeToolCall(calls: Map<number, ToolCall>, part: ToolCallDelta): void 
     call = { id: '', type: 'function', function: { name: '', arguments: '' } };
     calls.set(index, call);
   }
+  const { index: _index, id: _id, type: _type, function: _function, ...others } = part;
+  mergeOthers(call, others);
   if (part.id) call.id = part.id;
   if (part.function?.name) call.function.name = part.function.name;
   call.function.arguments += part.function?.arguments ?? '';

@@ -2,8 +2,7 @@ import test from 'ava';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { chooseSourcesMode, WebSources } from '../../../workers/jobs/web-sources.ts';
 
-const asking = (more: object): ChatRequest =>
-  ({ model: 'm', messages: [], ...more }) as unknown as ChatRequest;
+const asking = (more: object): ChatRequest => ({ model: 'm', messages: [], ...more });
 
 test('sources are listed for who asked for links, annotated for who asked as OpenAI does, and else hidden', (t) => {
   t.is(chooseSourcesMode(asking({ web_search: true })), 'listed');

@@ -1,5 +1,6 @@
 import { callVendor, isJson, readText } from '../call-vendor.ts';
 import { readChatStream } from '../chat-stream.ts';
+import { collectImages } from '../collect-media.ts';
 import {
   createHttpClient,
   type HttpAnswer,
@@ -62,7 +63,9 @@ async function* chat(
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
-  const request = toChatRequest(target, body, stream);
+  const isFetched = (url: string): boolean => target.imageUrls === 'fetch' && url.startsWith('https:');
+  const images = await collectImages(body, context, isFetched);
+  const request = toChatRequest(target, body, stream, images);
   const answer = await post(client, '/chat/completions', request, target, context);
   // Servers that cannot stream answer whole, whatever was asked.
   if (!stream || isJson(answer))

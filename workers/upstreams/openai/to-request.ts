@@ -1,4 +1,12 @@
-import type { ChatBody, ChatMessage, EmbeddingCall, ImageCall, UpstreamTarget } from '../upstream.ts';
+import { readImageUrl } from '../collect-media.ts';
+import type {
+  ChatBody,
+  ChatMessage,
+  EmbeddingCall,
+  ImageCall,
+  LoadedMedia,
+  UpstreamTarget,
+} from '../upstream.ts';
 import { writeImagePrompt } from '../image-prompt.ts';
 import { isRecord } from '../json-value.ts';
 
@@ -21,8 +29,15 @@ const CHAT_FIELDS = `
 
 type JsonBody = Record<string, unknown>;
 
-export function toChatRequest(target: UpstreamTarget, body: ChatBody, stream: boolean): JsonBody {
-  const request: JsonBody = { model: target.model, messages: body.messages.map(toMessage) };
+/** @param images by their URLs, those that are sent as bytes */
+export function toChatRequest(
+  target: UpstreamTarget,
+  body: ChatBody,
+  stream: boolean,
+  images: ReadonlyMap<string, LoadedMedia> = new Map(),
+): JsonBody {
+  const messages = body.messages.map((message) => toMessage(message, images));
+  const request: JsonBody = { model: target.model, messages };
   for (const field of CHAT_FIELDS) {
     const value = body[field];
     // Null means "not given" to our callers; strict servers take it for a wrong type.
@@ -71,24 +86,29 @@ function isWebSearchOn(value: unknown): boolean {
 }
 
 /** Messages travel as they came, but for the nulls that our contract allows and vendors do not. */
-function toMessage(message: ChatMessage): JsonBody {
+function toMessage(message: ChatMessage, images: ReadonlyMap<string, LoadedMedia>): JsonBody {
   const clean = withoutNulls(message);
   if (message.content === null) {
     clean['content'] = null;
   }
   if (Array.isArray(message.content)) {
-    clean['content'] = message.content.map(toContentPart);
+    clean['content'] = message.content.map((part: unknown) => toContentPart(part, images));
   }
   return clean;
 }
 
-function toContentPart(part: unknown): unknown {
+function toContentPart(part: unknown, images: ReadonlyMap<string, LoadedMedia>): unknown {
   if (!isRecord(part)) {
     return part;
   }
   const clean = withoutNulls(part);
   // The contract allows a part without its type where the field that is there tells it.
   clean['type'] ??= clean['image_url'] === undefined ? 'text' : 'image_url';
+  const image = images.get(readImageUrl(part) ?? '');
+  if (image !== undefined) {
+    const url = `data:${image.mediaType};base64,${image.base64}`;
+    clean['image_url'] = { ...toRecord(part['image_url']), url };
+  }
   return clean;
 }
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 
 import { createTarget } from '../../../support/upstream-target.ts';
-import type { ImageCall, UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
+import type { ChatBody, ImageCall, UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
 import {
   toChatRequest,
   toEmbeddingRequest,
@@ -160,4 +160,18 @@ test('style goes as a field to DALL·E 3 alone, else into the prompt; what to av
     t.is(request['style'], undefined);
     t.is(request['prompt'], `a cat\n\nStyle: ${style}.\n\nAvoid: dogs.`);
   }
+});
+
+test('a picture that was fetched goes out as its bytes, with what the caller said of it; others as they are', (t) => {
+  const part = (url: string): object => ({ type: 'image_url', image_url: { url, detail: 'low' } });
+  const messages = [{ role: 'user', content: [part('https://a.example/1'), part('https://a.example/2')] }];
+  const images = new Map([['https://a.example/1', { mediaType: 'image/png', base64: 'iVBO' }]]);
+  const request = toChatRequest(target('gpt'), { messages } as unknown as ChatBody, false, images);
+  t.deepEqual(request['messages'], [
+    { role: 'user', content: [part('data:image/png;base64,iVBO'), part('https://a.example/2')] },
+  ]);
+});
+
+test('a search that is turned off is off, whatever its options', (t) => {
+  t.is(chat({ web_search: false, web_search_options: {} })['web_search_options'], undefined);
 });
