@@ -12,9 +12,11 @@ export const anthropicDialect: Dialect = {
   findOperation: (method, path) =>
     method === 'POST' && path === MESSAGES_PATH ? { name: 'chat', model: null, framing: null } : null,
 
+  // The vendor's reference names x-api-key; its own client has come to send the key as a bearer's.
   readKey(headers) {
+    const [, token = null] = /^Bearer\s+(.+)$/i.exec(String(headers['authorization'] ?? '')) ?? [];
     const key = headers['x-api-key'];
-    return typeof key === 'string' && key !== '' ? key : null;
+    return typeof key === 'string' && key !== '' ? key : token;
   },
 
   checkHeaders(headers) {
@@ -25,7 +27,7 @@ export const anthropicDialect: Dialect = {
     if (version === undefined) {
       return toError(400, 'anthropic-version: header is required');
     }
-    return VERSIONS.has(String(version))
+    return /^\d{4}-\d{2}-\d{2}$/.test(String(version))
       ? null
       : toError(400, `anthropic-version: "${String(version)}" is not a valid version`);
   },
@@ -40,8 +42,6 @@ export const anthropicDialect: Dialect = {
   renderError: ({ type, message }, { requestId }) =>
     JSON.stringify({ type: 'error', error: { type, message }, request_id: requestId }),
 };
-
-const VERSIONS = new Set(['2023-01-01', '2023-06-01']);
 
 const TYPE_OF_STATUS: Readonly<Record<number, string>> = {
   401: 'authentication_error',

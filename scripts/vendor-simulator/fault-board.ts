@@ -98,5 +98,5 @@ function checkOrder(body: unknown): string | null {
   const [word] = findUnknownWords(body['words']);
   return word === undefined
     ? null
-    : `"${word}" is no word of a fault; npm run simulate-vendor -- --help has all.`;
+    : `"${word}" is no word of a fault, or lacks its number; npm run -s simulate-vendor -- --help has all.`;
 }

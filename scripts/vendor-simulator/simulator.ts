@@ -33,6 +33,8 @@ export interface VendorSimulatorOptions {
   readonly logCapacity?: number;
   /** For `failRate`. */
   readonly seed?: number;
+  /** Is told of each call once nothing more of it will be sent. */
+  readonly onCallOver?: (call: LoggedRequest) => void;
 }
 
 export interface VendorSimulator {
@@ -114,6 +116,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     response.once('close', () => {
       log.update(entry, { isAborted: !response.writableFinished, isOver: true });
       left.abort();
+      options.onCallOver?.(entry);
     });
 
     const send = async (answer: SimulatedAnswer): Promise<void> => {
