@@ -4,6 +4,9 @@ import type { SimulatedAnswer } from './dialect.ts';
 import type { Faults } from './faults.ts';
 import { pause } from './service-line.ts';
 
+/** Longer than what is written lies corked, and shorter than anybody notices. */
+const ERROR_PAUSE_MS = 20;
+
 /** Sends an answer as told, and goes wrong on the way as told. Resolves when nothing more will be sent. */
 export async function writeAnswer(
   response: ServerResponse,
@@ -61,6 +64,9 @@ async function writeStream(
       return;
     }
     if (sentChunks === faults.errorAfterChunks) {
+      // A vendor's error comes when it happens, not in one packet with what was said before: Google's own client
+      // understands it by itself alone.
+      await pause(ERROR_PAUSE_MS, signal);
       response.end(errorChunk);
       return;
     }

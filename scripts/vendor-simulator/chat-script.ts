@@ -1,74 +1,89 @@
+import { countWords } from './count-words.ts';
+import { sampleOfSchema } from './sample-of-schema.ts';
+import { SEARCH_TOKENS } from './web-search.ts';
+
 /** What the simulated model says, before a dialect puts it into its own words. */
 export interface ChatScript {
   readonly reasoning: readonly string[];
   /** The text in pieces as a stream sends them; joined, they are the whole. */
   readonly pieces: readonly string[];
   readonly toolCalls: readonly ScriptedToolCall[];
+  /** What was looked for in the web before the text was written; null where nothing was. */
+  readonly searchQuery: string | null;
   readonly finish: 'stop' | 'length' | 'tool_calls';
   readonly usage: ScriptedUsage;
 }
 
 export interface ScriptedToolCall {
-  readonly id: string;
+  /** Counts the calls of the conversation, so that no two of them have the same. */
+  readonly number: number;
   readonly name: string;
-  /** JSON text in pieces, as a stream sends it. */
+  readonly input: unknown;
+  /** The input as JSON text in pieces, as a stream sends it. */
   readonly argumentPieces: readonly string[];
 }
 
 /** Tokens are words here: what white space separates, in all texts of the prompt or of the answer. */
 export interface ScriptedUsage {
+  /** All of the prompt, whatever of it a cache held. */
   readonly promptTokens: number;
+  /** Part of the prompt's. */
+  readonly cachedTokens: number;
+  /** Part of the prompt's, and none of the cached. */
+  readonly cacheWriteTokens: number;
   readonly completionTokens: number;
   /** Part of the completion's. */
   readonly reasoningTokens: number;
+  /** Beside the prompt's: what the search found. */
+  readonly searchTokens: number;
 }
 
 export interface ChatAsk {
+  readonly model: string;
   readonly promptTexts: readonly string[];
   readonly lastUserText: string;
-  readonly tools: readonly { readonly name: string; readonly parameters: unknown }[];
+  readonly tools: readonly ScriptedTool[];
   /** The tool that must be called, where one is named. */
   readonly forcedTool: string | null;
   readonly callsTools: boolean;
   readonly callsInParallel: boolean;
+  /** Calls that the conversation holds already. */
+  readonly earlierCalls: number;
   /** The JSON Schema that the answer must follow, or null. */
   readonly schema: unknown;
   readonly maxTokens: number | null;
   readonly reasons: boolean;
+  readonly searches: boolean;
   readonly replyWords: number | null;
+}
+
+export interface ScriptedTool {
+  readonly name: string;
+  readonly parameters: unknown;
 }
 
 const REASONING = ['The ', 'user ', 'asked, ', 'so ', 'an ', 'answer ', 'is ', 'due.'];
 
-export function countWords(text: string): number {
-  let words = 0;
-  let isInWord = false;
-  for (let position = 0; position < text.length; position += 1) {
-    const isSpace = text.charCodeAt(position) <= 32;
-    if (!isSpace && !isInWord) {
-      words += 1;
-    }
-    isInWord = !isSpace;
-  }
-  return words;
-}
-
+/** One script for all dialects. What the model's name says counts in all of them: `cached`, `cachewrite`. */
 export function writeChatScript(ask: ChatAsk): ChatScript {
   const reasoning = ask.reasons ? REASONING : [];
   const promptTokens = sum(ask.promptTexts.map(countWords));
+  const promptUsage = {
+    promptTokens,
+    cachedTokens: ask.model.includes('cached') ? Math.floor(promptTokens / 2) : 0,
+    cacheWriteTokens: ask.model.includes('cachewrite') ? Math.floor(promptTokens / 4) : 0,
+    reasoningTokens: reasoning.length,
+  };
   if (ask.callsTools) {
-    const toolCalls = pickTools(ask).map((tool, index) => callTool(tool, index));
+    const toolCalls = pickTools(ask).map((tool, index) => callTool(tool, ask.earlierCalls + index));
     const words = toolCalls.map((call) => 1 + countWords(call.argumentPieces.join('')));
     return {
       reasoning,
       pieces: [],
       toolCalls,
+      searchQuery: null,
       finish: 'tool_calls',
-      usage: {
-        promptTokens,
-        completionTokens: reasoning.length + sum(words),
-        reasoningTokens: reasoning.length,
-      },
+      usage: { ...promptUsage, completionTokens: reasoning.length + sum(words), searchTokens: 0 },
     };
   }
   const whole = splitWords(writeReply(ask));
@@ -78,11 +93,12 @@ export function writeChatScript(ask: ChatAsk): ChatScript {
     reasoning,
     pieces,
     toolCalls: [],
+    searchQuery: ask.searches ? ask.lastUserText : null,
     finish: pieces.length < whole.length ? 'length' : 'stop',
     usage: {
-      promptTokens,
+      ...promptUsage,
       completionTokens: reasoning.length + pieces.length,
-      reasoningTokens: reasoning.length,
+      searchTokens: ask.searches ? SEARCH_TOKENS : 0,
     },
   };
 }
@@ -102,7 +118,7 @@ function splitWords(text: string): string[] {
   return text.match(/\s*\S+/g) ?? [];
 }
 
-function pickTools(ask: ChatAsk): readonly { readonly name: string; readonly parameters: unknown }[] {
+function pickTools(ask: ChatAsk): readonly ScriptedTool[] {
   const forced = ask.tools.filter((tool) => tool.name === ask.forcedTool);
   if (forced.length > 0) {
     return forced;
@@ -110,55 +126,16 @@ function pickTools(ask: ChatAsk): readonly { readonly name: string; readonly par
   return ask.callsInParallel ? ask.tools : ask.tools.slice(0, 1);
 }
 
-function callTool(
-  tool: { readonly name: string; readonly parameters: unknown },
-  index: number,
-): ScriptedToolCall {
-  const text = JSON.stringify(sampleOfSchema(tool.parameters));
+function callTool(tool: ScriptedTool, number: number): ScriptedToolCall {
+  const input = sampleOfSchema(tool.parameters);
+  const text = JSON.stringify(input);
   const middle = Math.ceil(text.length / 2);
   return {
-    id: `call_simulated_${index}`,
+    number,
     name: tool.name,
+    input,
     argumentPieces: [text.slice(0, middle), text.slice(middle)],
   };
-}
-
-/** A value that fits the common part of JSON Schema: what is required, and nothing else. */
-export function sampleOfSchema(schema: unknown): unknown {
-  if (!isRecord(schema)) {
-    return {};
-  }
-  if (schema['const'] !== undefined) {
-    return schema['const'];
-  }
-  if (Array.isArray(schema['enum'])) {
-    return schema['enum'][0];
-  }
-  const type: unknown = Array.isArray(schema['type']) ? schema['type'][0] : schema['type'];
-  switch (type) {
-    case 'string':
-      return 'simulated';
-    case 'integer':
-    case 'number':
-      return 1;
-    case 'boolean':
-      return true;
-    case 'null':
-      return null;
-    case 'array':
-      return [sampleOfSchema(schema['items'])];
-    default: {
-      const properties = isRecord(schema['properties']) ? schema['properties'] : {};
-      const required = Array.isArray(schema['required']) ? schema['required'] : [];
-      return Object.fromEntries(
-        required.map((name: unknown) => [name, sampleOfSchema(properties[String(name)])]),
-      );
-    }
-  }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function sum(numbers: readonly number[]): number {

@@ -1,7 +1,7 @@
 /**
- * What the simulator can be told to do wrong. Faults come from the options, from `setFaults`, from the header
- * `x-simulate`, from the model's name and from the API key, the later over the earlier. In the last three they are
- * words, joined with `+`, each perhaps with a number: `gpt-sim+slow-300+cut-5`, key `sk-sim+exhausted`. Names and
+ * What the simulator can be told to do wrong. Faults come from the options, from what is set while it runs, from the
+ * header `x-simulate`, from the model's name and from the API key, the later over the earlier. In the last three they
+ * are words, joined with `+`, each perhaps with a number: `gpt-sim+slow-300+cut-5`, key `sk-sim+exhausted`. Names and
  * keys pass through a gateway unchanged, which headers do not.
  */
 export interface Faults {
@@ -27,16 +27,18 @@ export interface Faults {
   readonly garbage?: boolean;
   /** Wait between two pieces of a stream. */
   readonly msPerToken?: number;
-  /** Where a stream tells its usage, other than on a chunk of its own before the end. */
-  readonly usage?: 'missing' | 'first' | 'every' | 'finish';
+  /** Where a stream tells its usage, other than where the dialect's vendor does; `output` tells that half alone. */
+  readonly usage?: 'missing' | 'first' | 'every' | 'finish' | 'output';
   /** Send each chunk that begins, finishes or counts twice, as vendors have been seen to do. */
   readonly duplicates?: boolean;
   /** Leave out what ends a stream: the end mark, the finish, or both. */
   readonly noEnd?: 'mark' | 'finish' | 'both';
-  /** The key is out of money. */
-  readonly exhausted?: boolean;
+  /** The key is out of money; `402` where the vendor has that status for it. */
+  readonly exhausted?: true | '402';
   /** The key is not known. */
   readonly revoked?: boolean;
+  /** The key is known, and not allowed to do this. */
+  readonly forbidden?: boolean;
   /** Repeat the key in the error's message. */
   readonly echoesKey?: boolean;
   /** Refuse embeddings of any batch that holds an input with this text in it. */
@@ -49,7 +51,7 @@ type FaultWord = (number: number) => Faults;
 
 /** The words of model names and keys; `FAULT_HELP` explains them to people. */
 const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
-  fail: (number) => ({ status: number }),
+  fail: (number) => ({ status: number >= 400 && number <= 599 ? number : 500 }),
   retry: (number) => ({ retryAfterMs: number }),
   flaky: (number) => ({ failRate: number / 100 }),
   slow: (number) => ({ delayMs: number }),
@@ -64,40 +66,80 @@ const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
   firstusage: () => ({ usage: 'first' }),
   everyusage: () => ({ usage: 'every' }),
   finishusage: () => ({ usage: 'finish' }),
+  outputusage: () => ({ usage: 'output' }),
   duplicates: () => ({ duplicates: true }),
   nomark: () => ({ noEnd: 'mark' }),
   nofinish: () => ({ noEnd: 'finish' }),
   noend: () => ({ noEnd: 'both' }),
   exhausted: () => ({ exhausted: true }),
+  exhausted402: () => ({ exhausted: '402' }),
   revoked: () => ({ revoked: true }),
+  forbidden: () => ({ forbidden: true }),
   echokey: () => ({ echoesKey: true }),
   poison: () => ({ poison: 'poison' }),
   floats: () => ({ ignoresBase64: true }),
 };
 
+/** Words that mean little without their number. */
+const NUMBERED = new Set([
+  'fail',
+  'retry',
+  'flaky',
+  'slow',
+  'cut',
+  'cutbytes',
+  'stall',
+  'streamerror',
+  'drip',
+]);
+
 export const FAULT_HELP = `
+In all dialects:
   fail-STATUS       answer with that status            slow-MS         wait before the answer
-  flaky-PERCENT     fail that share with 500           drip-MS         wait between the words of a stream
+  flaky-PERCENT     fail that share with 500           drip-MS         wait between the chunks of a stream
   retry-MS          say when to come back              hang            send the head, then nothing
   cut-N             cut a stream after N chunks        cutbytes-N      cut any answer after N bytes
   stall-N           fall silent after N chunks         streamerror-N   error event after N chunks
-  nomark nofinish noend   leave out the end            duplicates      begin, finish and count twice
-  nousage firstusage everyusage finishusage            garbage         answer nonsense with 200
-  exhausted revoked       the key has no money, or is unknown          echokey   repeat the key in errors
-  poison            refuse embeddings of inputs that contain "poison"  floats    ignore base64
+  garbage           answer nonsense with 200           duplicates      begin, finish and count twice
+  nousage           tell no usage at all               firstusage      tell it once, when a stream begins
+  everyusage        the whole of it in every place     finishusage     tell it once, with the finish
+  nofinish          leave out the finish               noend           leave out finish and end mark
+  revoked           the key is unknown                 forbidden       403: the key may not do this
+  exhausted         the key has no money               echokey         repeat the key in errors
+  exhausted402      the same as 402; Gemini has no such answer, and says 429
+
+In some:
+  nomark            leave out the end mark: OpenAI's [DONE], Anthropic's message_stop, the ] of Gemini's arrays
+  outputusage       Anthropic: the end of a stream tells the output alone, as it used to
+  poison            OpenAI and Gemini: refuse embeddings of inputs that contain "poison"
+  floats            OpenAI: embeddings as numbers although base64 was asked
 `;
 
 /** The faults that a model's name, a key or a header names; words that mean nothing here are left alone. */
 export function parseFaultWords(text: string): Faults {
   let faults: Faults = {};
   for (const word of text.split('+')) {
-    const [, name = '', number = '0'] = /^([a-z]+)(?:-(\d+))?$/.exec(word) ?? [];
+    const { name, number } = splitWord(word);
     const toFaults = Object.hasOwn(FAULT_WORDS, name) ? FAULT_WORDS[name] : undefined;
     if (toFaults !== undefined) {
-      faults = { ...faults, ...toFaults(Number(number)) };
+      faults = { ...faults, ...toFaults(Number(number ?? '0')) };
     }
   }
   return faults;
+}
+
+/** What of a text that should hold nothing but faults is none, so that a slip is told instead of having no effect. */
+export function findUnknownWords(text: string): readonly string[] {
+  return text.split('+').filter((word) => {
+    const { name, number } = splitWord(word);
+    const isKnown = Object.hasOwn(FAULT_WORDS, name) && (number !== undefined || !NUMBERED.has(name));
+    return word !== '' && !isKnown;
+  });
+}
+
+function splitWord(word: string): { readonly name: string; readonly number: string | undefined } {
+  const [, name = '', number] = /^([a-z]+\d*)(?:-(\d+))?$/.exec(word) ?? [];
+  return { name, number };
 }
 
 /** Numbers in 0..1 that look random and are the same in every run (mulberry32). */

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 
-import { FAULT_HELP, parseFaultWords } from './faults.ts';
+import { type Faults, findUnknownWords, parseFaultWords } from './faults.ts';
 import { startVendorSimulator } from './simulator.ts';
+import { renderCall, renderCatalog, renderFaultHelp, renderWelcome } from './welcome.ts';
 
 const DEFAULT_PORT = 9100;
 
@@ -15,7 +16,8 @@ const USAGE = `npm run simulate-vendor -- [options]
   --overflow wait        or reject: answer them 429
   --vectors by-text      or fast: one vector for all texts
   --reply-words N        length of every chat answer; without it, the answer repeats what was said
-  --json                 prints its address as one line of JSON instead of a welcome
+  --json                 prints its address as one line of JSON instead of a welcome, and nothing for each call
+  --catalog              prints a catalog.yaml for that port, and ends
   --help
 `;
 
@@ -31,18 +33,22 @@ async function main(): Promise<void> {
       vectors: { type: 'string', default: 'by-text' },
       'reply-words': { type: 'string' },
       json: { type: 'boolean', default: false },
+      catalog: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) {
-    console.log(
-      `${USAGE}\nWords for --faults, model names, API keys and the header x-simulate:\n${FAULT_HELP}`,
-    );
+    console.log(`${USAGE}\n${renderFaultHelp()}`);
+    return;
+  }
+  const port = readNumber('port', values.port);
+  if (values.catalog) {
+    process.stdout.write(renderCatalog(`http://127.0.0.1:${port}`));
     return;
   }
   const simulator = await startVendorSimulator({
-    port: readNumber('port', values.port),
-    faults: parseFaultWords(values.faults),
+    port,
+    faults: readFaults(values.faults),
     cost: {
       perCallMs: readNumber('per-call-ms', values['per-call-ms']),
       perInputMs: readNumber('per-input-ms', values['per-input-ms']),
@@ -52,11 +58,12 @@ async function main(): Promise<void> {
     vectors: values.vectors === 'fast' ? 'fast' : 'by-text',
     replyWords: values['reply-words'] === undefined ? null : readNumber('reply-words', values['reply-words']),
     logCapacity: 0,
+    ...(values.json ? {} : { onCallOver: (call) => console.log(renderCall(call)) }),
   });
   if (values.json) {
     console.log(JSON.stringify({ url: simulator.url }));
   } else {
-    printWelcome(simulator.url);
+    console.log(renderWelcome(simulator.url));
   }
 
   const stop = async (): Promise<void> => {
@@ -73,16 +80,12 @@ async function main(): Promise<void> {
   }
 }
 
-function printWelcome(url: string): void {
-  console.log(`The vendor simulator listens on ${url}. Base URL for OpenAI clients: ${url}/v1
-
-Try it:  curl ${url}/v1/chat/completions -H 'content-type: application/json' \\
-           -d '{"model":"gpt-sim","messages":[{"role":"user","content":"hello"}]}'
-
-What goes wrong is told by the model's name, the API key or the header x-simulate, in words joined with +,
-e.g. model "gpt-sim+slow-300+cut-5", key "sk-any+exhausted":
-${FAULT_HELP}
-Ctrl-C stops it.`);
+function readFaults(text: string): Faults {
+  const [word] = findUnknownWords(text);
+  if (word !== undefined) {
+    throw new TypeError(`--faults: "${word}" is no word of a fault, or lacks its number; --help has all`);
+  }
+  return parseFaultWords(text);
 }
 
 function readNumber(name: string, text: string): number {

@@ -1,8 +1,9 @@
-import { type ChatAsk, type ChatScript, writeChatScript } from './chat-script.ts';
+import { type ChatAsk, type ChatScript, type ScriptedToolCall, writeChatScript } from './chat-script.ts';
+import { findLastUserText, joinTexts, readToolResult, type Turn } from './conversation.ts';
 import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
 import type { Faults } from './faults.ts';
-
-type JsonRecord = Readonly<Record<string, unknown>>;
+import { type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
+import { findCitedFrom, SEARCH_RESULTS } from './web-search.ts';
 
 const ID = 'chatcmpl-simulated';
 const ERROR_CHUNK = toEvent({
@@ -19,9 +20,9 @@ const MAX_CACHED_STREAMS = 64;
 const cachedStreams = new Map<string, readonly Buffer[]>();
 
 /**
- * A model whose name holds `reasoner` thinks aloud, and refuses `max_tokens` and `temperature` as OpenAI's reasoning
- * models do. With `tools` the first of them is called (all of them where the name holds `parallel`), until a message
- * of role `tool` is there.
+ * A model thinks aloud where its name holds `reasoner` or a `reasoning_effort` is asked for; the former refuses
+ * `max_tokens` and `temperature` as OpenAI's reasoning models do. With `tools` the first of them is called (all of
+ * them where the name holds `parallel`), until a message of role `tool` is there.
  */
 export function answerChat(call: SimulatedCall): SimulatedAnswer {
   const { body, model, faults } = call;
@@ -70,32 +71,42 @@ function readAsk({ body, model, settings }: SimulatedCall, messages: readonly Js
     const { name, parameters } = readRecord(tool['function']);
     return { name: String(name), parameters };
   });
+  const turns = messages.map(readTurn);
   const choice = body['tool_choice'];
   const forced = readRecord(readRecord(choice)['function'])['name'];
   const format = readRecord(body['response_format']);
   const bound = body['max_completion_tokens'] ?? body['max_tokens'];
+  const effort = body['reasoning_effort'] ?? 'none';
   return {
-    promptTexts: messages.map(readMessageText),
-    lastUserText: readMessageText(messages.findLast((message) => message['role'] === 'user') ?? {}),
+    model,
+    promptTexts: turns.map((turn) => turn.text),
+    lastUserText: findLastUserText(turns),
     tools,
     forcedTool: typeof forced === 'string' ? forced : null,
     callsTools: tools.length > 0 && choice !== 'none' && messages.at(-1)?.['role'] !== 'tool',
     callsInParallel: model.includes('parallel') && body['parallel_tool_calls'] !== false,
+    earlierCalls: messages.flatMap((message) => readRecords(message['tool_calls'])).length,
     schema: readRecord(format['json_schema'])['schema'] ?? (format['type'] === 'json_object' ? {} : null),
     maxTokens: typeof bound === 'number' && bound > 0 ? bound : null,
-    reasons: model.includes('reasoner'),
+    reasons: model.includes('reasoner') || effort !== 'none',
+    searches: body['web_search_options'] !== undefined && body['web_search_options'] !== null,
     replyWords: settings.replyWords,
   };
 }
 
-function readMessageText(message: JsonRecord): string {
-  const { content } = message;
-  if (typeof content === 'string') {
-    return content;
-  }
-  return readRecords(content)
-    .map((part) => (typeof part['text'] === 'string' ? part['text'] : ''))
-    .join(' ');
+const SPEAKERS: Readonly<Record<string, Turn['speaker']>> = { user: 'user', assistant: 'model' };
+
+/** Pictures, sound and files are taken and count nothing. */
+function readTurn(message: JsonRecord): Turn {
+  const { role, content } = message;
+  const text =
+    typeof content === 'string'
+      ? content
+      : joinTexts(readRecords(content).map((part) => readText(part['text'])));
+  return {
+    speaker: SPEAKERS[String(role)] ?? 'other',
+    text: role === 'tool' ? readToolResult(text) : text,
+  };
 }
 
 function renderWhole(
@@ -113,13 +124,14 @@ function renderWhole(
     ...(script.reasoning.length > 0 ? { reasoning_content: script.reasoning.join('') } : {}),
     ...(script.toolCalls.length > 0
       ? {
-          tool_calls: script.toolCalls.map(({ id, name, argumentPieces }) => ({
-            id,
+          tool_calls: script.toolCalls.map((call) => ({
+            id: nameCall(call),
             type: 'function',
-            function: { name, arguments: argumentPieces.join('') },
+            function: { name: call.name, arguments: call.argumentPieces.join('') },
           })),
         }
       : {}),
+    ...(script.searchQuery === null ? {} : { annotations: renderCitations(script) }),
   };
   const logprobs =
     body['logprobs'] === true ? { content: script.pieces.map(renderLogprob), refusal: null } : null;
@@ -200,11 +212,19 @@ function buildStream(
     addToAll({ content: piece }, null, 'middle', logprobs);
   }
   for (const [index, call] of script.toolCalls.entries()) {
-    const begin = { index, id: call.id, type: 'function', function: { name: call.name, arguments: '' } };
+    const begin = {
+      index,
+      id: nameCall(call),
+      type: 'function',
+      function: { name: call.name, arguments: '' },
+    };
     addToAll({ tool_calls: [begin] }, null, 'begin');
     for (const piece of call.argumentPieces) {
       addToAll({ tool_calls: [{ index, function: { arguments: piece } }] }, null, 'middle');
     }
+  }
+  if (script.searchQuery !== null) {
+    addToAll({ annotations: renderCitations(script) }, null, 'middle');
   }
   if (faults.noEnd !== 'finish' && faults.noEnd !== 'both') {
     addToAll({}, script.finish, 'finish');
@@ -218,6 +238,20 @@ function buildStream(
   return chunks;
 }
 
+function nameCall(call: ScriptedToolCall): string {
+  return `call_simulated_${call.number}`;
+}
+
+/** Each source stands for all that follows the first word. */
+function renderCitations({ pieces }: ChatScript): readonly object[] {
+  const citedFrom = findCitedFrom(pieces);
+  const start_index = pieces.slice(0, citedFrom).join('').length;
+  return SEARCH_RESULTS.map(({ url, title }) => ({
+    type: 'url_citation',
+    url_citation: { start_index, end_index: pieces.join('').length, url, title },
+  }));
+}
+
 function renderHead(model: string, object: string): object {
   return { id: ID, object, created: 1_700_000_000, model, service_tier: 'default', system_fingerprint: null };
 }
@@ -229,7 +263,11 @@ function renderUsage({ usage }: ChatScript, choices: number): object {
     prompt_tokens: usage.promptTokens,
     completion_tokens: completion,
     total_tokens: usage.promptTokens + completion,
-    prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+    prompt_tokens_details: {
+      cached_tokens: usage.cachedTokens,
+      ...(usage.cacheWriteTokens > 0 ? { cache_write_tokens: usage.cacheWriteTokens } : {}),
+      audio_tokens: 0,
+    },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens * choices, audio_tokens: 0 },
   };
 }
@@ -240,12 +278,4 @@ function renderLogprob(token: string): object {
 
 function toEvent(chunk: object): string {
   return `data: ${JSON.stringify(chunk)}\n\n`;
-}
-
-function readRecord(value: unknown): JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : {};
-}
-
-function readRecords(value: unknown): readonly JsonRecord[] {
-  return Array.isArray(value) ? value.map(readRecord) : [];
 }

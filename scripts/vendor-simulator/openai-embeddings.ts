@@ -1,4 +1,4 @@
-import { countWords } from './chat-script.ts';
+import { countWords } from './count-words.ts';
 import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
 import { DEFAULT_DIMENSIONS, type VectorSource } from './vectors.ts';
 

@@ -1,17 +1,29 @@
-import type { Dialect, Operation, SimulatedAnswer, SimulatedCall, SimulatedError } from './dialect.ts';
+import type {
+  Dialect,
+  Operation,
+  Refusal,
+  RefusalReason,
+  SimulatedAnswer,
+  SimulatedCall,
+  SimulatedError,
+} from './dialect.ts';
 import { answerChat } from './openai-chat.ts';
 import { answerEmbeddings } from './openai-embeddings.ts';
 import { makePng } from './tiny-png.ts';
 
 /** OpenAI's dialect under `/v1`, after the shapes of the OpenAI API reference. */
 export const openAiDialect: Dialect = {
+  prefix: '/',
+  requestIdHeader: 'x-request-id',
+  sendsRetryAfter: true,
+
   findOperation(method, path) {
     if (method === 'GET') {
       const [, id] = /^\/v1\/models(?:\/(.+))?$/.exec(path) ?? [null];
-      return path.startsWith('/v1/models') ? { name: 'models', model: id ?? '' } : null;
+      return path.startsWith('/v1/models') ? { name: 'models', model: id ?? '', framing: null } : null;
     }
     const name = method === 'POST' ? POST_PATHS[path] : undefined;
-    return name === undefined ? null : { name, model: null };
+    return name === undefined ? null : { name, model: null, framing: null };
   },
 
   readKey(headers) {
@@ -19,8 +31,11 @@ export const openAiDialect: Dialect = {
     return key;
   },
 
+  // Servers of this dialect often ask for no key, and a first curl should not have to bring one.
+  checkHeaders: () => null,
+
   answer(call) {
-    switch (call.operation) {
+    switch (call.operation.name) {
       case 'chat':
         return answerChat(call);
       case 'embeddings':
@@ -32,9 +47,38 @@ export const openAiDialect: Dialect = {
     }
   },
 
-  renderError: ({ message, type, code, param = null }) =>
+  refuse: (refusal) => REFUSALS[refusal.reason](refusal),
+
+  renderError: ({ message, type, code = null, param = null }) =>
     JSON.stringify({ error: { message, type, param, code } }),
 };
+
+const TYPE_OF_STATUS: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'invalid_request_error',
+  403: 'invalid_request_error',
+  404: 'invalid_request_error',
+  429: 'requests',
+};
+
+const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedError>> = {
+  'unknown-path': ({ message }) => toError(404, null, message),
+  'not-json': ({ message }) => toError(400, null, message),
+  revoked: ({ key }) => toError(401, 'invalid_api_key', `Incorrect API key provided: ${key}.`),
+  exhausted: () => ({
+    ...toError(429, 'insufficient_quota', 'You exceeded your current quota.'),
+    type: 'insufficient_quota',
+  }),
+  // OpenAI has no such answer; vendors of its form that are paid in advance do.
+  exhausted402: () => toError(402, 'invalid_request_error', 'Insufficient Balance'),
+  forbidden: () => toError(403, 'missing_scope', 'You have insufficient permissions for this operation.'),
+  crowded: () => toError(429, 'rate_limit_exceeded', 'Too many calls at once.'),
+  'asked-for': ({ status, message }) => toError(status, null, message),
+};
+
+function toError(status: number, code: string | null, message: string): SimulatedError {
+  return { status, type: TYPE_OF_STATUS[status] ?? 'server_error', code, message };
+}
 
 const POST_PATHS: Readonly<Record<string, Operation['name']>> = {
   '/v1/chat/completions': 'chat',
@@ -77,6 +121,5 @@ function listModels(id: string): object {
 }
 
 function refuse(message: string, param: string): SimulatedAnswer {
-  const error: SimulatedError = { status: 400, type: 'invalid_request_error', code: null, message, param };
-  return { kind: 'error', error };
+  return { kind: 'error', error: { ...toError(400, null, message), param } };
 }

@@ -3,16 +3,20 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 import { writeAnswer } from './answer-writer.ts';
+import { anthropicDialect } from './anthropic.ts';
 import {
   countInputs,
   type Dialect,
-  type Operation,
+  type Refusal,
+  type RefusalReason,
   type SimulatedAnswer,
-  type SimulatedError,
   type SimulatorSettings,
 } from './dialect.ts';
+import { createFaultBoard, type FaultScope } from './fault-board.ts';
 import { createRandom, type Faults, parseFaultWords } from './faults.ts';
+import { geminiDialect } from './gemini.ts';
 import { openAiDialect } from './openai.ts';
+import { parseBody, readBody, splitUrl } from './read-request.ts';
 import { createRequestLog, type LoggedRequest, type RequestLog } from './request-log.ts';
 import { createServiceLine, pause, type ServiceCost } from './service-line.ts';
 import { createVectorSource, type VectorMode } from './vectors.ts';
@@ -29,20 +33,23 @@ export interface VendorSimulatorOptions {
   readonly logCapacity?: number;
   /** For `failRate`. */
   readonly seed?: number;
+  /** Is told of each call once nothing more of it will be sent. */
+  readonly onCallOver?: (call: LoggedRequest) => void;
 }
 
 export interface VendorSimulator {
-  /** Without a path: OpenAI's dialect is at `${url}/v1`. */
+  /** Without a path, as Anthropic's and Google's clients want it; OpenAI's dialect is at `${url}/v1`. */
   readonly url: string;
   readonly port: number;
   readonly requests: RequestLog;
-  /** Replaces what `setFaults` or the options said before. */
-  setFaults(faults: Faults): void;
+  /** Replaces what `setFaults`, `/faults` or the options said before for all calls, or those of one model or key. */
+  setFaults(faults: Faults, scope?: FaultScope): void;
   /** Cuts what is open and stops listening. */
   close(): Promise<void>;
 }
 
-const DIALECTS: readonly Dialect[] = [openAiDialect];
+/** The first whose prefix a path has is the one that answers for it. */
+const DIALECTS: readonly Dialect[] = [anthropicDialect, geminiDialect, openAiDialect];
 const DEFAULT_LOG_CAPACITY = 1000;
 const GARBAGE = '<html>\n<body>}{ this is not what you wanted \u0000\n\n';
 
@@ -55,24 +62,40 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     vectors: createVectorSource(options.vectors ?? 'by-text'),
     replyWords: options.replyWords ?? null,
   };
-  let commonFaults = options.faults ?? {};
+  const board = createFaultBoard(options.faults ?? {});
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+    const { path, query } = splitUrl(request.url ?? '/');
     const method = request.method ?? 'GET';
     const body = parseBody(await readBody(request));
-    const found = findDialect(method, path);
-    if (found === null) {
-      const error = refuseWith(404, null, `Invalid URL (${method} ${path})`);
-      response.writeHead(404, { 'content-type': 'application/json' }).end(openAiDialect.renderError(error));
+    if (path === '/faults') {
+      const told = board.answer(method, body);
+      writeJson(response, told.status, `${JSON.stringify(told.body)}\n`);
       return;
     }
-    const { dialect, operation } = found;
+    const dialect = findDialect(path);
+    const operation = dialect.findOperation(method, path, query);
+    const requestId = `req_${Math.random().toString(36).slice(2)}`;
+    const key = dialect.readKey(request.headers);
+    const toAnswer = (refusal: Partial<Refusal> & Pick<Refusal, 'reason'>): SimulatedAnswer => ({
+      kind: 'error',
+      error: dialect.refuse({ status: 500, message: '', key, ...refusal }),
+    });
+    if (operation === null) {
+      const error = dialect.refuse({
+        reason: 'unknown-path',
+        status: 404,
+        message: `Invalid URL (${method} ${path})`,
+        key,
+      });
+      const context = { requestId, retryAfterMs: null, framing: null };
+      writeJson(response, error.status, dialect.renderError(error, context));
+      return;
+    }
     const named = body?.['model'];
     const model = operation.model ?? (typeof named === 'string' ? named : '');
-    const key = dialect.readKey(request.headers);
     const faults: Faults = {
-      ...commonFaults,
+      ...board.find(model, key),
       ...parseFaultWords(String(request.headers['x-simulate'] ?? '')),
       ...parseFaultWords(model),
       ...parseFaultWords(key ?? ''),
@@ -93,6 +116,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     response.once('close', () => {
       log.update(entry, { isAborted: !response.writableFinished, isOver: true });
       left.abort();
+      options.onCallOver?.(entry);
     });
 
     const send = async (answer: SimulatedAnswer): Promise<void> => {
@@ -104,14 +128,17 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       }
       if (answer.kind !== 'error') {
         log.update(entry, { status: 200 });
-        await writeAnswer(response, 200, makeHeaders(), answer, faults, left.signal);
+        const headers = makeHeaders(dialect, requestId, null);
+        await writeAnswer(response, 200, headers, answer, faults, left.signal);
         return;
       }
       const { error } = answer;
       log.update(entry, { status: error.status });
+      const retryAfterMs = faults.retryAfterMs ?? null;
       const message = faults.echoesKey === true ? `${error.message} Your key is ${key}.` : error.message;
-      const text = dialect.renderError({ ...error, message });
-      const headers = makeHeaders(faults.retryAfterMs);
+      const context = { requestId, retryAfterMs, framing: operation.framing };
+      const text = dialect.renderError({ ...error, message }, context);
+      const headers = makeHeaders(dialect, requestId, retryAfterMs);
       await writeAnswer(
         response,
         error.status,
@@ -122,24 +149,24 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       );
     };
 
-    const refusal = findRefusal(key, faults);
+    const complaint = dialect.checkHeaders(request.headers);
+    if (complaint !== null) {
+      await send({ kind: 'error', error: complaint });
+      return;
+    }
+    const refusal = findRefusal(faults);
     if (refusal !== null || body === null) {
-      await send({
-        kind: 'error',
-        error: refusal ?? refuseWith(400, null, 'The body is not a JSON object.'),
-      });
+      const message = 'The body is not a JSON object.';
+      await send(toAnswer(refusal ?? { reason: 'not-json', message }));
       return;
     }
     const turn = await line.enter(countInputs(body), left.signal);
     try {
       if (turn === 'full') {
-        await send({
-          kind: 'error',
-          error: refuseWith(429, 'rate_limit_exceeded', 'Too many calls at once.'),
-        });
+        await send(toAnswer({ reason: 'crowded' }));
       } else if (turn === 'served') {
         const isGarbage = faults.garbage === true;
-        const call = { operation: operation.name, model, body, faults, settings };
+        const call = { operation, model, body, faults, settings };
         await send(isGarbage ? { kind: 'whole', parts: [GARBAGE] } : dialect.answer(call));
       }
     } finally {
@@ -150,15 +177,11 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
   }
 
   /** What goes wrong before the model is asked. */
-  function findRefusal(key: string | null, faults: Faults): SimulatedError | null {
-    if (faults.revoked === true) {
-      return refuseWith(401, 'invalid_api_key', `Incorrect API key provided: ${key}.`);
-    }
-    if (faults.exhausted === true) {
-      return refuseWith(429, 'insufficient_quota', 'You exceeded your current quota.');
-    }
-    const fails = faults.failRate === undefined ? faults.status !== undefined : random() < faults.failRate;
-    return fails ? refuseWith(faults.status ?? 500, null, 'This failure was asked for.') : null;
+  function findRefusal(faults: Faults): Pick<Refusal, 'reason' | 'status' | 'message'> | null {
+    const fails = (): boolean =>
+      faults.failRate === undefined ? faults.status !== undefined : random() < faults.failRate;
+    const reason = findKeyTrouble(faults) ?? (fails() ? 'asked-for' : null);
+    return reason && { reason, status: faults.status ?? 500, message: 'This failure was asked for.' };
   }
 
   const server = createServer((request, response) => {
@@ -177,9 +200,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     url: `http://${address.includes(':') ? `[${address}]` : address}:${port}`,
     port,
     requests: log,
-    setFaults(faults) {
-      commonFaults = faults;
-    },
+    setFaults: (faults, scope) => board.set(faults, scope),
     async close() {
       const closed = once(server, 'close');
       server.close();
@@ -189,52 +210,34 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
   };
 }
 
-function findDialect(method: string, path: string): { dialect: Dialect; operation: Operation } | null {
-  for (const dialect of DIALECTS) {
-    const operation = dialect.findOperation(method, path);
-    if (operation !== null) {
-      return { dialect, operation };
-    }
-  }
-  return null;
+function findDialect(path: string): Dialect {
+  return DIALECTS.find((dialect) => path.startsWith(dialect.prefix)) ?? openAiDialect;
 }
 
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) {
-    chunks.push(chunk as Buffer);
+function findKeyTrouble(faults: Faults): RefusalReason | null {
+  if (faults.revoked === true) {
+    return 'revoked';
   }
-  return Buffer.concat(chunks).toString('utf8');
+  if (faults.exhausted !== undefined) {
+    return faults.exhausted === '402' ? 'exhausted402' : 'exhausted';
+  }
+  return faults.forbidden === true ? 'forbidden' : null;
 }
 
-/** Null where it is not a JSON object; a request without a body counts as an empty one. */
-function parseBody(text: string): Readonly<Record<string, unknown>> | null {
-  if (text === '') {
-    return {};
-  }
-  try {
-    const body: unknown = JSON.parse(text);
-    return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : null;
-  } catch {
-    return null;
-  }
+function writeJson(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(text);
 }
 
-const TYPE_OF_STATUS: Readonly<Record<number, string>> = {
-  400: 'invalid_request_error',
-  401: 'invalid_request_error',
-  404: 'invalid_request_error',
-  429: 'requests',
-};
-
-function refuseWith(status: number, code: string | null, message: string): SimulatedError {
-  const type = code === 'insufficient_quota' ? code : (TYPE_OF_STATUS[status] ?? 'server_error');
-  return { status, type, code, message };
-}
-
-function makeHeaders(retryAfterMs?: number): Record<string, string> {
-  const headers: Record<string, string> = { 'x-request-id': `req_${Math.random().toString(36).slice(2)}` };
-  if (retryAfterMs !== undefined) {
+function makeHeaders(
+  { requestIdHeader, sendsRetryAfter }: Dialect,
+  requestId: string,
+  retryAfterMs: number | null,
+): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (requestIdHeader !== null) {
+    headers[requestIdHeader] = requestId;
+  }
+  if (retryAfterMs !== null && sendsRetryAfter) {
     headers['retry-after-ms'] = String(retryAfterMs);
     headers['retry-after'] = String(Math.ceil(retryAfterMs / 1000));
   }

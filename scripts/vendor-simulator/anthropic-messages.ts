@@ -1,0 +1,217 @@
+import { checkToolPairs, checkToolLoop } from './anthropic-tool-loop.ts';
+import { type AnthropicTurn, mergeTurns, type PlacedBlock, placeBlocks } from './anthropic-turns.ts';
+import { findImageType, readBase64 } from './image-type.ts';
+import { isSignatureOf } from './issued-text.ts';
+import { isRecord, type JsonRecord, readRecord, readText } from './json-record.ts';
+import { SEARCH_RESULTS } from './web-search.ts';
+
+interface BlockRules {
+  readonly fields: readonly string[];
+  readonly role: 'user' | 'assistant' | null;
+}
+
+const BLOCKS: Readonly<Record<string, BlockRules>> = {
+  text: { fields: ['text', 'citations'], role: null },
+  image: { fields: ['source'], role: 'user' },
+  document: { fields: ['source', 'citations', 'context', 'title'], role: 'user' },
+  tool_result: { fields: ['tool_use_id', 'content', 'is_error'], role: 'user' },
+  tool_use: { fields: ['id', 'name', 'input', 'caller'], role: 'assistant' },
+  thinking: { fields: ['thinking', 'signature'], role: 'assistant' },
+  redacted_thinking: { fields: ['data'], role: 'assistant' },
+  server_tool_use: { fields: ['id', 'name', 'input', 'caller'], role: 'assistant' },
+  web_search_tool_result: { fields: ['tool_use_id', 'content', 'caller'], role: 'assistant' },
+};
+const ID_PATTERN = /^[a-zA-Z0-9_-]+$/;
+const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
+
+/** The turns of a conversation, or what the vendor has against them. */
+export function readMessages(body: JsonRecord, enforcesThinking: boolean): readonly AnthropicTurn[] | string {
+  const messages = body['messages'];
+  if (messages === undefined) {
+    return 'messages: Field required';
+  }
+  if (!Array.isArray(messages) || !messages.every(isRecord)) {
+    return 'messages: Input should be a valid list';
+  }
+  if (messages.length === 0) {
+    return 'messages: at least one message is required';
+  }
+  for (const [index, message] of messages.entries()) {
+    const problem = checkMessage(message, `messages.${index}`);
+    if (problem !== null) {
+      return problem;
+    }
+  }
+  const turns = mergeTurns(messages);
+  return (
+    checkOrder(turns) ??
+    checkSystem(body['system']) ??
+    first(turns.flatMap(({ role, blocks }) => blocks.map((block) => checkBlock(block, role)))) ??
+    checkToolPairs(turns) ??
+    (enforcesThinking ? checkToolLoop(turns) : null) ??
+    turns
+  );
+}
+
+function checkMessage(message: JsonRecord, place: string): string | null {
+  const { role, content, ...rest } = message;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) {
+    return `${place}.${unknown}: Extra inputs are not permitted`;
+  }
+  if (role === 'system') {
+    return 'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an input message role.';
+  }
+  if (role !== 'user' && role !== 'assistant') {
+    return `${place}.role: Input should be 'user' or 'assistant'`;
+  }
+  if (typeof content !== 'string' && !(Array.isArray(content) && content.every(isRecord))) {
+    return content === undefined
+      ? `${place}.content: Field required`
+      : `${place}.content: Input should be a valid list`;
+  }
+  return content.length === 0
+    ? `${place}: all messages must have non-empty content except for the optional final assistant message`
+    : null;
+}
+
+function checkOrder(turns: readonly AnthropicTurn[]): string | null {
+  if (turns[0]?.role !== 'user') {
+    return 'messages: first message must use the "user" role';
+  }
+  const last = turns.at(-1);
+  const text = readText(last?.blocks.at(-1)?.block['text']);
+  return last?.role === 'assistant' && text !== text.trimEnd()
+    ? 'messages: final assistant content cannot end with trailing whitespace'
+    : null;
+}
+
+function checkSystem(system: unknown): string | null {
+  if (system === undefined || typeof system === 'string') {
+    return null;
+  }
+  if (!Array.isArray(system)) {
+    return 'system: Input should be a valid list';
+  }
+  return placeBlocks(system, 'system').some(({ type, block }) => type !== 'text' || block['text'] === '')
+    ? 'system: text content blocks must be non-empty'
+    : null;
+}
+
+function checkBlock({ block, type, place }: PlacedBlock, role: string): string | null {
+  const rules = Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined;
+  if (rules === undefined) {
+    const known = Object.keys(BLOCKS).map((name) => `'${name}'`);
+    return `${place}: Input tag '${type}' found using 'type' does not match any of the expected tags: ${known.join(', ')}`;
+  }
+  const unknown = Object.keys(block).find(
+    (name) => name !== 'type' && name !== 'cache_control' && !rules.fields.includes(name),
+  );
+  if (unknown !== undefined) {
+    return `${place}.${type}.${unknown}: Extra inputs are not permitted`;
+  }
+  if (rules.role !== null && rules.role !== role) {
+    return `${place}: \`${type}\` blocks can only be in \`${rules.role}\` messages`;
+  }
+  switch (type) {
+    case 'text':
+      return checkText(block['text'], place);
+    case 'image':
+      return checkImage(readRecord(block['source']), place);
+    case 'document':
+      return isRecord(block['source']) ? null : `${place}.document.source: Field required`;
+    case 'tool_result':
+      return checkResultContent(block, place);
+    case 'tool_use':
+    case 'server_tool_use':
+      return checkUse(block, `${place}.${type}`);
+    case 'thinking':
+      return isSignatureOf(readText(block['signature']), readText(block['thinking']))
+        ? null
+        : `${place}: Invalid \`signature\` in \`thinking\` block`;
+    case 'redacted_thinking':
+      return `${place}: Invalid \`data\` in \`redacted_thinking\` block`;
+    default:
+      return checkSearchResults(block, place);
+  }
+}
+
+function checkText(text: unknown, place: string): string | null {
+  if (typeof text !== 'string') {
+    return `${place}.text.text: Field required`;
+  }
+  if (text === '') {
+    return 'messages: text content blocks must be non-empty';
+  }
+  return text.trim() === '' ? 'messages: text content blocks must contain non-whitespace text' : null;
+}
+
+function checkImage(source: JsonRecord, place: string): string | null {
+  const { type, url, data, media_type: mediaType } = source;
+  if (type === 'url') {
+    return /^https?:\/\//.test(readText(url))
+      ? null
+      : `${place}.image.source.url: Only HTTP(S) URLs are supported.`;
+  }
+  if (type !== 'base64') {
+    return `${place}.image.source: Input tag '${readText(type)}' found using 'type' does not match any of the expected tags: 'base64', 'url'`;
+  }
+  if (!IMAGE_TYPES.includes(readText(mediaType))) {
+    return `${place}.image.source.base64.media_type: Input should be ${IMAGE_TYPES.map((name) => `'${name}'`).join(', ')}`;
+  }
+  const bytes = readBase64(readText(data));
+  if (bytes === null) {
+    return `${place}.image.source.base64: invalid base64 data`;
+  }
+  const found = findImageType(bytes);
+  if (found === null) {
+    return 'Could not process image';
+  }
+  return found === mediaType
+    ? null
+    : `${place}.image.source.base64.data: The image was specified using the ${readText(mediaType)} media type, but the image appears to be a ${found} image`;
+}
+
+const RESULT_BLOCKS = new Set(['text', 'image', 'document']);
+
+function checkResultContent(block: JsonRecord, place: string): string | null {
+  if (!ID_PATTERN.test(readText(block['tool_use_id']))) {
+    return `${place}.tool_result.tool_use_id: String should match pattern '${ID_PATTERN.source}'`;
+  }
+  if (!Array.isArray(block['content'])) {
+    return null;
+  }
+  const blocks = placeBlocks(block['content'], `${place}.tool_result.content`);
+  const wrong = blocks.find(({ type }) => !RESULT_BLOCKS.has(type));
+  return wrong === undefined
+    ? first(blocks.map((inner) => checkBlock(inner, 'user')))
+    : `${wrong.place}: Input tag '${wrong.type}' found using 'type' does not match any of the expected tags: 'document', 'image', 'text'`;
+}
+
+function checkUse(block: JsonRecord, place: string): string | null {
+  if (!ID_PATTERN.test(readText(block['id']))) {
+    return `${place}.id: String should match pattern '${ID_PATTERN.source}'`;
+  }
+  if (readText(block['name']) === '') {
+    return `${place}.name: Field required`;
+  }
+  return isRecord(block['input']) ? null : `${place}.input: Input should be a valid dictionary`;
+}
+
+/** What was found comes back as it was given: the vendor reads it from there. */
+function checkSearchResults(block: JsonRecord, place: string): string | null {
+  const results = Array.isArray(block['content']) ? block['content'].map(readRecord) : [];
+  const known = new Set(SEARCH_RESULTS.map(encryptResult));
+  return results.every((result) => known.has(readText(result['encrypted_content'])))
+    ? null
+    : `${place}: Invalid \`encrypted_content\` in \`web_search_tool_result\` block`;
+}
+
+/** Opaque to who carries it, as the vendor's is. */
+export function encryptResult({ text }: { readonly text: string }): string {
+  return Buffer.from(text).toString('base64');
+}
+
+function first(problems: readonly (string | null)[]): string | null {
+  return problems.find((problem) => problem !== null) ?? null;
+}

@@ -1,0 +1,76 @@
+import { type AnthropicTurn, isToolResult } from './anthropic-turns.ts';
+import { readText } from './json-record.ts';
+
+/** Every use of a tool is answered in the very next turn, before anything else is said there, and nothing else is. */
+export function checkToolPairs(turns: readonly AnthropicTurn[]): string | null {
+  const known = new Set<string>();
+  for (const [index, turn] of turns.entries()) {
+    const uses = turn.blocks
+      .filter(({ type }) => type === 'tool_use')
+      .map(({ block }) => readText(block['id']));
+    const twice = uses.find((id, at) => known.has(id) || uses.indexOf(id) !== at);
+    if (twice !== undefined) {
+      return `${turn.place}: \`tool_use\` ids must be unique`;
+    }
+    for (const id of uses) {
+      known.add(id);
+    }
+    const problem = checkAnswers(turn, uses, turns[index + 1]) ?? checkResults(turn, turns[index - 1]);
+    if (problem !== null) {
+      return problem;
+    }
+  }
+  return null;
+}
+
+function checkAnswers(
+  turn: AnthropicTurn,
+  uses: readonly string[],
+  next: AnthropicTurn | undefined,
+): string | null {
+  const blocks = next?.blocks ?? [];
+  const end = blocks.findIndex((block) => !isToolResult(block));
+  const answered = blocks
+    .slice(0, end === -1 ? blocks.length : end)
+    .map(({ block }) => readText(block['tool_use_id']));
+  const open = uses.filter((id) => !answered.includes(id));
+  if (open.length > 0) {
+    return `${turn.place}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
+  }
+  const twice = answered.find((id, at) => answered.indexOf(id) !== at);
+  return twice === undefined
+    ? null
+    : `${next?.place}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${twice}`;
+}
+
+function checkResults(turn: AnthropicTurn, before: AnthropicTurn | undefined): string | null {
+  const uses = (before?.blocks ?? [])
+    .filter(({ type }) => type === 'tool_use')
+    .map(({ block }) => block['id']);
+  const stray = turn.blocks.find(
+    (block) => isToolResult(block) && !uses.includes(block.block['tool_use_id']),
+  );
+  return stray === undefined
+    ? null
+    : `${stray.place}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${readText(stray.block['tool_use_id'])}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
+}
+
+/**
+ * With thinking enabled, every turn of the model that used a tool since the user last spoke begins with its thoughts,
+ * and so does one that the model is to go on with. Whether they are as they were issued is looked at elsewhere.
+ */
+export function checkToolLoop(turns: readonly AnthropicTurn[]): string | null {
+  for (const turn of turns.slice(findLoopStart(turns))) {
+    const [begin] = turn.blocks;
+    const counts = turn === turns.at(-1) || turn.blocks.some(({ type }) => type === 'tool_use');
+    if (turn.role === 'assistant' && counts && begin !== undefined && begin.type !== 'thinking') {
+      return `${begin.place}.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${begin.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks). To avoid this requirement, disable \`thinking\`.`;
+    }
+  }
+  return null;
+}
+
+/** The last turn in which the user said something and no tool did. */
+function findLoopStart(turns: readonly AnthropicTurn[]): number {
+  return turns.findLastIndex(({ role, blocks }) => role === 'user' && !blocks.some(isToolResult));
+}

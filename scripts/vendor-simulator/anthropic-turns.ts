@@ -1,0 +1,66 @@
+import { type JsonRecord, readRecords, readText } from './json-record.ts';
+import { joinTexts, readToolResult, type Turn } from './conversation.ts';
+
+export interface PlacedBlock {
+  readonly block: JsonRecord;
+  readonly type: string;
+  /** As the vendor's errors name it: `messages.1.content.0`. */
+  readonly place: string;
+}
+
+/** What one side said before the other did: messages of one role that follow each other are one turn. */
+export interface AnthropicTurn {
+  readonly role: string;
+  /** The first of its messages. */
+  readonly place: string;
+  readonly blocks: readonly PlacedBlock[];
+}
+
+export function mergeTurns(messages: readonly JsonRecord[]): readonly AnthropicTurn[] {
+  const turns: { role: string; place: string; blocks: PlacedBlock[] }[] = [];
+  for (const [index, message] of messages.entries()) {
+    const role = String(message['role']);
+    const place = `messages.${index}`;
+    const blocks = placeBlocks(message['content'], `${place}.content`);
+    const last = turns.at(-1);
+    if (last?.role === role) {
+      last.blocks.push(...blocks);
+    } else {
+      turns.push({ role, place, blocks });
+    }
+  }
+  return turns;
+}
+
+export function placeBlocks(content: unknown, place: string): PlacedBlock[] {
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : readRecords(content);
+  return blocks.map((block: JsonRecord, index) => ({
+    block,
+    type: String(block['type']),
+    place: `${place}.${index}`,
+  }));
+}
+
+export function isToolResult({ type }: PlacedBlock): boolean {
+  return type === 'tool_result';
+}
+
+/** A turn as all dialects know it: what tools answered, and then what was said. */
+export function readTurns(turns: readonly AnthropicTurn[]): readonly Turn[] {
+  return turns.flatMap(({ role, blocks }): Turn[] => [
+    ...blocks.filter(isToolResult).map(({ block }) => ({
+      speaker: 'other' as const,
+      text: readToolResult(readContent(block['content'])),
+    })),
+    { speaker: role === 'user' ? 'user' : 'model', text: readBlocks(blocks) },
+  ]);
+}
+
+/** The texts of a content, or of a system prompt. */
+export function readContent(content: unknown): string {
+  return readBlocks(placeBlocks(content, ''));
+}
+
+function readBlocks(blocks: readonly PlacedBlock[]): string {
+  return joinTexts(blocks.filter(({ type }) => type === 'text').map(({ block }) => readText(block['text'])));
+}

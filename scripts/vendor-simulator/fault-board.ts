@@ -1,0 +1,102 @@
+import { type Faults, findUnknownWords, parseFaultWords } from './faults.ts';
+import { isRecord } from './json-record.ts';
+
+/** Whose calls a fault is for: all, those for a model, those with a key. */
+export interface FaultScope {
+  readonly model?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** What goes wrong until it is told otherwise, and can be told from outside the process. */
+export interface FaultBoard {
+  /** Replaces what was set for that scope before; no faults take it away. */
+  set(faults: Faults, scope?: FaultScope): void;
+  /** All that applies to a call, the narrower over the wider; a key is narrower than a model. */
+  find(model: string, key: string | null): Faults;
+  /** `GET`, `POST` and `DELETE` of `/faults`. */
+  answer(method: string, body: Readonly<Record<string, unknown>> | null): FaultBoardAnswer;
+}
+
+export interface FaultBoardAnswer {
+  readonly status: number;
+  readonly body: object;
+}
+
+const FIELDS = new Set(['words', 'model', 'key']);
+
+export function createFaultBoard(initial: Faults): FaultBoard {
+  let common = initial;
+  const byModel = new Map<string, Faults>();
+  const byKey = new Map<string, Faults>();
+
+  const describe = (): object => ({
+    all: common,
+    models: Object.fromEntries(byModel),
+    keys: Object.fromEntries(byKey),
+  });
+
+  function set(faults: Faults, { model, key }: FaultScope = {}): void {
+    if (model === undefined && key === undefined) {
+      common = faults;
+    }
+    if (model !== undefined) {
+      setIn(byModel, model, faults);
+    }
+    if (key !== undefined) {
+      setIn(byKey, key, faults);
+    }
+  }
+
+  return {
+    set,
+    find: (model, key) => ({ ...common, ...byModel.get(model), ...byKey.get(key ?? '') }),
+
+    answer(method, body) {
+      if (method === 'DELETE') {
+        set({});
+        byModel.clear();
+        byKey.clear();
+      } else if (method === 'POST') {
+        const problem = checkOrder(body);
+        if (problem !== null) {
+          return { status: 400, body: { error: problem } };
+        }
+        const { words, model, key } = body as { words: string; model?: string; key?: string };
+        set(parseFaultWords(words), { model, key });
+      } else if (method !== 'GET') {
+        return { status: 405, body: { error: 'GET, POST and DELETE are what there is.' } };
+      }
+      return { status: 200, body: describe() };
+    },
+  };
+}
+
+function setIn(map: Map<string, Faults>, name: string, faults: Faults): void {
+  if (Object.keys(faults).length > 0) {
+    map.set(name, faults);
+  } else {
+    map.delete(name);
+  }
+}
+
+/** What is wrong with an order of faults; null where nothing is. */
+function checkOrder(body: unknown): string | null {
+  if (!isRecord(body) || typeof body['words'] !== 'string') {
+    return 'Send {"words": "fail-500+slow-300"}, for one model or key with "model" or "key" beside it.';
+  }
+  const unknown = Object.keys(body).find((name) => !FIELDS.has(name));
+  if (unknown !== undefined) {
+    return `"${unknown}" is not known; words, model and key are.`;
+  }
+  if ('model' in body && 'key' in body) {
+    return 'Say model or key, not both: send two orders.';
+  }
+  const untexted = ['model', 'key'].find((name) => name in body && typeof body[name] !== 'string');
+  if (untexted !== undefined) {
+    return `"${untexted}" must be a text.`;
+  }
+  const [word] = findUnknownWords(body['words']);
+  return word === undefined
+    ? null
+    : `"${word}" is no word of a fault, or lacks its number; npm run -s simulate-vendor -- --help has all.`;
+}

@@ -1,0 +1,107 @@
+import { type ChatAsk, writeChatScript } from './chat-script.ts';
+import { findLastUserText } from './conversation.ts';
+import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
+import { renderWhole } from './gemini-answer.ts';
+import { type GeminiContent, readContents, readPartTexts, toTurns } from './gemini-contents.ts';
+import { type GeminiRefusal, refuseFields } from './gemini-error.ts';
+import { parseGeminiMessage } from './gemini-parse.ts';
+import { checkGenerateRequest } from './gemini-rules.ts';
+import { GENERATE_CONTENT_REQUEST } from './gemini-shapes.ts';
+import type { GeminiPlan } from './gemini-steps.ts';
+import { renderBlocked, renderStream } from './gemini-stream.ts';
+import { type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
+
+/**
+ * A model thinks where it is asked to: by a level, by a budget that is not 0, or to show its thoughts. A prompt that
+ * holds the word `blockme` is blocked.
+ */
+export function answerGeminiChat(call: SimulatedCall): SimulatedAnswer | GeminiRefusal {
+  const { model, faults } = call;
+  const { framing } = call.operation;
+  const { message, violations } = parseGeminiMessage(call.body, GENERATE_CONTENT_REQUEST);
+  if (violations.length > 0) {
+    return refuseFields(violations);
+  }
+  const problem = checkGenerateRequest(model, message);
+  if (problem !== null) {
+    return { refuses: problem };
+  }
+  const plan = planAnswer(call, message);
+  const frame = framing === 'events' || framing === 'array' ? framing : null;
+  if (plan.isBlocked) {
+    return renderBlocked(plan, frame, faults);
+  }
+  return frame === null
+    ? { kind: 'whole', parts: [JSON.stringify(renderWhole(plan, faults), null, 2)] }
+    : renderStream(plan, frame, faults);
+}
+
+function planAnswer(call: SimulatedCall, message: JsonRecord): GeminiPlan {
+  const { model } = call;
+  const config = readRecord(message['generationConfig']);
+  const modalities = Array.isArray(config['responseModalities'])
+    ? config['responseModalities'].map((name) => String(name).toUpperCase())
+    : [];
+  const draws = modalities.includes('IMAGE');
+  const ask = readAsk(call, message, config);
+  const script = writeChatScript(draws ? { ...ask, callsTools: false } : ask);
+  const isSilent = draws && !modalities.includes('TEXT');
+  return {
+    model,
+    script: isSilent ? { ...script, pieces: [], searchQuery: null } : script,
+    candidates: Number(config['candidateCount'] ?? 1),
+    showsThoughts: readRecord(config['thinkingConfig'])['includeThoughts'] === true,
+    signs: ask.reasons || model.includes('gemini-3'),
+    namesCalls: model.includes('ids'),
+    pictureRatio: draws ? readRatio(readRecord(config['imageConfig'])['aspectRatio']) : null,
+    isBlocked: ask.promptTexts.some((text) => text.includes('blockme')),
+  };
+}
+
+function readRatio(ratio: unknown): number {
+  const [, width = '1', height = '1'] = /^(\d+):(\d+)$/.exec(readText(ratio)) ?? [];
+  return Number(width) / Number(height);
+}
+
+function readAsk({ model, settings }: SimulatedCall, message: JsonRecord, config: JsonRecord): ChatAsk {
+  const contents = readContents(message);
+  const turns = toTurns(contents);
+  const tools = readRecords(message['tools']);
+  const declared = tools
+    .flatMap((tool) => readRecords(tool['functionDeclarations']))
+    .map((tool) => ({
+      name: readText(tool['name']),
+      parameters: tool['parametersJsonSchema'] ?? tool['parameters'],
+    }));
+  const { mode, allowedFunctionNames } = readRecord(
+    readRecord(message['toolConfig'])['functionCallingConfig'],
+  );
+  const isJson = config['responseMimeType'] === 'application/json';
+  const system = readRecords(readRecord(message['systemInstruction'])['parts']);
+  return {
+    model,
+    promptTexts: [readPartTexts(system), ...turns.map((turn) => turn.text)],
+    lastUserText: findLastUserText(turns),
+    tools: declared,
+    forcedTool: Array.isArray(allowedFunctionNames) ? String(allowedFunctionNames[0]) : null,
+    callsTools: declared.length > 0 && readText(mode).toUpperCase() !== 'NONE' && !endsWithResponse(contents),
+    callsInParallel: model.includes('parallel'),
+    earlierCalls: contents.flatMap(({ calls }) => calls).length,
+    schema: config['responseJsonSchema'] ?? config['responseSchema'] ?? (isJson ? {} : null),
+    maxTokens: config['maxOutputTokens'] === undefined ? null : Number(config['maxOutputTokens']),
+    reasons: isThinkingOn(readRecord(config['thinkingConfig'])),
+    searches: tools.some((tool) => tool['googleSearch'] !== undefined),
+    replyWords: settings.replyWords,
+  };
+}
+
+function endsWithResponse(contents: readonly GeminiContent[]): boolean {
+  return contents.at(-1)?.parts.at(-1)?.['functionResponse'] !== undefined;
+}
+
+function isThinkingOn({ includeThoughts, thinkingBudget, thinkingLevel }: JsonRecord): boolean {
+  if (thinkingBudget !== undefined) {
+    return Number(thinkingBudget) !== 0;
+  }
+  return thinkingLevel !== undefined || includeThoughts === true;
+}

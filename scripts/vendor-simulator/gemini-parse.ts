@@ -1,0 +1,109 @@
+import type { Shape } from './gemini-shapes.ts';
+import { readBase64 } from './image-type.ts';
+import { isRecord, type JsonRecord } from './json-record.ts';
+
+export interface FieldViolation {
+  readonly field: string;
+  readonly description: string;
+}
+
+/**
+ * Reads a message as Google does: field names in camel or in snake case, null as not there, one value where a list
+ * is meant. What is left is in camel case throughout.
+ */
+export function parseGeminiMessage(
+  body: JsonRecord,
+  shape: Shape,
+): { readonly message: JsonRecord; readonly violations: readonly FieldViolation[] } {
+  const violations: FieldViolation[] = [];
+  const message = readShape(body, shape, '', violations);
+  return { message: isRecord(message) ? message : {}, violations };
+}
+
+function readShape(value: unknown, shape: Shape, place: string, violations: FieldViolation[]): unknown {
+  if (typeof shape === 'string') {
+    if (!READERS[shape](value)) {
+      violations.push(describeWrong(value, shape, place));
+    }
+    return value;
+  }
+  if ('list' in shape) {
+    const items: unknown[] = Array.isArray(value) ? value : [value];
+    return items.map((item, index) => readShape(item, shape.list, `${place}[${index}]`, violations));
+  }
+  if (!isRecord(value)) {
+    violations.push(describeWrong(value, 'message', place));
+    return {};
+  }
+  if ('map' in shape) {
+    const entries = Object.entries(value);
+    return Object.fromEntries(
+      entries.map(([name, item], index) => [
+        name,
+        readShape(item, shape.map, `${place}[${index}].value`, violations),
+      ]),
+    );
+  }
+  return readFields(value, shape.fields(), place, violations);
+}
+
+function readFields(
+  value: JsonRecord,
+  fields: Readonly<Record<string, Shape>>,
+  place: string,
+  violations: FieldViolation[],
+): JsonRecord {
+  const read: Record<string, unknown> = {};
+  for (const [sent, item] of Object.entries(value)) {
+    const name = toCamelCase(sent);
+    const shape = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (shape === undefined) {
+      const at = place === '' ? '' : ` at '${place}'`;
+      const description = `Invalid JSON payload received. Unknown name "${sent}"${at}: Cannot find field.`;
+      violations.push({ field: place, description });
+    } else if (item !== null) {
+      const inner = `${place === '' ? '' : `${place}.`}${toSnakeCase(name)}`;
+      read[name] = readShape(item, shape, inner, violations);
+    }
+  }
+  return read;
+}
+
+const READERS: Readonly<Record<Extract<Shape, string>, (value: unknown) => boolean>> = {
+  any: () => true,
+  boolean: (value) => typeof value === 'boolean',
+  bytes: (value) => typeof value === 'string' && readBase64(value) !== null,
+  // Large integers travel as text, and Google takes every number so.
+  number: (value) =>
+    (typeof value === 'number' || typeof value === 'string') && Number.isFinite(Number(value)),
+  struct: isRecord,
+  text: (value) => typeof value === 'string',
+};
+
+const TYPE_NAMES: Readonly<Record<Extract<Shape, string> | 'message', string>> = {
+  any: 'type.googleapis.com/google.protobuf.Value',
+  boolean: 'TYPE_BOOL',
+  bytes: 'TYPE_BYTES',
+  message: 'TYPE_MESSAGE',
+  number: 'TYPE_DOUBLE',
+  struct: 'type.googleapis.com/google.protobuf.Struct',
+  text: 'TYPE_STRING',
+};
+
+function describeWrong(value: unknown, type: keyof typeof TYPE_NAMES, place: string): FieldViolation {
+  if (Array.isArray(value) && type !== 'struct') {
+    const name = place.slice(place.lastIndexOf('.') + 1);
+    const description = `Invalid JSON payload received. Unknown name "${name}" at '${place}': Proto field is not repeating, cannot start list.`;
+    return { field: place, description };
+  }
+  const shown = type === 'bytes' ? 'Base64 decoding failed' : JSON.stringify(value);
+  return { field: place, description: `Invalid value at '${place}' (${TYPE_NAMES[type]}), ${shown}` };
+}
+
+function toCamelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function toSnakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,80 @@
+import type { ChatScript } from './chat-script.ts';
+import { signCall } from './gemini-tool-turns.ts';
+import { signText } from './issued-text.ts';
+import type { JsonRecord } from './json-record.ts';
+import { makePng } from './tiny-png.ts';
+
+/** What is answered, before it is put into one message or many. */
+export interface GeminiPlan {
+  readonly model: string;
+  readonly script: ChatScript;
+  readonly candidates: number;
+  readonly showsThoughts: boolean;
+  /** The first call, or the end of a text, carries a signature. */
+  readonly signs: boolean;
+  /** Calls have ids, which vendors of this dialect may leave out. */
+  readonly namesCalls: boolean;
+  /** Width to height of the picture that is drawn; null where none is. */
+  readonly pictureRatio: number | null;
+  readonly isBlocked: boolean;
+}
+
+const PICTURE_SIDE = 64;
+/** What Google counts a picture as. */
+const PICTURE_TOKENS = 1290;
+/** A step of an answer: the parts of one chunk, and what the model has written by then. */
+export interface Step {
+  readonly parts: readonly JsonRecord[];
+  readonly thoughts: number;
+  readonly tokens: number;
+}
+
+export function planSteps(plan: GeminiPlan): readonly Step[] {
+  const { script, showsThoughts, signs } = plan;
+  const { reasoningTokens, completionTokens } = script.usage;
+  const steps: Step[] = [];
+  const shown = showsThoughts ? script.reasoning : [];
+  for (const [index, text] of shown.entries()) {
+    steps.push({ parts: [{ text, thought: true }], thoughts: index + 1, tokens: 0 });
+  }
+  const add = (part: JsonRecord, tokens: number): void => {
+    steps.push({ parts: [part], thoughts: reasoningTokens, tokens });
+  };
+  for (const [index, text] of script.pieces.entries()) {
+    add({ text }, index + 1);
+  }
+  for (const [index, call] of script.toolCalls.entries()) {
+    const id = plan.namesCalls ? { id: `call_simulated_${call.number}` } : {};
+    const signature = signs && index === 0 ? { thoughtSignature: signCall(call.name, call.input) } : {};
+    add(
+      { functionCall: { ...id, name: call.name, args: call.input }, ...signature },
+      completionTokens - reasoningTokens,
+    );
+  }
+  if (plan.pictureRatio !== null) {
+    const data = drawPicture(plan.pictureRatio).toString('base64');
+    add({ inlineData: { mimeType: 'image/png', data } }, countTokens(plan));
+  }
+  if (signs && script.toolCalls.length === 0 && script.pieces.length > 0) {
+    add({ text: '', thoughtSignature: signText(script.pieces.join('')) }, countTokens(plan));
+  } else if (script.toolCalls.length > 0) {
+    add({ text: '' }, countTokens(plan));
+  }
+  return steps.length > 0 ? steps : [{ parts: [], thoughts: reasoningTokens, tokens: 0 }];
+}
+
+function drawPicture(ratio: number): Buffer {
+  const [width, height] = ratio >= 1 ? [1, 1 / ratio] : [ratio, 1];
+  return makePng(
+    Math.round(width * PICTURE_SIDE),
+    Math.max(1, Math.round(height * PICTURE_SIDE)),
+    [0, 120, 200],
+  );
+}
+
+/** Of one candidate, without its thoughts. */
+export function countTokens({ script, pictureRatio }: GeminiPlan): number {
+  const { completionTokens, reasoningTokens } = script.usage;
+  const words = script.toolCalls.length > 0 ? completionTokens - reasoningTokens : script.pieces.length;
+  return words + (pictureRatio === null ? 0 : PICTURE_TOKENS);
+}

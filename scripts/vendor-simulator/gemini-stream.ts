@@ -1,0 +1,91 @@
+import type { SimulatedAnswer } from './dialect.ts';
+import type { Faults } from './faults.ts';
+import { renderCandidate, renderHead, renderUsage } from './gemini-answer.ts';
+import { countTokens, type GeminiPlan, planSteps } from './gemini-steps.ts';
+import type { JsonRecord } from './json-record.ts';
+
+type Framing = 'events' | 'array';
+
+const STREAM_ERROR = JSON.stringify(
+  {
+    error: { code: 503, message: 'The model is overloaded. Please try again later.', status: 'UNAVAILABLE' },
+  },
+  null,
+  2,
+);
+
+export function renderStream(plan: GeminiPlan, framing: Framing, faults: Faults): SimulatedAnswer {
+  const steps = planSteps(plan);
+  const all = renderUsage(plan, plan.script.usage.reasoningTokens, countTokens(plan));
+  const chunks: object[] = [];
+  for (const [number, step] of steps.entries()) {
+    const isLast = number === steps.length - 1;
+    const finishes = isLast && faults.noEnd !== 'finish' && faults.noEnd !== 'both';
+    const grown = renderUsage(plan, step.thoughts, number === 0 && !isLast ? null : step.tokens);
+    for (let index = 0; index < plan.candidates; index += 1) {
+      const places = { isFirst: chunks.length === 0, isLast: isLast && index === plan.candidates - 1 };
+      const rest = { ...placeUsage(faults.usage, places, isLast ? all : grown, all), ...renderHead(plan) };
+      chunks.push({ candidates: [renderCandidate(plan, index, step.parts, finishes)], ...rest });
+      if (isLast && faults.duplicates === true) {
+        // The end comes twice; what was said does not.
+        chunks.push({ candidates: [renderCandidate(plan, index, [], finishes)], ...rest });
+      }
+    }
+  }
+  return frameChunks(chunks, framing, faults);
+}
+
+function placeUsage(
+  fault: Faults['usage'],
+  { isFirst, isLast }: { readonly isFirst: boolean; readonly isLast: boolean },
+  grown: JsonRecord,
+  all: JsonRecord,
+): { readonly usageMetadata?: JsonRecord } {
+  switch (fault) {
+    case 'missing':
+      return {};
+    case 'first':
+      return isFirst ? { usageMetadata: all } : {};
+    case 'finish':
+      return isLast ? { usageMetadata: all } : {};
+    case 'every':
+      return { usageMetadata: all };
+    default:
+      return { usageMetadata: grown };
+  }
+}
+
+/** A prompt that is blocked is answered 200, and has no candidates. */
+export function renderBlocked(plan: GeminiPlan, framing: Framing | null, faults: Faults): SimulatedAnswer {
+  const { promptTokens } = plan.script.usage;
+  const usageMetadata = { promptTokenCount: promptTokens, totalTokenCount: promptTokens };
+  const body = {
+    promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
+    ...(faults.usage === 'missing' ? {} : { usageMetadata }),
+    ...renderHead(plan),
+  };
+  return framing === null
+    ? { kind: 'whole', parts: [JSON.stringify(body, null, 2)] }
+    : frameChunks([body], framing, faults);
+}
+
+function frameChunks(chunks: readonly object[], framing: Framing, faults: Faults): SimulatedAnswer {
+  const texts = chunks.map((chunk) => JSON.stringify(chunk));
+  if (framing === 'events') {
+    return {
+      kind: 'stream',
+      contentType: 'text/event-stream',
+      chunks: texts.map((text) => `data: ${text}\r\n\r\n`),
+      // No event of the stream's form: the vendor writes it as it would a body.
+      errorChunk: STREAM_ERROR,
+    };
+  }
+  const framed = texts.map((text, index) => `${index === 0 ? '[' : ',\r\n'}${text}`);
+  const isClosed = faults.noEnd !== 'mark' && faults.noEnd !== 'both';
+  return {
+    kind: 'stream',
+    contentType: 'application/json; charset=UTF-8',
+    chunks: isClosed ? [...framed, '\r\n]'] : framed,
+    errorChunk: `,\r\n${STREAM_ERROR}\r\n]`,
+  };
+}
