@@ -8,7 +8,7 @@ import type { AnswerStore } from '../../shared/reply/answer-store.ts';
 import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
-import { createMediaLoader } from '../media/media-loader.ts';
+import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import type { UpstreamPool } from '../routing/upstream-pool.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
 
@@ -19,6 +19,7 @@ export interface JobDependencies extends FinishDependencies {
   readonly payloads: PayloadStore;
   readonly answers: AnswerStore;
   readonly objects: ObjectStore;
+  readonly media: MediaSources;
   readonly log: Logger;
   readonly workerId: string;
 }
@@ -34,8 +35,8 @@ export interface RequestRun {
 }
 
 /** What the calls of one request's run share. */
-export function createCallContext({ signal, log }: RequestRun): CallContext {
-  return { signal, log, media: createMediaLoader(), recall: () => Promise.resolve(new Map()) };
+export function createCallContext({ media }: JobDependencies, { signal, log }: RequestRun): CallContext {
+  return { signal, log, media: createMediaLoader(media), recall: () => Promise.resolve(new Map()) };
 }
 
 /** The reason of a run's signal when its caller has gone. */

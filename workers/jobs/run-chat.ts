@@ -85,10 +85,10 @@ class Conversation {
     return this.#startedAtMs > 0;
   }
 
-  async ask({ upstreams }: JobDependencies, model: CatalogModel): Promise<void> {
+  async ask(dependencies: JobDependencies, model: CatalogModel): Promise<void> {
     const { signal, log } = this.#run;
-    const context = createCallContext(this.#run);
-    await callRoute(upstreams, {
+    const context = createCallContext(dependencies, this.#run);
+    await callRoute(dependencies.upstreams, {
       model,
       signal,
       log,

@@ -118,7 +118,7 @@ async function embedCall(
             dimensions: job.dimensions,
             user: parts.length === 1 ? part.request.user : null,
           },
-          createCallContext({ ...run, signal: abortedWhenAll(signals) }),
+          createCallContext(dependencies, { ...run, signal: abortedWhenAll(signals) }),
         );
         const weights = call.map((input) => input.tokens);
         const total = answer.promptTokens ?? weights.reduce((a, b) => a + b, 0);

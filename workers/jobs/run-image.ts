@@ -70,15 +70,15 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
 }
 
 async function generate(
-  { catalog, upstreams }: JobDependencies,
+  dependencies: JobDependencies,
   job: ImageJob,
   run: RequestRun,
   onAsked: () => void,
 ): Promise<{ images: readonly GeneratedImage[]; billedMs: number }> {
-  const model = catalog.find(job.request.model);
+  const model = dependencies.catalog.find(job.request.model);
   if (model === undefined)
     throw new AppError('model_disabled', { message: 'The model was taken from the catalog.' });
-  const generated = await callRoute(upstreams, {
+  const generated = await callRoute(dependencies.upstreams, {
     model,
     signal: run.signal,
     log: run.log,
@@ -92,7 +92,7 @@ async function generate(
       const call = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
       onAsked();
       const startedAtMs = performance.now();
-      const { images } = await upstream.generateImages(target, call, createCallContext(run));
+      const { images } = await upstream.generateImages(target, call, createCallContext(dependencies, run));
       return { images, billedMs: Math.round(performance.now() - startedAtMs) };
     },
   });
