@@ -27,7 +27,8 @@ export type CheckImage = (bytes: Buffer, signal: AbortSignal) => Promise<Checked
 
 /**
  * One process's check of strangers' pictures: that they are PNG, JPEG, WebP or GIF, of a bearable size, and can be
- * decoded to the last pixel. Bytes after the end of a picture do no harm to who knows it for a picture, and stay.
+ * decoded to the last pixel; of an animated GIF that is cut off, the frames that are there. Bytes after the end of a
+ * picture do no harm to who knows it for a picture, and stay.
  */
 export function createImageChecker(): CheckImage {
   const slots = new Slots(maxDecodes);

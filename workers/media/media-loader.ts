@@ -45,9 +45,10 @@ class RequestMediaLoader implements MediaLoader {
     this.#sources = sources;
   }
 
-  loadImage(url: string, signal: AbortSignal): Promise<LoadedMedia> {
+  async loadImage(url: string, signal: AbortSignal): Promise<LoadedMedia> {
+    signal.throwIfAborted();
     const known = this.#loads.get(url);
-    if (known !== undefined) return known;
+    if (known !== undefined) return await known;
     const load = this.#load(url, AbortSignal.any([signal, this.#failed.signal]));
     this.#loads.set(url, load);
     load.catch((error: unknown) => {
@@ -55,10 +56,11 @@ class RequestMediaLoader implements MediaLoader {
       if (signal.aborted) this.#loads.delete(url);
       else this.#failed.abort(error);
     });
-    return load;
+    return await load;
   }
 
   async #load(url: string, signal: AbortSignal): Promise<LoadedMedia> {
+    // The request has failed already.
     signal.throwIfAborted();
     this.#pictures += 1;
     if (this.#pictures > maxRequestPictures)

@@ -457,7 +457,8 @@ test('whoever aborts is told why at once, in every phase, and the connection is 
     isPublic: () => true,
     ca: testOnlyCertificate,
     ports: new Set([server.port, mutePort]),
-    timeouts: { ...timeouts, connectMs: 60_000, totalMs: 60_000 },
+    // Longer than a test may take.
+    timeouts: { ...timeouts, connectMs: 600_000, totalMs: 600_000 },
   });
   const abortWhen = async (url: string, isReached: () => Promise<boolean> | boolean): Promise<void> => {
     const abort = new AbortController();
