@@ -31,6 +31,8 @@ import type { JobDependencies } from './jobs/job-context.ts';
 import { TurnMemoryStore } from './jobs/turn-memory-store.ts';
 import { startLedgerReader } from './ledger/ledger-reader.ts';
 import { ShardLeases } from './ledger/shard-leases.ts';
+import { createImageChecker } from './media/check-image.ts';
+import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
 import { repeat } from './upkeep/repeat.ts';
 import { OrphanSweeper } from './upkeep/sweep-orphans.ts';
@@ -86,6 +88,7 @@ export async function startWorker(
     payloads,
     answers: new AnswerStore(payloads, objects),
     objects,
+    media: { fetchClient: createSafeFetchClient(), checkImage: createImageChecker() },
     log,
     workerId,
   };

@@ -1,8 +1,8 @@
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import OpenAI from 'openai';
 import { makePng } from '../../scripts/vendor-simulator/tiny-png.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { findRow, toNano } from '../support/observe.ts';
+import { findRow } from '../support/observe.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
 /** One request, every vendor: the official package asks models that live behind each of the three dialects. */
@@ -39,6 +39,8 @@ models:${[
   model('claude-newest', 'claude', 'claude-new+parallel'),
   model('gemini-budget', 'google', 'gemini-2.5-flash+parallel'),
   model('gemini-level', 'google', 'gemini-3-pro+parallel'),
+  model('broken-claude', 'claude', 'claude-sonnet-4-5+cut-6'),
+  model('broken-gemini', 'google', 'gemini-2.5-flash+cut-3'),
 ].join('')}
   - { id: painter, type: chat, context: 8192, output_modalities: [text, image], ${price}, routes: [{ upstream: google, model: gemini-2.5-flash-image }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536, adjustable: true }, pricing: { in_cost_per_million: 3 }, routes: [{ upstream: google, model: gemini-embedding-001 }] }
@@ -351,7 +353,7 @@ test('a chat model that draws sends its pictures, streamed or whole, and is paid
   const { client } = await createClient();
   type Drawn = { images?: { image_url: { url: string } }[] };
   const body = { model: 'painter', messages: [{ role: 'user' as const, content: 'a cat' }] };
-  const whole = await client.chat.completions.create({ ...body, ...{ size: '1024x1024' } });
+  const whole = await client.chat.completions.create({ ...body, size: '1024x1024' } as typeof body);
   const streamed = await client.chat.completions.stream(body).finalChatCompletion();
   for (const { choices } of [whole, streamed]) {
     const { images } = choices[0]!.message as Drawn;
@@ -381,34 +383,26 @@ test('Gemini’s embeddings and pictures come as any other vendor’s', async (t
   t.truthy(id);
 });
 
-test('what a broken stream had generated is paid for, and its prompt as the vendor counted it', async (t: ExecutionContext) => {
-  for (const [upstream, key] of [
-    ['claude', 'sk-ant-key-123'],
-    ['google', 'google-key-123'],
-  ] as const) {
+test('what a broken stream had generated is paid for, and its prompt as the vendor counted it', async (t) => {
+  for (const id of ['broken-claude', 'broken-gemini']) {
     const { client } = await createClient();
-    const id = upstream === 'claude' ? models['anthropic by budget'] : models['gemini by budget'];
-    const vendorModel = upstream === 'claude' ? 'claude-sonnet-4-5+parallel' : 'gemini-2.5-flash+parallel';
-    vendor.setFaults({ cutAfterChunks: 6 }, { model: vendorModel });
-    try {
-      const { data: stream, response } = await client.chat.completions
-        .create({
-          model: id,
-          messages: [{ role: 'user', content: 'one two three four five six seven' }],
-          stream: true,
-        })
-        .withResponse();
-      await t.throwsAsync(async () => {
-        for await (const chunk of stream) t.is(chunk.object, 'chat.completion.chunk');
-      });
-      const row = await findRow(stack, response.headers.get('x-request-id')!);
-      t.like(row, { success: false, responseCode: 502 });
-      t.true(row.completionTokens > 0, upstream);
-      t.is(row.promptTokens > 0, true);
-      t.false(row.details?.includes(key) ?? false);
-      t.truthy(toNano);
-    } finally {
-      vendor.setFaults({}, { model: vendorModel });
-    }
+    const { data: stream, response } = await client.chat.completions
+      .create({
+        model: id,
+        messages: [{ role: 'user', content: 'one two three four five six seven' }],
+        stream: true,
+      })
+      .withResponse();
+    let said = '';
+    await t.throwsAsync(async () => {
+      for await (const chunk of stream) said += chunk.choices[0]?.delta.content ?? '';
+    });
+    t.true(said.length > 0, id);
+    const row = await findRow(stack, response.headers.get('x-request-id')!);
+    t.like(row, { success: false, responseCode: 502 }, id);
+    t.true(row.completionTokens > 0, id);
+    // Seven words, as this vendor counts; our own count would add what every message costs.
+    t.is(row.promptTokens, 7, id);
+    t.true(row.costNano > 0n, id);
   }
 });

@@ -8,7 +8,7 @@ import type { AnswerStore } from '../../shared/reply/answer-store.ts';
 import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
-import { createMediaLoader } from '../media/media-loader.ts';
+import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
 import type { TurnMemoryStore } from './turn-memory-store.ts';
@@ -21,6 +21,7 @@ export interface JobDependencies extends FinishDependencies {
   readonly payloads: PayloadStore;
   readonly answers: AnswerStore;
   readonly objects: ObjectStore;
+  readonly media: MediaSources;
   readonly log: Logger;
   readonly workerId: string;
 }
@@ -37,11 +38,11 @@ export interface RequestRun {
 
 /** What the calls of one request's run share. */
 export function createCallContext(
-  { turns }: JobDependencies,
+  { media, turns }: JobDependencies,
   { accountId }: AdmittedRequest,
   { signal, log }: Pick<RequestRun, 'signal' | 'log'>,
 ): CallContext {
-  return { signal, log, media: createMediaLoader(), recall: (ids) => turns.recall(accountId, ids) };
+  return { signal, log, media: createMediaLoader(media), recall: (ids) => turns.recall(accountId, ids) };
 }
 
 /** The reason of a run's signal when its caller has gone. */

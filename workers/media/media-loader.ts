@@ -1,7 +1,127 @@
-import { AppError } from '../../shared/contract/errors.ts';
-import type { MediaLoader } from '../upstreams/upstream.ts';
+import { type AppError, invalidField } from '../../shared/contract/errors.ts';
+import { showUrl } from '../outbound/fetch-url.ts';
+import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
+import { Slots } from '../outbound/slots.ts';
+import type { LoadedMedia, MediaLoader } from '../upstreams/upstream.ts';
+import type { CheckImage } from './check-image.ts';
+import { countBase64Bytes, isDataUri, parseDataUri } from './data-uri.ts';
 
-/** One request's: what its messages point at, each loaded once. */
-export function createMediaLoader(): MediaLoader {
-  return { loadImage: () => Promise.reject(new AppError('unsafe_url')) };
+/** Of one picture; the contract bounds data URIs by the same. */
+const maxBytes = 20_000_000;
+/** Of one request's pictures together: more than any vendor takes in one call, and what it may make a worker do. */
+const maxRequestBytes = 60_000_000;
+const maxRequestPixels = 300_000_000;
+const maxRequestPictures = 500;
+/** Of one request at once: a crowd of slow URLs leaves room for other requests. */
+const maxRequestFetches = 4;
+/** From a request's first picture on; later ones are not begun any more. */
+const maxRequestMs = 60_000;
+
+/** What a process has one of, for all of its requests. */
+export interface MediaSources {
+  readonly fetchClient: SafeFetchClient;
+  readonly checkImage: CheckImage;
+}
+
+/** One request's: what its messages point at, each loaded once. It keeps what it loaded as long as it is kept. */
+export function createMediaLoader(sources: MediaSources): MediaLoader {
+  return new RequestMediaLoader(sources);
+}
+
+class RequestMediaLoader implements MediaLoader {
+  readonly #sources: MediaSources;
+  readonly #loads = new Map<string, Promise<LoadedMedia>>();
+  readonly #fetchSlots = new Slots(maxRequestFetches);
+  /** One after another, so that the sums are right and a request of many pictures holds up no other. */
+  readonly #checkSlots = new Slots(1);
+  /** Aborted by the first failure: a request without one of its pictures cannot be answered, so the others may stop. */
+  readonly #failed = new AbortController();
+  #deadlineAtMs: number | null = null;
+  #pictures = 0;
+  #bytes = 0;
+  #pixels = 0;
+
+  constructor(sources: MediaSources) {
+    this.#sources = sources;
+  }
+
+  async loadImage(url: string, signal: AbortSignal): Promise<LoadedMedia> {
+    signal.throwIfAborted();
+    const known = this.#loads.get(url);
+    if (known !== undefined) return await known;
+    const load = this.#load(url, AbortSignal.any([signal, this.#failed.signal]));
+    this.#loads.set(url, load);
+    load.catch((error: unknown) => {
+      // Being told to stop says nothing about the picture.
+      if (signal.aborted) this.#loads.delete(url);
+      else this.#failed.abort(error);
+    });
+    return await load;
+  }
+
+  async #load(url: string, signal: AbortSignal): Promise<LoadedMedia> {
+    // The request has failed already.
+    signal.throwIfAborted();
+    this.#pictures += 1;
+    if (this.#pictures > maxRequestPictures)
+      throw refuse(`the messages hold more than ${maxRequestPictures} pictures`);
+    const base64 = isDataUri(url) ? readDataUri(url) : null;
+    const bytes = base64 === null ? await this.#fetch(url, signal) : Buffer.from(base64, 'base64');
+    this.#bytes += bytes.length;
+    if (this.#bytes > maxRequestBytes)
+      throw refuse(`the pictures are larger than ${maxRequestBytes / 1e6} MB together`);
+    const mediaType = await this.#check(url, bytes, signal);
+    return { mediaType, base64: base64 ?? bytes.toString('base64') };
+  }
+
+  #readDeadline(): number {
+    this.#deadlineAtMs ??= Date.now() + maxRequestMs;
+    return this.#deadlineAtMs;
+  }
+
+  async #fetch(url: string, signal: AbortSignal): Promise<Buffer> {
+    const release = await this.#fetchSlots.acquire(signal, this.#readDeadline());
+    try {
+      const { bytes } = await this.#sources.fetchClient.fetchBytes(url, { maxBytes, signal });
+      return bytes;
+    } finally {
+      release();
+    }
+  }
+
+  async #check(url: string, bytes: Buffer, signal: AbortSignal): Promise<string> {
+    const release = await this.#checkSlots.acquire(signal, this.#readDeadline());
+    try {
+      const checked = await this.#sources.checkImage(bytes, signal);
+      if ('fault' in checked) throw refuse(`${nameSource(url)} ${checked.fault}`);
+      this.#pixels += checked.pixels;
+      if (this.#pixels > maxRequestPixels) {
+        throw refuse(`the pictures have more than ${maxRequestPixels / 1e6} million pixels together`);
+      }
+      return checked.mediaType;
+    } finally {
+      release();
+    }
+  }
+}
+
+function readDataUri(url: string): string {
+  const parsed = parseDataUri(url);
+  if (parsed === null) {
+    throw refuse(
+      'the data URI of an image_url is not of the form data:<type>;base64,<data>, with data in the standard alphabet, padded and without white space',
+    );
+  }
+  if (countBase64Bytes(parsed.base64) > maxBytes) {
+    throw refuse(`the data URI of an image_url holds more than ${maxBytes / 1e6} MB`);
+  }
+  return parsed.base64;
+}
+
+function nameSource(url: string): string {
+  return isDataUri(url) ? 'the picture in a data URI' : `the picture at ${showUrl(url)}`;
+}
+
+function refuse(why: string): AppError {
+  return invalidField(['body', 'messages'], `${why}.`);
 }

@@ -64,7 +64,7 @@ const newest: ClaudeTraits = {
 };
 
 /** Of thinking it is told only what the caller asked for: a server of another vendor's may know none of it. */
-const unknown: ClaudeTraits = { ...newest, thinksUnasked: false };
+const unknown: ClaudeTraits = { ...newest, thinksUnasked: false, bindsThinking: false };
 
 function describe({ line, version }: ClaudeName): ClaudeTraits {
   if (version < 307) return older;

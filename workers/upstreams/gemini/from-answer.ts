@@ -12,6 +12,11 @@ export interface AnswerOptions extends CandidateOptions {
 /** Turns an answer, whole or in chunks of the same form, into events. */
 export interface AnswerTranslator {
   take(response: JsonRecord): ChatEvent[];
+  /**
+   * What is known of the prompt by now, once: a stream that is cut afterwards is paid by the vendor's count of it, and by
+   * our own of what was said.
+   */
+  tellPrompt(): ChatEvent[];
   /** All candidates have said how they ended. */
   readonly isFinished: boolean;
   /** Nothing more comes: how each candidate ended, then the usage. Throws where one has not ended. */
@@ -26,6 +31,7 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
   const candidates = new Map<number, Candidate>();
   let counts: GeminiCounts | null = null;
   let blockReason: string | null = null;
+  let hasToldPrompt = false;
 
   function find(index: number): Candidate {
     const candidate = candidates.get(index) ?? createCandidate(index, options);
@@ -67,6 +73,15 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
 
   return {
     take,
+
+    tellPrompt() {
+      if (hasToldPrompt || counts === null || counts.prompt === null) {
+        return [];
+      }
+      hasToldPrompt = true;
+      const usage = { ...toUsage(counts, true), completionTokens: null, reasoningTokens: null };
+      return [{ type: 'usage', usage }];
+    },
 
     get isFinished() {
       return isFinished();

@@ -38,10 +38,10 @@ const table: Record<string, Row> = {
   'claude-haiku-5-5': ['effort', 'disabled', 'none', 'no prefill', 'xhigh unasked binds'],
   'claude-opus-6': ['effort', 'never', 'none', 'no prefill', 'xhigh unasked binds'],
   // Names that we do not know count as the newest, but are told to think only where the caller asked for it.
-  'claude-saga-1': ['effort', 'never', 'none', 'no prefill', 'xhigh binds'],
-  'claude-mythos-preview': ['effort', 'never', 'none', 'no prefill', 'xhigh binds'],
-  'opus-latest': ['effort', 'never', 'none', 'no prefill', 'xhigh binds'],
-  'kimi-k2': ['effort', 'never', 'none', 'no prefill', 'xhigh binds'],
+  'claude-saga-1': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
+  'claude-mythos-preview': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
+  'opus-latest': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
+  'kimi-k2': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
 };
 
 test('what a model takes is told by its name, however it is written', (t) => {

@@ -15,7 +15,7 @@ type Outcome = (ChatEvent | UpstreamError)[];
 
 const OPTIONS: AnswerOptions = { model: 'gemini-2.5-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
 
-function translate(pieces: readonly Uint8Array[], options: Partial<AnswerOptions> = {}): Outcome {
+function translateAll(pieces: readonly Uint8Array[], options: Partial<AnswerOptions>): Outcome {
   const translator = createChatStreamTranslator({ ...OPTIONS, ...options });
   const outcome: Outcome = [];
   try {
@@ -33,6 +33,16 @@ function translate(pieces: readonly Uint8Array[], options: Partial<AnswerOptions
   }
   return outcome;
 }
+
+/** But for what is told of the prompt ahead of the end, which has a test of its own. */
+const translate = (pieces: readonly Uint8Array[], options: Partial<AnswerOptions> = {}): Outcome =>
+  translateAll(pieces, options).filter(
+    (one, i, all) =>
+      i === all.length - 1 ||
+      one instanceof Error ||
+      one.type !== 'usage' ||
+      one.usage.completionTokens !== null,
+  );
 
 const translateText = (text: string, options: Partial<AnswerOptions> = {}): Outcome =>
   translate([Buffer.from(text)], options);
@@ -577,4 +587,19 @@ test('braces and brackets within events are no bare JSON', (t) => {
     delta({ role: 'assistant', content: text }),
     STOP,
   ]);
+});
+
+test('what is known of the prompt is told with the first count of it, once, so that a cut stream is billed by it', (t) => {
+  const usageMetadata = { promptTokenCount: 15, candidatesTokenCount: 1, cachedContentTokenCount: 4 };
+  const text = toStream(
+    { ...say([{ text: 'a' }]), usageMetadata },
+    { ...say([{ text: 'b' }]), usageMetadata: { ...usageMetadata, candidatesTokenCount: 2 } },
+  );
+  const outcome = translateAll([Buffer.from(text)], {});
+  t.deepEqual(outcome.slice(0, 3), [
+    delta({ role: 'assistant', content: 'a' }),
+    count({ promptTokens: 15, cachedTokens: 4 }),
+    delta({ content: 'b' }),
+  ]);
+  t.true(outcome[3] instanceof UpstreamError);
 });

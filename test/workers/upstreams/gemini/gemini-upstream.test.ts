@@ -114,7 +114,9 @@ async function listen(run: AsyncIterable<ChatEvent>): Promise<{ events: ChatEven
   const events: ChatEvent[] = [];
   try {
     for await (const event of run) {
-      events.push(event);
+      // What is told of the prompt ahead of the end is tested with the translation.
+      const isEarly = event.type === 'usage' && event.usage.completionTokens === null;
+      if (!isEarly) events.push(event);
     }
     return { events, error: null };
   } catch (error) {

@@ -1,0 +1,23 @@
+/**
+ * What the tests' own HTTPS servers show, and what only their own clients trust: for `pictures.test`, names below it,
+ * 127.0.0.1 and ::1, until 2120. The key is no secret: it is published with the source, and no machine trusts it.
+ */
+export const testOnlyCertificate = `-----BEGIN CERTIFICATE-----
+MIIB8TCCAZagAwIBAgIBATAKBggqhkjOPQQDAjBFMSUwIwYDVQQDDBx0ZXN0IG9u
+bHksIHRydXN0ZWQgYnkgbm9ib2R5MRwwGgYDVQQKDBNtb2RlbC1nYXRld2F5IHRl
+c3RzMCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjBFMSUwIwYDVQQD
+DBx0ZXN0IG9ubHksIHRydXN0ZWQgYnkgbm9ib2R5MRwwGgYDVQQKDBNtb2RlbC1n
+YXRld2F5IHRlc3RzMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEC1ncG+iGMm+L
+Xi8RO4rFImMzR6Rr6ozya8jbzkMx4hLP8ANzy4y9WPwb0RVt1wkTOytCjWdaHzqg
+CHgqJeGWl6N1MHMwDwYDVR0TAQH/BAUwAwEB/zBBBgNVHREEOjA4gg1waWN0dXJl
+cy50ZXN0gg8qLnBpY3R1cmVzLnRlc3SHBH8AAAGHEAAAAAAAAAAAAAAAAAAAAAEw
+HQYDVR0OBBYEFMfYqJRAdD1wwCVaK5Qc3iUoXVUpMAoGCCqGSM49BAMCA0kAMEYC
+IQDt+SlwmXlHS3yxsYzEf3her/mxUu1XGsnVerbHKdtBJAIhAIa6DbOpR3hftFIJ
+DLED4swIjw0+CzWz59CXQWz76alC
+-----END CERTIFICATE-----`;
+
+export const testOnlyKeyThatIsNoSecret = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgDRdqteE0mV4/myV6
+CQhVyiuFgKVxD2hWZjY4NWAvhN+hRANCAAQLWdwb6IYyb4teLxE7isUiYzNHpGvq
+jPJryNvOQzHiEs/wA3PLjL1Y/BvRFW3XCRM7K0KNZ1ofOqAIeCol4ZaX
+-----END PRIVATE KEY-----`;

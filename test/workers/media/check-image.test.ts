@@ -1,0 +1,214 @@
+import test from 'ava';
+import { deflateSync, crc32 } from 'node:zlib';
+import sharp, { type Sharp } from 'sharp';
+import {
+  createImageChecker,
+  type CheckedImage,
+  type ImageFault,
+} from '../../../workers/media/check-image.ts';
+
+/** One that is never aborted; many checks under the same one would make Node warn of a leak. */
+function never(): AbortSignal {
+  return new AbortController().signal;
+}
+
+const checkImage = createImageChecker();
+
+async function faultOf(bytes: Buffer): Promise<string | CheckedImage> {
+  const checked: CheckedImage | ImageFault = await checkImage(bytes, never());
+  return 'fault' in checked ? checked.fault : checked;
+}
+
+const damaged = 'cannot be decoded: it is damaged or cut off';
+const unknown = 'is not a PNG, JPEG, WebP or GIF';
+
+/** Noise, so that the pixels fill most of the file. */
+function drawNoise(width: number, height: number, pageHeight?: number): Sharp {
+  const bytes = Buffer.alloc(width * height * 3);
+  for (let i = 0, seed = 1; i < bytes.length; i++) {
+    seed = (seed * 48_271) % 2_147_483_647;
+    bytes[i] = seed >> 8;
+  }
+  const raw = { width, height, channels: 3 as const, ...(pageHeight === undefined ? {} : { pageHeight }) };
+  return sharp(bytes, { raw });
+}
+
+/** As telephones write them: a JPEG with a second, small one behind it. The types of sharp do not know this yet. */
+function withGainMap(jpeg: Buffer): Promise<Buffer> {
+  return (sharp(jpeg) as Sharp & { withGainMap(): Sharp }).withGainMap().toBuffer();
+}
+
+/** A PNG by hand: grey of one bit, all black, as many rows as are asked for, whatever the head says. */
+function makeBlackPng(width: number, height: number, rows: number): Buffer {
+  const chunk = (type: string, data: Buffer): Buffer => {
+    const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+    const whole = Buffer.alloc(body.length + 8);
+    whole.writeUInt32BE(data.length, 0);
+    body.copy(whole, 4);
+    whole.writeUInt32BE(crc32(body), body.length + 4);
+    return whole;
+  };
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(width, 0);
+  head.writeUInt32BE(height, 4);
+  head[8] = 1;
+  const pixels = deflateSync(Buffer.alloc((1 + Math.ceil(width / 8)) * rows), { level: 1 });
+  const signature = Buffer.from('89504e470d0a1a0a', 'hex');
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', head),
+    chunk('IDAT', pixels),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+/** A GIF by hand, of so many frames of one pixel each. */
+function makeGif(frames: number): Buffer {
+  const head = Buffer.from('47494638396101000100800000000000ffffff', 'hex');
+  const frame = Buffer.from('2c00000000010001000002024c0100', 'hex');
+  return Buffer.concat([head, ...Array.from({ length: frames }, () => frame), Buffer.from(';')]);
+}
+
+const pictures: Record<string, () => Promise<Buffer>> = {
+  png: () => drawNoise(300, 200).png().toBuffer(),
+  'png, interlaced': () => drawNoise(300, 200).png({ progressive: true }).toBuffer(),
+  'png, palette': () => drawNoise(300, 200).png({ palette: true }).toBuffer(),
+  jpeg: () => drawNoise(300, 200).jpeg().toBuffer(),
+  'jpeg, progressive': () => drawNoise(300, 200).jpeg({ progressive: true }).toBuffer(),
+  'jpeg, CMYK': () => drawNoise(300, 200).toColourspace('cmyk').jpeg().toBuffer(),
+  'jpeg, with a gain map': async () => withGainMap(await drawNoise(300, 200).jpeg().toBuffer()),
+  webp: () => drawNoise(300, 200).webp().toBuffer(),
+  'webp, lossless': () => drawNoise(300, 200).webp({ lossless: true }).toBuffer(),
+  gif: () => drawNoise(300, 200).gif().toBuffer(),
+};
+
+for (const [name, draw] of Object.entries(pictures)) {
+  test(`a whole ${name} is one, and its pixels are counted`, async (t) => {
+    const mediaType = `image/${name.split(',')[0]}`;
+    t.deepEqual<unknown, unknown>(await faultOf(await draw()), { mediaType, pixels: 60_000 });
+  });
+
+  test(`a ${name} that ends too early is refused`, async (t) => {
+    const bytes = await draw();
+    // The gain map comes after the picture, which is whole without it.
+    const end = name.includes('gain map') ? bytes.lastIndexOf(Buffer.from('ffd8ff', 'hex')) : bytes.length;
+    for (const kept of [0.999, 0.99, 0.9, 0.5, 0.1]) {
+      t.is(await faultOf(bytes.subarray(0, Math.floor(end * kept) - 12)), damaged, `${kept} of it`);
+    }
+    t.is(await faultOf(bytes.subarray(0, 16)), damaged);
+  });
+}
+
+test('animations count with all of their frames, and one that ends early is refused or has fewer', async (t) => {
+  for (const format of ['gif', 'webp'] as const) {
+    const bytes = await drawNoise(50, 400, 40)[format]().toBuffer();
+    t.deepEqual<unknown, unknown>(await faultOf(bytes), { mediaType: `image/${format}`, pixels: 20_000 });
+    const half = await faultOf(bytes.subarray(0, bytes.length / 2));
+    // Of a GIF, everybody shows what is there of its frames; a WebP says how long it is.
+    t.deepEqual<unknown, unknown>(
+      half,
+      format === 'gif' ? { mediaType: 'image/gif', pixels: 10_000 } : damaged,
+    );
+    t.is(await faultOf(bytes.subarray(0, bytes.length / 20)), damaged, format);
+  }
+});
+
+test('damage is found to the last row of a tall picture and in the last frame of an animation', async (t) => {
+  const animation = drawNoise(50, 4_000, 400);
+  const files: Record<string, Buffer> = {
+    png: await drawNoise(20, 3_000).png().toBuffer(),
+    gif: await drawNoise(300, 200).gif().toBuffer(),
+    'animated gif': await animation.gif().toBuffer(),
+  };
+  for (const [name, bytes] of Object.entries(files)) {
+    for (const place of [0.3, 0.97]) {
+      const broken = Buffer.from(bytes);
+      broken.fill(0xff, Math.floor(bytes.length * place), Math.floor(bytes.length * place) + 64);
+      t.is(await faultOf(broken), damaged, `${name} at ${place}`);
+    }
+  }
+  const jpeg = await drawNoise(20, 3_000).jpeg().toBuffer();
+  t.is(await faultOf(jpeg.subarray(0, jpeg.length - 200)), damaged);
+});
+
+test('SVG, PDF, TIFF, HEIF and text reach no decoder, in any disguise', async (t) => {
+  const svg =
+    '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>';
+  const disguises = [
+    svg,
+    `<?xml version="1.0"?>${svg}`,
+    `\ufeff${svg}`,
+    `\n ${svg}`,
+    '%PDF-1.7\n',
+    '<!DOCTYPE html>',
+  ];
+  for (const text of disguises) t.is(await faultOf(Buffer.from(text)), unknown, text);
+  t.is(await faultOf(await drawNoise(9, 9).tiff().toBuffer()), unknown);
+  t.is(await faultOf(await drawNoise(9, 9).avif().toBuffer()), unknown);
+  t.is(await faultOf(Buffer.alloc(0)), unknown);
+  t.is(await faultOf(Buffer.alloc(100)), unknown);
+  t.is(await faultOf(Buffer.from('RIFF\0\0\0\0WAVEfmt ')), unknown);
+  // What begins like a picture is left to that picture's decoder, which finds none.
+  for (const start of [
+    'GIF89a',
+    'GIF87a          ',
+    '\x89PNG\r\n\x1a\n',
+    '\xff\xd8\xff',
+    'RIFF\x20\0\0\0WEBP',
+  ]) {
+    t.is(await faultOf(Buffer.concat([Buffer.from(start, 'latin1'), Buffer.from(svg)])), damaged, start);
+  }
+});
+
+test('a picture with other things after its end is the picture that it begins with', async (t) => {
+  for (const [name, draw] of Object.entries(pictures)) {
+    const bytes = Buffer.concat([await draw(), Buffer.from('<svg/><script>alert(1)</script>PK\x03\x04')]);
+    t.deepEqual<unknown, unknown>(
+      await faultOf(bytes),
+      { mediaType: `image/${name.split(',')[0]}`, pixels: 60_000 },
+      name,
+    );
+  }
+});
+
+test('too many pixels are refused by the head alone', async (t) => {
+  const tooMany = 'has more than 50 million pixels';
+  const bomb = makeBlackPng(30_000, 30_000, 30_000);
+  t.true(bomb.length < 1_000_000);
+  t.is(await faultOf(bomb), tooMany);
+  t.is(await faultOf(makeBlackPng(7_200, 7_000, 1)), tooMany);
+  t.is(await faultOf(makeBlackPng(7_000, 7_000, 1)), damaged);
+  t.deepEqual<unknown, unknown>(await faultOf(makeBlackPng(7_000, 7_000, 7_000)), {
+    mediaType: 'image/png',
+    pixels: 49_000_000,
+  });
+});
+
+test('animations are bounded in their pixels and in their frames', async (t) => {
+  const still = await sharp({ create: { width: 1_000, height: 1_000, channels: 3, background: 'red' } })
+    .raw()
+    .toBuffer();
+  const frames = Buffer.concat(
+    Array.from({ length: 60 }, (_, i) => Buffer.from(still).fill(i, 0, 3_000 * (i + 1))),
+  );
+  const raw = { width: 1_000, height: 60_000, channels: 3, pageHeight: 1_000 } as const;
+  const animation = await sharp(frames, { raw, limitInputPixels: false })
+    .gif({ effort: 1, colours: 8 })
+    .toBuffer();
+  t.is(await faultOf(animation), 'has more than 50 million pixels');
+  t.deepEqual<unknown, unknown>(await faultOf(makeGif(1_000)), { mediaType: 'image/gif', pixels: 1_000 });
+  t.is(await faultOf(makeGif(1_001)), 'has more than 1000 frames');
+});
+
+test('two pictures are decoded at once, and who aborts while waiting is told why', async (t) => {
+  const check = createImageChecker();
+  const bytes = makeBlackPng(7_000, 7_000, 7_000);
+  const running = [check(bytes, never()), check(bytes, never())];
+  const abort = new AbortController();
+  const third = check(bytes, abort.signal);
+  const reason = new Error('the caller left');
+  abort.abort(reason);
+  // The first two have just begun: only one that had to wait can be told so soon.
+  t.is(await t.throwsAsync(third), reason);
+  for (const checked of await Promise.all(running)) t.true('mediaType' in checked);
+});

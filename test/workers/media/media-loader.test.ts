@@ -1,0 +1,218 @@
+import test, { type ExecutionContext } from 'ava';
+import { once } from 'node:events';
+import sharp from 'sharp';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { createImageChecker } from '../../../workers/media/check-image.ts';
+import { createMediaLoader, type MediaSources } from '../../../workers/media/media-loader.ts';
+import { createSafeFetchClient } from '../../../workers/outbound/safe-fetch-client.ts';
+import { useHttpsServer } from '../../support/https-server.ts';
+import { testOnlyCertificate } from '../../support/test-only-certificate.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** One that is never aborted; many loads under the same one would make Node warn of a leak. */
+function never(): AbortSignal {
+  return new AbortController().signal;
+}
+
+function draw(background: string): Promise<Buffer> {
+  return sharp({ create: { width: 20, height: 10, channels: 3, background } })
+    .png()
+    .toBuffer();
+}
+
+/** Sources whose public internet is the tests' own server. */
+function createSources(port: number): MediaSources {
+  const fetchClient = createSafeFetchClient({
+    resolveHost: () => Promise.resolve(['127.0.0.1']),
+    isPublic: (address) => address === '127.0.0.1',
+    ca: testOnlyCertificate,
+    ports: new Set([port]),
+  });
+  return { fetchClient, checkImage: createImageChecker() };
+}
+
+/** Sources that give any URL so many bytes and pixels. */
+function createFakeSources(bytes: number, pixels: number): MediaSources {
+  return {
+    fetchClient: { fetchBytes: () => Promise.resolve({ bytes: Buffer.alloc(bytes), contentType: null }) },
+    checkImage: () => Promise.resolve({ mediaType: 'image/png', pixels }),
+  };
+}
+
+async function failureOf(t: ExecutionContext, loading: Promise<unknown>): Promise<string> {
+  const error = await t.throwsAsync(loading, { instanceOf: AppError });
+  return `${error?.code}: ${error?.publicMessage}`;
+}
+
+test('a URL is fetched once a request, however often and whenever it is asked for', async (t) => {
+  const png = await draw('red');
+  const server = await useHttpsServer(t, (_request, response) => response.end(png));
+  const url = `https://pictures.test:${server.port}/a.png`;
+  const sources = createSources(server.port);
+  const loader = createMediaLoader(sources);
+  const expected = { mediaType: 'image/png', base64: png.toString('base64') };
+  t.deepEqual(await Promise.all([loader.loadImage(url, never()), loader.loadImage(url, never())]), [
+    expected,
+    expected,
+  ]);
+  t.deepEqual(await loader.loadImage(url, never()), expected);
+  t.is(server.requests.length, 1);
+  t.deepEqual(await createMediaLoader(sources).loadImage(url, never()), expected);
+  t.is(server.requests.length, 2);
+});
+
+test('a picture is of the type that it is, whatever the data URI or the server says', async (t) => {
+  const base64 = (await draw('red')).toString('base64');
+  const server = await useHttpsServer(t, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end(Buffer.from(base64, 'base64'));
+  });
+  const loader = createMediaLoader(createSources(server.port));
+  for (const url of [
+    `data:image/jpeg;base64,${base64}`,
+    `DATA:application/pdf;charset=utf-8;base64,${base64}`,
+    `https://pictures.test:${server.port}/a.gif`,
+  ]) {
+    t.deepEqual(await loader.loadImage(url, never()), { mediaType: 'image/png', base64 });
+  }
+});
+
+test('what is no picture is refused in words that say where it came from and what is wrong', async (t) => {
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
+  const png = await draw('red');
+  const server = await useHttpsServer(t, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'image/png' }).end(svg);
+  });
+  const base = `https://pictures.test:${server.port}`;
+  const form =
+    'the data URI of an image_url is not of the form data:<type>;base64,<data>, with data in the standard alphabet, padded and without white space';
+  const cases: Record<string, string> = {
+    [`${base}/a.png?token=secret`]: `validation_failed: messages: the picture at ${base}/a.png is not a PNG, JPEG, WebP or GIF.`,
+    [`data:image/png;base64,${Buffer.from(svg).toString('base64')}`]:
+      'validation_failed: messages: the picture in a data URI is not a PNG, JPEG, WebP or GIF.',
+    [`data:image/png;base64,${png.subarray(0, -20).toString('base64')}`]:
+      'validation_failed: messages: the picture in a data URI cannot be decoded: it is damaged or cut off.',
+    [`data:image/png;base64,${png.toString('base64')}!`]: `validation_failed: messages: ${form}.`,
+    [`data:image/png;base64,${png.toString('base64url')}-_`]: `validation_failed: messages: ${form}.`,
+    [`data:image/png,${png.toString('base64')}`]: `validation_failed: messages: ${form}.`,
+    'http://pictures.test/a.png':
+      'unsafe_url: messages: The URL http://pictures.test/a.png is not https, so it is not fetched.',
+  };
+  for (const [url, failure] of Object.entries(cases)) {
+    const loader = createMediaLoader(createSources(server.port));
+    t.is(await failureOf(t, loader.loadImage(url, never())), failure);
+  }
+  const error = await t.throwsAsync(
+    createMediaLoader(createSources(server.port)).loadImage(`${base}/`, never()),
+    { instanceOf: AppError },
+  );
+  t.deepEqual(error?.issues[0]?.loc, ['body', 'messages']);
+  t.is(error?.status, 422);
+});
+
+test('after a failure nothing more is loaded, and what is under way is given up', async (t) => {
+  const server = await useHttpsServer(t, (request, response) => {
+    if (request.url === '/missing') response.writeHead(404).end();
+  });
+  const base = `https://pictures.test:${server.port}`;
+  const loader = createMediaLoader(createSources(server.port));
+  const slow = failureOf(t, loader.loadImage(`${base}/slow`, never()));
+  await waitFor('the slow one', () => server.requests.length === 1);
+  const failure = await failureOf(t, loader.loadImage(`${base}/missing`, never()));
+  t.regex(failure, /^validation_failed: .* status 404\.$/);
+  t.is(await slow, failure);
+  await server.whenDisconnected();
+  for (const path of ['missing', 'slow', 'another']) {
+    t.is(await failureOf(t, loader.loadImage(`${base}/${path}`, never())), failure);
+  }
+  t.is(server.requests.length, 2);
+});
+
+test('who aborts is told why at once, which says nothing of the picture', async (t) => {
+  const png = await draw('red');
+  const server = await useHttpsServer(t, (_request, response) => {
+    if (server.requests.length > 1) response.end(png);
+  });
+  const url = `https://pictures.test:${server.port}/a.png`;
+  const loader = createMediaLoader(createSources(server.port));
+  const abort = new AbortController();
+  const loading = t.throwsAsync(loader.loadImage(url, abort.signal));
+  await waitFor('the request', () => server.requests.length === 1);
+  const reason = new Error('the caller left');
+  abort.abort(reason);
+  t.is(await loading, reason);
+  await server.whenDisconnected();
+  t.is(await t.throwsAsync(loader.loadImage(url, abort.signal)), reason);
+  t.is((await loader.loadImage(url, never())).mediaType, 'image/png');
+});
+
+test('a request fetches four URLs at once', async (t) => {
+  const png = await draw('red');
+  const waiting: (() => void)[] = [];
+  const server = await useHttpsServer(t, (_request, response) => waiting.push(() => response.end(png)));
+  const loader = createMediaLoader(createSources(server.port));
+  const loads = Array.from({ length: 9 }, (_, i) =>
+    loader.loadImage(`https://pictures.test:${server.port}/${i}`, never()),
+  );
+  for (let done = 0; done < 9; done++) {
+    const expected = Math.min(done + 4, 9);
+    await waitFor(`${expected} requests`, () => server.requests.length === expected);
+    waiting.shift()!();
+    await Promise.race(loads.slice(done, done + 1));
+  }
+  t.is((await Promise.all(loads)).length, 9);
+});
+
+test('a data URI may hold 20 MB and no byte more', async (t) => {
+  const loader = createMediaLoader(createFakeSources(0, 1));
+  const most = `data:image/png;base64,${Buffer.alloc(20_000_000).toString('base64')}`;
+  t.is((await loader.loadImage(most, never())).base64.length, most.length - 22);
+  const more = `data:image/png;base64,${Buffer.alloc(20_000_001).toString('base64')}`;
+  t.is(
+    await failureOf(t, loader.loadImage(more, never())),
+    'validation_failed: messages: the data URI of an image_url holds more than 20 MB.',
+  );
+});
+
+test('the pictures of a request are bounded together: in bytes, in pixels and in number', async (t) => {
+  const load = async (sources: MediaSources, count: number): Promise<void> => {
+    const loader = createMediaLoader(sources);
+    for (let i = 0; i < count; i++) await loader.loadImage(`https://pictures.test/${i}`, never());
+  };
+  await load(createFakeSources(20_000_000, 1), 3);
+  t.is(
+    await failureOf(t, load(createFakeSources(20_000_000, 1), 4)),
+    'validation_failed: messages: the pictures are larger than 60 MB together.',
+  );
+  await load(createFakeSources(1, 50_000_000), 6);
+  t.is(
+    await failureOf(t, load(createFakeSources(1, 50_000_000), 7)),
+    'validation_failed: messages: the pictures have more than 300 million pixels together.',
+  );
+  await load(createFakeSources(1, 1), 500);
+  t.is(
+    await failureOf(t, load(createFakeSources(1, 1), 501)),
+    'validation_failed: messages: the messages hold more than 500 pictures.',
+  );
+});
+
+test('pictures of one request are checked one after another', async (t) => {
+  let running = 0;
+  const { fetchClient } = createFakeSources(1, 1);
+  const gate = new EventTarget();
+  const loader = createMediaLoader({
+    fetchClient,
+    async checkImage() {
+      running += 1;
+      t.is(running, 1);
+      await once(gate, 'go');
+      running -= 1;
+      return { mediaType: 'image/png', pixels: 1 };
+    },
+  });
+  const loads = [0, 1, 2].map((i) => loader.loadImage(`https://pictures.test/${i}`, never()));
+  for (const load of loads) {
+    await waitFor('a check', () => running === 1);
+    gate.dispatchEvent(new Event('go'));
+    await load;
+  }
+});

@@ -1,0 +1,50 @@
+import test from 'ava';
+import { createHostResolver } from '../../../workers/outbound/resolve-host.ts';
+import { useNameServer } from '../../support/name-server.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const never = new AbortController().signal;
+
+test('all addresses of both families are told, IPv4 first', async (t) => {
+  const six = '2606:4700:0:0:0:0:0:1';
+  const server = await useNameServer(t, {
+    'both.test': [six, '192.0.2.1', '10.0.0.1'],
+    'four.test': ['192.0.2.1'],
+    'six.test': [six],
+  });
+  const resolveHost = createHostResolver({ servers: [server.address] });
+  t.deepEqual(await resolveHost('both.test', never), ['192.0.2.1', '10.0.0.1', '2606:4700::1']);
+  t.deepEqual(await resolveHost('four.test', never), ['192.0.2.1']);
+  t.deepEqual(await resolveHost('six.test', never), ['2606:4700::1']);
+});
+
+test('a name that does not exist, one without addresses and one that nobody answers for have none', async (t) => {
+  const server = await useNameServer(t, { 'empty.test': [], 'silent.test': 'silence' });
+  const resolveHost = createHostResolver({ servers: [server.address], timeoutMs: 200 });
+  t.deepEqual(await resolveHost('missing.test', never), []);
+  t.deepEqual(await resolveHost('empty.test', never), []);
+  t.deepEqual(await resolveHost('silent.test', never), []);
+});
+
+test('names of the hosts file and of search domains are not known', async (t) => {
+  const server = await useNameServer(t, {});
+  const resolveHost = createHostResolver({ servers: [server.address] });
+  t.deepEqual(await resolveHost('localhost', never), []);
+  t.deepEqual(await resolveHost('redis', never), []);
+  t.deepEqual(
+    [...new Set(server.asked)].filter((name) => name !== 'localhost'),
+    ['redis'],
+  );
+});
+
+test('whoever aborts is told why at once', async (t) => {
+  const server = await useNameServer(t, { 'silent.test': 'silence' });
+  const resolveHost = createHostResolver({ servers: [server.address], timeoutMs: 60_000 });
+  const abort = new AbortController();
+  const resolving = resolveHost('silent.test', abort.signal);
+  await waitFor('the query', () => server.asked.length > 0);
+  const reason = new Error('gone');
+  abort.abort(reason);
+  t.is(await t.throwsAsync(resolving), reason);
+  t.is(await t.throwsAsync(resolveHost('silent.test', abort.signal)), reason);
+});

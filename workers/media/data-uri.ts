@@ -1,0 +1,34 @@
+/** Far beyond any media type with its parameters; what comes after is not looked at for a head. */
+const maxHeadLength = 200;
+const head =
+  /^data:([a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+)(?:;[a-z0-9!#$&^_.+-]+=[a-z0-9!#$&^_.+-]*)*;base64,/i;
+
+export interface DataUri {
+  /** What it is said to be: in lower case, without parameters. */
+  readonly mediaType: string;
+  /** Padded, in the standard alphabet, and nothing else. */
+  readonly base64: string;
+}
+
+export function isDataUri(text: string): boolean {
+  return text.slice(0, 5).toLowerCase() === 'data:';
+}
+
+/** A base64 data URI with a media type, or null where it is none or its base64 is not canonical. */
+export function parseDataUri(text: string): DataUri | null {
+  const match = head.exec(text.slice(0, maxHeadLength));
+  if (match === null) return null;
+  const base64 = text.slice(match[0].length);
+  return isCanonical(base64) ? { mediaType: match[1]!.toLowerCase(), base64 } : null;
+}
+
+/** How many bytes canonical base64 stands for. */
+export function countBase64Bytes(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0;
+  return (base64.length / 4) * 3 - padding;
+}
+
+/** Node decodes whatever there is; what encodes to the same text again was all of it base64. Linear, unlike a regex. */
+function isCanonical(base64: string): boolean {
+  return base64.length % 4 === 0 && Buffer.from(base64, 'base64').toString('base64') === base64;
+}

@@ -1,0 +1,28 @@
+export type BoundedBody = { readonly bytes: Buffer } | { readonly fault: string; readonly cause?: unknown };
+
+/**
+ * An answer's whole body, or why not. Nothing is unpacked: a few kilobytes can unpack to anything, and servers were
+ * asked not to pack.
+ */
+export async function readBoundedBody(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: AsyncIterable<Buffer>,
+  maxBytes: number,
+): Promise<BoundedBody> {
+  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
+  if (encoding !== '' && encoding !== 'identity') return { fault: 'its answer is compressed' };
+  const tooLong = { fault: `it is larger than ${Math.floor(maxBytes / 1e6)} MB` };
+  if (Number(headers['content-length']) > maxBytes) return tooLong;
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      length += chunk.length;
+      if (length > maxBytes) return tooLong;
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    return { fault: 'its answer was cut off', cause };
+  }
+  return { bytes: Buffer.concat(chunks, length) };
+}

@@ -1,0 +1,194 @@
+import { isIP } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, type Dispatcher } from 'undici';
+import { Slots } from './slots.ts';
+import { isPublicAddress } from './address-class.ts';
+import { connectTo } from './connect-to.ts';
+import { failFetch, readFetchUrl, readHost, refuseUrl } from './fetch-url.ts';
+import { readBoundedBody } from './read-bounded-body.ts';
+import { createHostResolver, type ResolveHost } from './resolve-host.ts';
+
+/** Callers name the hosts: without a bound they could make a worker open thousands of connections. */
+const maxFetches = 16;
+/** For one of those; a fetch takes 15 s at most, so that whoever waits longer waits behind a crowd. */
+const maxWaitMs = 30_000;
+const maxRedirects = 3;
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const defaultTimeouts: FetchTimeouts = { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1_000 };
+
+export interface FetchTimeouts {
+  readonly connectMs: number;
+  /** One URL with its redirects, from the first look-up to the last byte. */
+  readonly totalMs: number;
+  /** A name without public addresses is refused at a multiple of this, however fast or slowly it was looked up. */
+  readonly refusalStepMs: number;
+}
+
+/** All but the defaults are for tests, which have no public hosts. */
+export interface SafeFetchOptions {
+  readonly resolveHost?: ResolveHost;
+  readonly isPublic?: (address: string) => boolean;
+  /** Certificates to trust in place of Node's, as PEM. */
+  readonly ca?: string;
+  readonly ports?: ReadonlySet<number>;
+  readonly timeouts?: FetchTimeouts;
+}
+
+interface Settings extends FetchTimeouts {
+  readonly resolveHost: ResolveHost;
+  readonly isPublic: (address: string) => boolean;
+  readonly ca: string | undefined;
+  readonly ports: ReadonlySet<number>;
+}
+
+export interface FetchLimits {
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/** All that leaves of an answer; its status is 200. `contentType` is what the server says, which nobody checked. */
+export interface FetchedBytes {
+  readonly bytes: Buffer;
+  readonly contentType: string | null;
+}
+
+/** One process's way to the URLs that callers sent. It holds nothing open between fetches. */
+export interface SafeFetchClient {
+  /**
+   * GETs an https URL of the public internet, following redirects within it.
+   * Rejects with AppError `unsafe_url`, `validation_failed` or `deadline_exceeded`, or with the signal's reason.
+   */
+  fetchBytes(url: string, limits: FetchLimits): Promise<FetchedBytes>;
+}
+
+/**
+ * Fetches what strangers point at. Each URL, redirects included, is checked as text, then by all addresses of its host;
+ * the connection goes to just those addresses. There is a connection for each fetch and none is kept: hosts hardly
+ * repeat, and a kept connection would outlive its check. No proxy, cookie or key is ever involved.
+ */
+export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetchClient {
+  const slots = new Slots(maxFetches);
+  const settings: Settings = {
+    ...(options.timeouts ?? defaultTimeouts),
+    resolveHost: options.resolveHost ?? createHostResolver(),
+    isPublic: options.isPublic ?? isPublicAddress,
+    ca: options.ca,
+    ports: options.ports ?? new Set([443]),
+  };
+  return {
+    async fetchBytes(url, { maxBytes, signal }) {
+      const release = await slots.acquire(signal, Date.now() + maxWaitMs);
+      const over = new AbortController();
+      const onAbort = (): void => over.abort(signal.reason);
+      signal.addEventListener('abort', onAbort, { once: true });
+      const timer = setTimeout(() => over.abort(), settings.totalMs);
+      try {
+        return await new SafeFetch(url, { maxBytes, signal: over.signal }, settings).run();
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        if (over.signal.aborted) throw failFetch(url, `it took over ${settings.totalMs / 1000} s`, error);
+        throw error;
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+        release();
+      }
+    },
+  };
+}
+
+/** One URL with what it redirects to. */
+class SafeFetch {
+  readonly #text: string;
+  readonly #limits: FetchLimits;
+  readonly #settings: Settings;
+  #redirects = 0;
+
+  constructor(text: string, limits: FetchLimits, settings: Settings) {
+    this.#text = text;
+    this.#limits = limits;
+    this.#settings = settings;
+  }
+
+  async run(): Promise<FetchedBytes> {
+    let url = this.#readUrl(this.#text);
+    for (;;) {
+      const answer = await this.#ask(url, await this.#findAddresses(url));
+      if (!('location' in answer)) return answer;
+      this.#redirects += 1;
+      if (this.#redirects > maxRedirects) {
+        throw failFetch(this.#text, `it redirects more than ${maxRedirects} times`);
+      }
+      url = this.#readUrl(answer.location, url);
+    }
+  }
+
+  #readUrl(text: string, from?: URL): URL {
+    const url = readFetchUrl(text, this.#settings.ports, from);
+    if (typeof url === 'string') throw refuseUrl(this.#text, url, this.#redirects > 0);
+    return url;
+  }
+
+  /**
+   * One address that is not public condemns all: a name with both would be let in by chance. A name that does not exist
+   * is refused in the same words and at the same pace as an internal one, so that neither shows which of them do exist.
+   */
+  async #findAddresses(url: URL): Promise<readonly string[]> {
+    const host = readHost(url);
+    const startedAtMs = performance.now();
+    const { signal } = this.#limits;
+    const { resolveHost, isPublic, refusalStepMs: stepMs } = this.#settings;
+    const addresses = isIP(host) === 0 ? await resolveHost(host, signal) : [host];
+    if (addresses.length > 0 && addresses.every((address) => isPublic(address))) return addresses;
+    if (isIP(host) === 0) {
+      const tookMs = performance.now() - startedAtMs;
+      await delay(Math.ceil(tookMs / stepMs) * stepMs - tookMs, undefined, { signal });
+    }
+    const fault = 'has a host without an address on the public internet';
+    throw refuseUrl(this.#text, fault, this.#redirects > 0);
+  }
+
+  async #ask(url: URL, addresses: readonly string[]): Promise<FetchedBytes | { location: string }> {
+    const { signal, maxBytes } = this.#limits;
+    const { isPublic, ca, connectMs: timeoutMs } = this.#settings;
+    const client = new Client(url.origin, {
+      connect: connectTo(addresses, { signal, timeoutMs, isPublic, ca }),
+      // The whole fetch is timed.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    try {
+      const answer = await this.#request(client, url);
+      const { statusCode, headers, body } = answer;
+      // Whatever is left of the body is cut off below; that is no error of anybody's.
+      body.on('error', () => undefined);
+      const location = headers['location'];
+      if (redirectStatuses.has(statusCode) && typeof location === 'string') return { location };
+      if (statusCode !== 200) throw failFetch(this.#text, `its server answers with status ${statusCode}`);
+      const read = await readBoundedBody(headers, body, maxBytes);
+      if ('fault' in read) throw failFetch(this.#text, read.fault, read.cause);
+      const contentType = headers['content-type'];
+      return { bytes: read.bytes, contentType: typeof contentType === 'string' ? contentType : null };
+    } finally {
+      await client.destroy();
+    }
+  }
+
+  async #request(client: Client, url: URL): Promise<Dispatcher.ResponseData> {
+    try {
+      return await client.request({
+        method: 'GET',
+        path: `${url.pathname}${url.search}`,
+        headers: {
+          'user-agent': 'model-gateway',
+          accept: 'image/*,*/*;q=0.5',
+          'accept-encoding': 'identity',
+        },
+        signal: this.#limits.signal,
+        reset: true,
+      });
+    } catch (error) {
+      throw failFetch(this.#text, 'its server does not answer over https with a valid certificate', error);
+    }
+  }
+}
