@@ -238,7 +238,7 @@ test('calls past the bound wait in line in their order, or are refused', async (
     Array.from({ length: 6 }, () => waiting.client.embeddings.create({ model: 'emb', input })),
   );
   const tookMs = performance.now() - startedAt;
-  t.true(tookMs >= 115 && tookMs < 1000, `${tookMs} ms`);
+  t.true(tookMs >= 115 && tookMs < 5000, `${tookMs} ms`);
 
   const refusing = await startRig(t, { cost: { perCallMs: 100, maxConcurrency: 1, overflow: 'reject' } });
   const outcomes = await Promise.allSettled(
