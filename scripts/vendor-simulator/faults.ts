@@ -80,6 +80,9 @@ const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
   floats: () => ({ ignoresBase64: true }),
 };
 
+/** All the words there are. */
+export const FAULT_NAMES: readonly string[] = Object.keys(FAULT_WORDS);
+
 /** Words that mean little without their number. */
 const NUMBERED = new Set([
   'fail',

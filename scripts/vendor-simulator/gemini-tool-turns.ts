@@ -40,7 +40,8 @@ function checkResponses(calls: readonly FunctionPart[], responses: readonly Func
     return 'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.';
   }
   // What was called by an id is answered by it; without ids, names have to do.
-  const describe = ({ id, name }: FunctionPart): string => `${id ?? ''} ${name}`;
+  const hasIds = calls.every(({ id }) => id !== null);
+  const describe = ({ id, name }: FunctionPart): string => (hasIds ? `${id} ${name}` : name);
   const open = calls.map(describe).sort();
   const answered = responses.map(describe).sort();
   return open.every((call, index) => call === answered[index])

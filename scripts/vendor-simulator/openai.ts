@@ -70,7 +70,10 @@ const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedEr
     type: 'insufficient_quota',
   }),
   // OpenAI has no such answer; vendors of its form that are paid in advance do.
-  exhausted402: () => toError(402, 'invalid_request_error', 'Insufficient Balance'),
+  exhausted402: () => ({
+    ...toError(402, 'invalid_request_error', 'Insufficient Balance'),
+    type: 'unknown_error',
+  }),
   forbidden: () => toError(403, 'missing_scope', 'You have insufficient permissions for this operation.'),
   crowded: () => toError(429, 'rate_limit_exceeded', 'Too many calls at once.'),
   'asked-for': ({ status, message }) => toError(status, null, message),

@@ -1,6 +1,11 @@
 import test from 'ava';
 
-import { FAULT_HELP, parseFaultWords } from '../../../scripts/vendor-simulator/faults.ts';
+import {
+  FAULT_HELP,
+  FAULT_NAMES,
+  findUnknownWords,
+  parseFaultWords,
+} from '../../../scripts/vendor-simulator/faults.ts';
 
 test('words with numbers become faults, other words mean nothing', (t) => {
   t.deepEqual(parseFaultWords('gpt-4o+slow-300+cut-5'), { delayMs: 300, cutAfterChunks: 5 });
@@ -11,9 +16,18 @@ test('words with numbers become faults, other words mean nothing', (t) => {
 });
 
 test('the help names every word', (t) => {
-  const words = FAULT_HELP.matchAll(/\b[a-z]{3,}\b/g);
-  const known = [...words]
-    .map(([word]) => word)
-    .filter((word) => Object.keys(parseFaultWords(word)).length > 0);
-  t.true(new Set(known).size >= 24);
+  for (const name of FAULT_NAMES) {
+    t.regex(FAULT_HELP, new RegExp(`\\b${name}\\b`));
+  }
+});
+
+test('a word that is none is told, and so is one that lacks its number', (t) => {
+  t.deepEqual(findUnknownWords('fail-500+slow-3+hang+exhausted402'), []);
+  t.deepEqual(findUnknownWords(''), []);
+  t.deepEqual(findUnknownWords('fial-500+hang+cut'), ['fial-500', 'cut']);
+});
+
+test('a status that no failure has is answered as 500', (t) => {
+  t.deepEqual(parseFaultWords('fail-200'), { status: 500 });
+  t.deepEqual(parseFaultWords('fail'), { status: 500 });
 });

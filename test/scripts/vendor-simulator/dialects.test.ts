@@ -1,0 +1,358 @@
+import test from 'ava';
+
+import { makePng } from '../../../scripts/vendor-simulator/tiny-png.ts';
+import {
+  type AskOptions,
+  type DialectsRig,
+  dig,
+  digText,
+  type Json,
+  readJson,
+  startDialectsRig,
+} from '../../support/simulated-dialects.ts';
+
+const KEY = 'sk-sim-0123456789';
+const HELLO = 'hello there, what is this';
+
+type Ask = (words?: string, options?: AskOptions & { readonly stream?: boolean }) => Promise<Response>;
+
+/** The same small call in each dialect, with words in the model's name. */
+function asAll({ askOpenAi, askAnthropic, askGemini }: DialectsRig): Readonly<Record<string, Ask>> {
+  const name = (model: string, words: string): string => (words === '' ? model : `${model}+${words}`);
+  const messages = [{ role: 'user', content: HELLO }];
+  return {
+    openai: (words = '', { stream = false, ...options } = {}) =>
+      askOpenAi({ model: name('gpt-sim', words), messages, stream }, options),
+    anthropic: (words = '', { stream = false, ...options } = {}) =>
+      askAnthropic({ model: name('claude-sim', words), messages, stream }, options),
+    gemini: (words = '', { stream = false, ...options } = {}) =>
+      askGemini(
+        name('gemini-sim', words),
+        { contents: [{ parts: [{ text: HELLO }] }] },
+        { ...options, action: stream ? 'streamGenerateContent?alt=sse' : 'generateContent' },
+      ),
+  };
+}
+
+interface Counted {
+  readonly text: unknown;
+  readonly calls: readonly unknown[];
+  readonly prompt: number;
+  readonly completion: number;
+  readonly reasoning: number;
+}
+
+const SYSTEM = 'be short and kind';
+const TOOL = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] };
+const PNG = makePng(2, 2, [1, 2, 3]).toString('base64');
+/** Blanks within JSON, which a dialect that carries objects cannot keep. */
+const RESULT = '{ "sky": "sunny all day", "wind": 3 }';
+
+/** The same conversation in each dialect, up to a tool's call or with its result, however each carries it. */
+const conversations: Readonly<Record<string, (rig: DialectsRig, isAnswered: boolean) => Promise<Counted>>> = {
+  async openai({ askOpenAi }, isAnswered) {
+    const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"x"}' } };
+    const answer = await readJson(
+      await askOpenAi({
+        reasoning_effort: 'low',
+        tools: [{ type: 'function', function: { name: 'look', parameters: TOOL } }],
+        messages: [
+          { role: 'system', content: SYSTEM },
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: HELLO },
+              { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } },
+            ],
+          },
+          ...(isAnswered
+            ? [
+                { role: 'assistant', content: 'let me see', tool_calls: [call] },
+                { role: 'tool', tool_call_id: 'call_1', content: RESULT },
+              ]
+            : []),
+        ],
+      }),
+    );
+    const message = dig(answer, 'choices', 0, 'message') as Json;
+    return {
+      text: message['content'] ?? '',
+      calls: ((message['tool_calls'] ?? []) as Json[]).map((item) =>
+        JSON.parse(digText(item, 'function', 'arguments')),
+      ),
+      prompt: Number(dig(answer, 'usage', 'prompt_tokens')),
+      completion: Number(dig(answer, 'usage', 'completion_tokens')),
+      reasoning: Number(dig(answer, 'usage', 'completion_tokens_details', 'reasoning_tokens')),
+    };
+  },
+
+  async anthropic({ askAnthropic }, isAnswered) {
+    const answer = await readJson(
+      await askAnthropic({
+        thinking: { type: 'adaptive' },
+        system: SYSTEM,
+        tools: [{ name: 'look', input_schema: TOOL }],
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } },
+              { type: 'text', text: HELLO },
+            ],
+          },
+          ...(isAnswered
+            ? [
+                {
+                  role: 'assistant',
+                  content: [
+                    { type: 'text', text: 'let me see' },
+                    { type: 'tool_use', id: 'call_1', name: 'look', input: { at: 'x' } },
+                  ],
+                },
+                {
+                  role: 'user',
+                  content: [
+                    { type: 'tool_result', tool_use_id: 'call_1', content: [{ type: 'text', text: RESULT }] },
+                  ],
+                },
+              ]
+            : []),
+        ],
+      }),
+    );
+    const content = answer['content'] as Json[];
+    return {
+      text: content.map((block) => digText(block, 'text')).join(''),
+      calls: content.filter((block) => block['type'] === 'tool_use').map((block) => block['input']),
+      prompt: Number(dig(answer, 'usage', 'input_tokens')),
+      completion: Number(dig(answer, 'usage', 'output_tokens')),
+      reasoning: Number(dig(answer, 'usage', 'output_tokens_details', 'thinking_tokens')),
+    };
+  },
+
+  async gemini({ askGemini }, isAnswered) {
+    const answer = await readJson(
+      await askGemini('gemini-sim', {
+        systemInstruction: { parts: [{ text: SYSTEM }] },
+        generationConfig: { thinkingConfig: { thinkingBudget: 1024 } },
+        tools: [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: TOOL }] }],
+        contents: [
+          { role: 'user', parts: [{ text: HELLO }, { inlineData: { mimeType: 'image/png', data: PNG } }] },
+          ...(isAnswered
+            ? [
+                {
+                  role: 'model',
+                  parts: [{ text: 'let me see' }, { functionCall: { name: 'look', args: { at: 'x' } } }],
+                },
+                {
+                  role: 'user',
+                  parts: [{ functionResponse: { name: 'look', response: JSON.parse(RESULT) as Json } }],
+                },
+              ]
+            : []),
+        ],
+      }),
+    );
+    const parts = dig(answer, 'candidates', 0, 'content', 'parts') as Json[];
+    const usage = answer['usageMetadata'] as Json;
+    return {
+      text: parts.map((part) => digText(part, 'text')).join(''),
+      calls: parts.flatMap((part) => dig(part, 'functionCall', 'args') ?? []),
+      prompt: Number(usage['promptTokenCount']),
+      completion: Number(usage['candidatesTokenCount']) + Number(usage['thoughtsTokenCount']),
+      reasoning: Number(usage['thoughtsTokenCount']),
+    };
+  },
+};
+
+test('the same conversation gets the same answer and the same counts in all dialects', async (t) => {
+  const rig = await startDialectsRig(t);
+  const words = 4 + 5;
+  for (const [dialect, converse] of Object.entries(conversations)) {
+    t.deepEqual(
+      await converse(rig, false),
+      { text: '', calls: [{ at: 'simulated' }], prompt: words, completion: 8 + 2, reasoning: 8 },
+      dialect,
+    );
+    t.deepEqual(
+      await converse(rig, true),
+      { text: `You said: ${HELLO}`, calls: [], prompt: words + 3 + 3, completion: 8 + 7, reasoning: 8 },
+      dialect,
+    );
+  }
+});
+
+/** Word, then each vendor's status and its own name of the trouble. */
+const troubles: readonly [string, Readonly<Record<string, readonly [number, string]>>][] = [
+  [
+    'revoked',
+    {
+      openai: [401, 'invalid_request_error'],
+      anthropic: [401, 'authentication_error'],
+      gemini: [400, 'INVALID_ARGUMENT'],
+    },
+  ],
+  [
+    'exhausted',
+    {
+      openai: [429, 'insufficient_quota'],
+      anthropic: [400, 'invalid_request_error'],
+      gemini: [429, 'RESOURCE_EXHAUSTED'],
+    },
+  ],
+  [
+    'exhausted402',
+    {
+      openai: [402, 'unknown_error'],
+      anthropic: [402, 'billing_error'],
+      gemini: [429, 'RESOURCE_EXHAUSTED'],
+    },
+  ],
+  [
+    'forbidden',
+    {
+      openai: [403, 'invalid_request_error'],
+      anthropic: [403, 'permission_error'],
+      gemini: [403, 'PERMISSION_DENIED'],
+    },
+  ],
+  [
+    'fail-529',
+    { openai: [529, 'server_error'], anthropic: [529, 'overloaded_error'], gemini: [529, 'INTERNAL'] },
+  ],
+  [
+    'fail-429',
+    {
+      openai: [429, 'requests'],
+      anthropic: [429, 'rate_limit_error'],
+      gemini: [429, 'RESOURCE_EXHAUSTED'],
+    },
+  ],
+  [
+    'fail-503',
+    { openai: [503, 'server_error'], anthropic: [503, 'api_error'], gemini: [503, 'UNAVAILABLE'] },
+  ],
+];
+
+for (const [word, expected] of troubles) {
+  test(`${word} is what each vendor makes of it, by the model’s name and by the key`, async (t) => {
+    const rig = await startDialectsRig(t);
+    for (const [dialect, ask] of Object.entries(asAll(rig))) {
+      for (const response of [await ask(word), await ask('', { key: `${KEY}+${word}` })]) {
+        const [status, name] = expected[dialect] ?? [0, ''];
+        const { error } = await readJson(response);
+        t.is(response.status, status, dialect);
+        t.is(dig(error, dialect === 'gemini' ? 'status' : 'type'), name, dialect);
+      }
+    }
+  });
+}
+
+test('an empty account of Anthropic’s is told by its text alone, an unknown key of Google’s by a reason', async (t) => {
+  const { anthropic, gemini } = asAll(await startDialectsRig(t));
+  const empty = await readJson((await anthropic?.('exhausted')) as Response);
+  t.regex(digText(empty, 'error', 'message'), /credit balance is too low/);
+  const unknown = await readJson((await gemini?.('revoked')) as Response);
+  t.is(dig(unknown, 'error', 'details', 0, 'reason'), 'API_KEY_INVALID');
+  t.true(JSON.stringify(dig(unknown, 'error', 'details')).includes(KEY));
+});
+
+test('when to come back is a header, or in the body at Google', async (t) => {
+  for (const [dialect, ask] of Object.entries(asAll(await startDialectsRig(t)))) {
+    const response = await ask('fail-429+retry-1500');
+    const isGemini = dialect === 'gemini';
+    t.is(response.headers.get('retry-after'), isGemini ? null : '2', dialect);
+    t.is(response.headers.get('retry-after-ms'), isGemini ? null : '1500', dialect);
+    const { error } = await readJson(response);
+    t.is(dig(error, 'details', 0, 'retryDelay'), isGemini ? '1.5s' : undefined, dialect);
+  }
+});
+
+test('a key is repeated in errors of every dialect where that is asked for', async (t) => {
+  for (const [dialect, ask] of Object.entries(asAll(await startDialectsRig(t)))) {
+    t.true((await (await ask('fail-500+echokey')).text()).includes(KEY), dialect);
+    t.false((await (await ask('fail-500')).text()).includes(KEY), dialect);
+  }
+});
+
+test('an error within a stream is of the dialect’s form, after what was said', async (t) => {
+  const forms: Readonly<Record<string, RegExp>> = {
+    openai: /\n\ndata: \{"error":\{[^\n]*\}\}\n\n$/,
+    anthropic: /\n\nevent: error\ndata: \{"type":"error","error":\{"type":"overloaded_error"[^\n]*\n\n$/,
+    gemini: /\r\n\r\n\{\n {2}"error": \{\n {4}"code": 503,[^]*\}$/,
+  };
+  for (const [dialect, ask] of Object.entries(asAll(await startDialectsRig(t)))) {
+    const response = await ask('streamerror-2', { stream: true });
+    t.is(response.status, 200);
+    t.regex(await response.text(), forms[dialect] ?? /^$/, dialect);
+  }
+});
+
+test('a stream that is cut ends without its end, one that stalls waits for its caller to go', async (t) => {
+  const rig = await startDialectsRig(t);
+  for (const [dialect, ask] of Object.entries(asAll(rig))) {
+    await t.throwsAsync(async () => (await ask('cut-2', { stream: true })).text(), undefined, dialect);
+    await t.throwsAsync(async () => (await ask('cutbytes-20')).text(), undefined, dialect);
+    for (const words of ['stall-2', 'hang']) {
+      const response = await ask(words, { stream: true });
+      const entry = rig.simulator.requests.entries.at(-1);
+      t.is(entry?.isOver, false);
+      await response.body?.cancel();
+      const gone = await rig.simulator.requests.waitFor((item) => item === entry && item.isOver);
+      t.true(gone.isAborted, `${dialect} ${words}`);
+    }
+  }
+});
+
+test('nonsense is nonsense in every dialect, and a body that is no JSON is refused in its form', async (t) => {
+  const rig = await startDialectsRig(t);
+  for (const [dialect, ask] of Object.entries(asAll(rig))) {
+    const response = await ask('garbage');
+    t.is(response.status, 200);
+    await t.throwsAsync(() => response.json(), undefined, dialect);
+  }
+  const send = async (path: string): Promise<Json> => {
+    const headers = { 'x-api-key': KEY, 'x-goog-api-key': KEY, 'anthropic-version': '2023-06-01' };
+    const response = await fetch(`${rig.simulator.url}${path}`, { method: 'POST', headers, body: '{' });
+    t.is(response.status, 400, path);
+    return readJson(response);
+  };
+  t.is(dig(await send('/v1/chat/completions'), 'error', 'type'), 'invalid_request_error');
+  t.is((await send('/v1/messages'))['type'], 'error');
+  t.is(dig(await send('/v1beta/models/x:generateContent'), 'error', 'status'), 'INVALID_ARGUMENT');
+});
+
+test('a path that is none is not found, in the form of the dialect whose it would be', async (t) => {
+  const { simulator } = await startDialectsRig(t);
+  const ask = async (path: string): Promise<Json> => {
+    const response = await fetch(`${simulator.url}${path}`, { method: 'POST', body: '{}' });
+    t.is(response.status, 404, path);
+    return readJson(response);
+  };
+  t.like(await ask('/v1/nothing'), { error: { type: 'invalid_request_error' } });
+  t.like(await ask('/v1/messages/nothing'), { type: 'error', error: { type: 'not_found_error' } });
+  t.like(await ask('/v1beta/models/x:nothing'), { error: { status: 'NOT_FOUND' } });
+});
+
+test('calls of all dialects wait in one line, and are counted and remembered alike', async (t) => {
+  const rig = await startDialectsRig(t, {
+    cost: { perCallMs: 60_000, maxConcurrency: 1, overflow: 'reject' },
+  });
+  const messages = [{ role: 'user', content: 'x' }];
+  // The simulator ends before it does.
+  rig.askOpenAi({ model: 'gpt-held', messages }).catch(() => undefined);
+  await rig.simulator.requests.waitFor((entry) => entry.model === 'gpt-held');
+  for (const [dialect, ask] of Object.entries(asAll(rig))) {
+    t.is((await ask()).status, 429, dialect);
+  }
+  t.deepEqual(
+    { ...rig.simulator.requests.counters.byModel },
+    {
+      'gpt-held': 1,
+      'gpt-sim': 1,
+      'claude-sim': 1,
+      'gemini-sim': 1,
+    },
+  );
+  t.true(rig.simulator.requests.entries.every((entry) => entry.key === KEY));
+});

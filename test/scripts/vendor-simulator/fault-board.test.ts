@@ -1,0 +1,63 @@
+import test from 'ava';
+
+import { type Json, startDialectsRig } from '../../support/simulated-dialects.ts';
+
+const BODY = { messages: [{ role: 'user', content: 'hello there' }] };
+
+test('faults are set, told and taken back while it runs: for all calls, a model and a key', async (t) => {
+  const { simulator, askOpenAi, askAnthropic } = await startDialectsRig(t);
+  const order = async (method: string, body?: Json): Promise<unknown> => {
+    const init = body === undefined ? {} : { body: JSON.stringify(body) };
+    const response = await fetch(`${simulator.url}/faults`, { method, ...init });
+    t.is(response.status, 200);
+    return response.json();
+  };
+  const ask = async (model: string, key: string): Promise<number> =>
+    (await askOpenAi({ ...BODY, model }, { key })).status;
+
+  await order('POST', { words: 'fail-500' });
+  t.is(await ask('gpt-sim', 'sk-a'), 500);
+  t.is((await askAnthropic(BODY)).status, 500);
+  await order('POST', { words: 'fail-502', model: 'gpt-sim' });
+  await order('POST', { words: 'fail-503', key: 'sk-b' });
+  t.is(await ask('gpt-sim', 'sk-a'), 502);
+  t.is(await ask('gpt-sim', 'sk-b'), 503);
+  t.is(await ask('gpt-other', 'sk-a'), 500);
+  t.is(await ask('gpt-sim+fail-504', 'sk-b'), 504);
+  t.deepEqual(await order('GET'), {
+    all: { status: 500 },
+    models: { 'gpt-sim': { status: 502 } },
+    keys: { 'sk-b': { status: 503 } },
+  });
+  await order('POST', { words: '', model: 'gpt-sim' });
+  t.is(await ask('gpt-sim', 'sk-a'), 500);
+  t.deepEqual(await order('DELETE'), { all: {}, models: {}, keys: {} });
+  t.is(await ask('gpt-sim', 'sk-b'), 200);
+});
+
+test('what setFaults says of a model or a key is the same', async (t) => {
+  const { simulator, askOpenAi } = await startDialectsRig(t);
+  simulator.setFaults({ status: 502 }, { model: 'gpt-sim' });
+  t.is((await askOpenAi(BODY)).status, 502);
+  simulator.setFaults({}, { model: 'gpt-sim' });
+  t.is((await askOpenAi(BODY)).status, 200);
+});
+
+test('an order that is not understood changes nothing and says why', async (t) => {
+  const { simulator, askOpenAi } = await startDialectsRig(t);
+  const bad: readonly [unknown, RegExp][] = [
+    [{}, /words/],
+    [{ words: 'fial-500' }, /fial-500/],
+    [{ words: 'fail' }, /lacks its number/],
+    [{ words: 'fail-500', route: 'x' }, /route/],
+    [{ words: 'fail-500', model: 5 }, /model/],
+    [{ words: 'fail-500', model: 'x', key: 'y' }, /not both/],
+    ['fail-500', /words/],
+  ];
+  for (const [body, words] of bad) {
+    const response = await fetch(`${simulator.url}/faults`, { method: 'POST', body: JSON.stringify(body) });
+    t.is(response.status, 400);
+    t.regex(await response.text(), words);
+  }
+  t.is((await askOpenAi(BODY)).status, 200);
+});

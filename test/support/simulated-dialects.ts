@@ -1,0 +1,145 @@
+import type { ExecutionContext } from 'ava';
+
+import {
+  startVendorSimulator,
+  type VendorSimulator,
+  type VendorSimulatorOptions,
+} from '../../scripts/vendor-simulator/simulator.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export interface AskOptions {
+  readonly key?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A simulator, asked by hand: what a client would hide of the wire is what its tests are about. */
+export interface DialectsRig {
+  readonly simulator: VendorSimulator;
+  readonly askOpenAi: (body: Json, options?: AskOptions & { readonly path?: string }) => Promise<Response>;
+  readonly askAnthropic: (body: Json, options?: AskOptions) => Promise<Response>;
+  /** `action` such as `streamGenerateContent?alt=sse`. */
+  readonly askGemini: (
+    model: string,
+    body: Json,
+    options?: AskOptions & { readonly action?: string },
+  ) => Promise<Response>;
+}
+
+const KEY = 'sk-sim-0123456789';
+
+export async function startDialectsRig(
+  t: ExecutionContext,
+  options: VendorSimulatorOptions = {},
+): Promise<DialectsRig> {
+  const simulator = await startVendorSimulator(options);
+  t.teardown(() => simulator.close());
+  const post = (path: string, body: Json, headers: Readonly<Record<string, string>>): Promise<Response> =>
+    fetch(`${simulator.url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+  const withKey = (
+    name: string,
+    prefix: string,
+    { key = KEY, headers = {} }: AskOptions,
+  ): Record<string, string> => ({
+    ...(key === null ? {} : { [name]: `${prefix}${key}` }),
+    ...headers,
+  });
+  return {
+    simulator,
+    askOpenAi: (body, { path = '/v1/chat/completions', ...ask } = {}) =>
+      post(path, { model: 'gpt-sim', ...body }, withKey('authorization', 'Bearer ', ask)),
+    askAnthropic: (body, ask = {}) =>
+      post(
+        '/v1/messages',
+        { model: 'claude-sim', max_tokens: 4096, ...body },
+        { 'anthropic-version': '2023-06-01', ...withKey('x-api-key', '', ask) },
+      ),
+    askGemini: (model, body, { action = 'generateContent', ...ask } = {}) =>
+      post(`/v1beta/models/${model}:${action}`, body, withKey('x-goog-api-key', '', ask)),
+  };
+}
+
+export async function readJson(response: Response): Promise<Json> {
+  return (await response.json()) as Json;
+}
+
+/** The values of a stream's `data:` lines, in their order; `[DONE]` is no value. */
+export async function readEvents(response: Response): Promise<readonly Json[]> {
+  const text = await response.text();
+  return text
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith('data: ') && line !== 'data: [DONE]')
+    .map((line) => JSON.parse(line.slice('data: '.length)) as Json);
+}
+
+/** What the value at a path of names and indices is; undefined where the path leads nowhere. */
+export function dig(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (inner, name) =>
+      typeof inner === 'object' && inner !== null
+        ? (inner as Readonly<Record<string | number, unknown>>)[name]
+        : undefined,
+    value,
+  );
+}
+
+/** The text at a path; empty where there is none. */
+export function digText(value: unknown, ...path: readonly (string | number)[]): string {
+  const found = dig(value, ...path);
+  return typeof found === 'string' ? found : '';
+}
+
+export function digList(value: unknown, ...path: readonly (string | number)[]): readonly Json[] {
+  const found = dig(value, ...path);
+  return Array.isArray(found) ? (found as Json[]) : [];
+}
+
+/** A stream of Anthropic's as the message that it amounts to: deltas added by index, usage overwritten. */
+export function addUpAnthropic(events: readonly Json[]): Json {
+  let message: Record<string, unknown> = {};
+  const content: Record<string, unknown>[] = [];
+  const inputs: string[] = [];
+  for (const event of events) {
+    const index = Number(event['index']);
+    const delta = (event['delta'] ?? {}) as Json;
+    const block = content[index] ?? {};
+    switch (event['type']) {
+      case 'message_start':
+        message = { ...(event['message'] as Json) };
+        break;
+      case 'content_block_start':
+        content[index] = { ...(event['content_block'] as Json) };
+        break;
+      case 'content_block_delta':
+        if (delta['type'] === 'input_json_delta') {
+          inputs[index] = `${inputs[index] ?? ''}${digText(delta, 'partial_json')}`;
+        } else if (delta['type'] === 'citations_delta') {
+          block['citations'] = [...digList(block, 'citations'), delta['citation']];
+        } else {
+          for (const name of ['text', 'thinking', 'signature'].filter((name) => name in delta)) {
+            block[name] = `${digText(block, name)}${digText(delta, name)}`;
+          }
+        }
+        break;
+      case 'content_block_stop':
+        if (inputs[index] !== undefined) {
+          block['input'] = JSON.parse(inputs[index] === '' ? '{}' : inputs[index]);
+        }
+        break;
+      case 'message_delta':
+        message = {
+          ...message,
+          ...delta,
+          usage: { ...(message['usage'] as Json), ...(event['usage'] as Json | undefined) },
+        };
+        break;
+      default:
+        break;
+    }
+  }
+  return { ...message, content };
+}
