@@ -1,8 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { readDataType } from '../../shared/contract/data-uri.ts';
 import type { Message } from '../../shared/contract/chat-messages.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
-
-const dataUriStart = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,/;
 
 /** Extensions of the media types that are sent without a file name. */
 const extensionOfType: Readonly<Record<string, string>> = {
@@ -29,12 +28,12 @@ export function checkFiles(messages: readonly Message[], { id, published }: Cata
       if (taken.length === 0) throw invalidField(at, `${id} takes no files`);
       const { file_data: data, file_id: fileId, filename } = part.file ?? {};
       if (fileId) throw invalidField([...at, 'file', 'file_id'], 'no files are kept here: send file_data');
-      const start = data ? dataUriStart.exec(data.slice(0, 300)) : null;
-      if (start === null) {
+      const mediaType = readDataType(data ?? '');
+      if (mediaType === null) {
         const example = 'data:application/pdf;base64,…';
         throw invalidField([...at, 'file', 'file_data'], `must be a base64 data URI such as ${example}`);
       }
-      const extension = readExtension(filename) ?? extensionOfType[start[1]!.toLowerCase()];
+      const extension = readExtension(filename) ?? extensionOfType[mediaType];
       if (extension === undefined || !taken.includes(extension)) {
         throw invalidField([...at, 'file'], `must be a file of one of these types: ${taken.join(', ')}`);
       }

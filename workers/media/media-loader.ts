@@ -4,7 +4,7 @@ import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
 import { Slots } from '../outbound/slots.ts';
 import type { LoadedMedia, MediaLoader } from '../upstreams/upstream.ts';
 import type { CheckImage } from './check-image.ts';
-import { countBase64Bytes, isDataUri, parseDataUri } from './data-uri.ts';
+import { countBase64Bytes, isDataUri, parseDataUri } from '../../shared/contract/data-uri.ts';
 
 /** Of one picture; the contract bounds data URIs by the same. */
 const maxBytes = 20_000_000;

@@ -37,6 +37,8 @@ export interface Answer {
   readonly isPaused: boolean;
   /** All blocks of the last message, as they came: what a paused model wants back. */
   readonly blocks: readonly Block[];
+  /** Tokens of all that was said so far, over all messages; null where the API did not tell. */
+  readonly outputTokens: number | null;
   /** Ends an answer that is paused, if nobody lets it go on. */
   giveUp(): ChatEvent[];
 }
@@ -107,6 +109,10 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
 
     get blocks() {
       return blocks;
+    },
+
+    get outputTokens() {
+      return usage.sum()?.completionTokens ?? null;
     },
 
     beginMessage(message) {

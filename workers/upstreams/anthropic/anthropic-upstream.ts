@@ -45,9 +45,10 @@ async function* chat(
     collectImages(body, context, (url) => target.imageUrls === 'fetch' || url.startsWith('data:')),
     recall(listIdsToRecall(target, body), context),
   ]);
-  let request = toChatRequest(target, body, stream, { media, recalled });
-  const answer = createAnswer({ model: target.model, remembers: request.thinks });
-  for (let continuations = 0; ; continuations += 1) {
+  const first = toChatRequest(target, body, stream, { media, recalled });
+  let request: MessagesRequest | null = first;
+  const answer = createAnswer({ model: target.model, remembers: first.thinks });
+  for (let continuations = 0; request !== null; continuations += 1) {
     const response = await post(client, request, target, context);
     // Servers that cannot stream answer whole, whatever was asked.
     if (!stream || isJson(response)) {
@@ -58,12 +59,12 @@ async function* chat(
     if (!answer.isPaused) {
       return;
     }
-    if (continuations === MAX_CONTINUATIONS) {
-      yield* answer.giveUp();
-      return;
-    }
-    request = continueRequest(request, answer.blocks);
+    request =
+      continuations === MAX_CONTINUATIONS
+        ? null
+        : continueRequest(request, answer.blocks, first.body.max_tokens - (answer.outputTokens ?? 0));
   }
+  yield* answer.giveUp();
 }
 
 function recall(ids: readonly string[], context: CallContext): ReturnType<CallContext['recall']> {

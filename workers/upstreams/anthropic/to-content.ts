@@ -1,3 +1,4 @@
+import { type DataUri, parseDataUri } from '../../../shared/contract/data-uri.ts';
 import { readImageUrl } from '../collect-media.ts';
 import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
 import { type LoadedMedia, UpstreamError } from '../upstream.ts';
@@ -58,12 +59,15 @@ function toImageBlock(url: string, media: MediaMap): Block {
  * them in no other form.
  */
 function toDocumentBlock(file: JsonRecord, where: string): Block {
-  const { mediaType, base64 } = readDataUri(readText(file['file_data']), where);
+  const data = parseDataUri(readText(file['file_data']) ?? '');
+  if (data === null) {
+    throw new UpstreamError('rejected', `${where}: a file must come as file.file_data, a base64 data URI.`);
+  }
   const title = readText(file['filename']);
-  return { type: 'document', source: toDocumentSource(mediaType, base64, where), ...(title && { title }) };
+  return { type: 'document', source: toDocumentSource(data, where), ...(title && { title }) };
 }
 
-function toDocumentSource(mediaType: string, base64: string, where: string): Block {
+function toDocumentSource({ mediaType, base64 }: DataUri, where: string): Block {
   if (mediaType === 'application/pdf') {
     return { type: 'base64', media_type: 'application/pdf', data: base64 };
   }
@@ -75,18 +79,4 @@ function toDocumentSource(mediaType: string, base64: string, where: string): Blo
     return { type: 'text', media_type: 'text/plain', data };
   }
   throw new UpstreamError('rejected', `${where}: this model takes PDF and text files, not ${mediaType}.`);
-}
-
-/** Cut by hand: a pattern over megabytes of base64 would take its time. */
-function readDataUri(uri: string | null, where: string): { mediaType: string; base64: string } {
-  const comma = uri?.indexOf(',') ?? -1;
-  if (uri === null || !uri.startsWith('data:') || comma === -1) {
-    const message = `${where}: a file must come as file.file_data, a base64 data URI.`;
-    throw new UpstreamError('rejected', message);
-  }
-  const [mediaType = '', ...parameters] = uri.slice('data:'.length, comma).toLowerCase().split(';');
-  if (!parameters.includes('base64')) {
-    throw new UpstreamError('rejected', `${where}: the data URI of the file must be base64.`);
-  }
-  return { mediaType: mediaType.trim(), base64: uri.slice(comma + 1) };
 }

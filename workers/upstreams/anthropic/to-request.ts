@@ -19,7 +19,10 @@ export interface RequestContext {
 }
 
 export interface MessagesRequest {
-  readonly body: Readonly<Record<string, unknown>> & { readonly messages: readonly Turn[] };
+  readonly body: Readonly<Record<string, unknown>> & {
+    readonly messages: readonly Turn[];
+    readonly max_tokens: number;
+  };
   /** Values of the header `anthropic-beta`. */
   readonly betas: readonly string[];
   /** Whether the model thinks, so that the thinking before its calls is worth remembering. */
@@ -99,16 +102,24 @@ export function toChatRequest(
 
 /**
  * The same request once more, to go on from what the model has said so far. Blocks go back as they came, but for texts
- * without a letter, which the API sends and does not take.
+ * without a letter, which the API sends and does not take. Null where what is left of the bound is too little to go on
+ * with: all calls together keep to the one that money was reserved for.
  */
-export function continueRequest(request: MessagesRequest, said: readonly Block[]): MessagesRequest {
+export function continueRequest(
+  request: MessagesRequest,
+  said: readonly Block[],
+  maxTokens: number,
+): MessagesRequest | null {
+  const thinking = request.body['thinking'];
+  const budget = isRecord(thinking) ? Number(thinking['budget_tokens'] ?? 0) : 0;
+  if (maxTokens <= budget) return null;
   const blocks = said.filter((block) => block['type'] !== 'text' || String(block['text']).trim() !== '');
   const last = request.body.messages.at(-1);
   const messages =
     last?.role === 'assistant'
       ? [...request.body.messages.slice(0, -1), { ...last, content: [...last.content, ...blocks] }]
       : [...request.body.messages, { role: 'assistant' as const, content: blocks }];
-  return { ...request, body: { ...request.body, messages } };
+  return { ...request, body: { ...request.body, max_tokens: maxTokens, messages } };
 }
 
 function leaveOut(body: ChatBody, drops: ReadonlySet<string>): ChatBody {

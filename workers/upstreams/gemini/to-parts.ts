@@ -1,3 +1,4 @@
+import { parseDataUri } from '../../../shared/contract/data-uri.ts';
 import { isRecord, type JsonRecord, readText } from '../json-value.ts';
 import { type ChatMessage, type LoadedMedia, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 
@@ -6,9 +7,6 @@ import { type ChatMessage, type LoadedMedia, UpstreamError, type UpstreamTarget 
 /** The pictures whose bytes go to the vendor, by their URLs. */
 export type LoadedImages = ReadonlyMap<string, LoadedMedia>;
 
-const DATA_URI = /^data:([a-z]+\/[a-z0-9.+-]+)(?:;[a-z0-9=.+-]+)*;base64,/i;
-/** No data URI begins with more than this. */
-const MAX_URI_START = 300;
 const AUDIO_TYPES: Readonly<Record<string, string>> = { wav: 'audio/wav', mp3: 'audio/mp3' };
 /** What `fileData` is said to be, as far as a link tells. */
 const LINK_TYPES: Readonly<Record<string, string>> = {
@@ -96,15 +94,14 @@ function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImage
 }
 
 function toFilePart(file: unknown): JsonRecord {
-  const uri = isRecord(file) ? readText(file['file_data']) : null;
-  const [start, mediaType] = DATA_URI.exec(uri?.slice(0, MAX_URI_START) ?? '') ?? [];
-  if (uri === null || start === undefined || mediaType === undefined) {
+  const data = parseDataUri((isRecord(file) ? readText(file['file_data']) : null) ?? '');
+  if (data === null) {
     throw new UpstreamError(
       'rejected',
       'A file in the messages must hold its bytes: `file_data`, as a base64 data URI.',
     );
   }
-  return toInlineData(mediaType.toLowerCase(), uri.slice(start.length));
+  return toInlineData(data.mediaType, data.base64);
 }
 
 function toAudioPart(audio: unknown): JsonRecord {

@@ -211,7 +211,7 @@ test('PDFs travel as they are and texts decoded; other files and sound are refus
     'messages[1]: this model takes PDF and text files, not application/zip.',
   );
   t.regex(refuse(t, [file('data:text/plain;base64,')]), /empty/);
-  t.regex(refuse(t, [file('data:text/plain,hello')]), /must be base64/);
+  t.regex(refuse(t, [file('data:text/plain,hello')]), /a base64 data URI/);
   t.regex(refuse(t, [user([{ type: 'file', file: { file_id: 'file-1' } }])]), /data URI/);
   t.regex(
     refuse(t, [user([{ type: 'input_audio', input_audio: { data: '', format: 'mp3' } }])]),

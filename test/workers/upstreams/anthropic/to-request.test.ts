@@ -374,8 +374,19 @@ test('what was said before a pause goes back as it came, in one turn however oft
     { type: 'server_tool_use', id: 's1' },
     { type: 'text', text: 'So' },
   ];
-  const twice = continueRequest(continueRequest(request, [one, { type: 'text', text: '' }]), [two]);
+  const once = continueRequest(request, [one, { type: 'text', text: '' }], 900)!;
+  const twice = continueRequest(once, [two], 700)!;
   t.deepEqual(twice.body.messages.slice(1), [{ role: 'assistant', content: [one, two] }]);
   t.is(request.body.messages.length, 1);
-  t.deepEqual({ ...twice.body, messages: [] }, { ...request.body, messages: [] });
+  t.deepEqual({ ...twice.body, messages: [] }, { ...request.body, max_tokens: 700, messages: [] });
+});
+
+test('calls that follow a pause keep to what the first left of the bound, and there is none where nothing is left', (t) => {
+  const plain = translate(NEWER, { web_search: true });
+  t.is(continueRequest(plain, [], 1)?.body.max_tokens, 1);
+  t.is(continueRequest(plain, [], 0), null);
+  const thinking = translate(OLDER, { reasoning_effort: 'low' });
+  const budget = (thinking.body['thinking'] as { budget_tokens: number }).budget_tokens;
+  t.is(continueRequest(thinking, [], budget), null);
+  t.is(continueRequest(thinking, [], budget + 1)?.body.max_tokens, budget + 1);
 });

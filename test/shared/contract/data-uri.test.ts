@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { countBase64Bytes, isDataUri, parseDataUri } from '../../../workers/media/data-uri.ts';
+import { countBase64Bytes, isDataUri, parseDataUri } from '../../../shared/contract/data-uri.ts';
 
 test('a data URI is its media type in lower case, without parameters, and its base64', (t) => {
   t.deepEqual(parseDataUri('data:image/png;base64,QUJD'), { mediaType: 'image/png', base64: 'QUJD' });

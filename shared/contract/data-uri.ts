@@ -14,6 +14,11 @@ export function isDataUri(text: string): boolean {
   return text.slice(0, 5).toLowerCase() === 'data:';
 }
 
+/** What a base64 data URI is said to be; null for any other text. Its base64 is not looked at. */
+export function readDataType(text: string): string | null {
+  return head.exec(text.slice(0, maxHeadLength))?.[1]?.toLowerCase() ?? null;
+}
+
 /** A base64 data URI with a media type, or null where it is none or its base64 is not canonical. */
 export function parseDataUri(text: string): DataUri | null {
   const match = head.exec(text.slice(0, maxHeadLength));
