@@ -546,3 +546,64 @@ test('names that objects inherit are names like any other', (t) => {
     instanceOf: CatalogError,
   });
 });
+
+test('Anthropic and Gemini need no address, and have what is usual for them', (t) => {
+  const { upstreams } = parse(`upstreams:
+  claude: { kind: anthropic, apiKeys: [a] }
+  google: { kind: gemini, apiKeys: [g], imageUrls: pass, maxConcurrency: 8, maxConcurrencyPerKey: 2 }
+  proxy: { kind: anthropic, baseUrl: "https://proxy.example/anthropic/", imageUrls: fetch }
+models: []
+`);
+  t.like(upstreams[0], {
+    baseUrl: 'https://api.anthropic.com',
+    maxConcurrency: 64,
+    maxConcurrencyPerKey: null,
+    imageUrls: 'pass',
+  });
+  t.like(upstreams[1], {
+    baseUrl: 'https://generativelanguage.googleapis.com',
+    maxBatchInputs: 100,
+    maxConcurrency: 8,
+    maxConcurrencyPerKey: 2,
+    imageUrls: 'pass',
+  });
+  t.like(upstreams[2], { baseUrl: 'https://proxy.example/anthropic', imageUrls: 'fetch' });
+});
+
+test('a route may bound its calls and say how its model is told to reason', (t) => {
+  const catalog = parse(
+    fileOf(
+      'type: chat\ncontext: 100\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, thinking: effort, maxConcurrency: 3 }, { upstream: lab, model: other }]',
+    ),
+  );
+  const [bounded, plain] = catalog.find('first')!.routes;
+  t.like(bounded, { thinking: 'effort', maxConcurrency: 3, id: 'first lab first' });
+  t.like(plain, { thinking: null, maxConcurrency: null, id: 'first lab other' });
+});
+
+test('a model of a type that its upstream’s kind has none of is refused where the route names it', (t) => {
+  failsWith(
+    t,
+    fileOf(
+      'type: embedding\ncontext: 100\ndimensions: { default: 8 }\npricing: { prompt: 1 }\nroutes: [{ upstream: lab }]',
+      '  lab: { kind: anthropic, apiKeys: [a] }',
+    ),
+    [
+      'catalog.yaml:9:26 models[0].routes[0].upstream is of kind anthropic, which has no models of type embedding',
+    ],
+  );
+});
+
+test('what a route says of thinking and an upstream of links is one of the words there are', (t) => {
+  failsWith(
+    t,
+    fileOf(
+      'type: chat\ncontext: 100\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, thinking: much }]',
+      '  lab: { kind: gemini, apiKeys: [a], imageUrls: maybe }',
+    ),
+    [
+      'catalog.yaml:2:49 upstreams.lab.imageUrls must be one of: pass, fetch',
+      'catalog.yaml:8:41 models[0].routes[0].thinking must be one of: budget, effort',
+    ],
+  );
+});
