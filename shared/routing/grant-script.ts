@@ -7,33 +7,36 @@ import type { RouteWay } from './route-way.ts';
  * Grants the first of the ways, in the order given, whose key is not set aside, whose route's breaker lets a call
  * through, and which has a free slot at its upstream, its key and its route. A slot is a lease: a worker that dies
  * leaves it to run out. Answers the way's number (from 1) and whether the call is its route's probe; or 0, whether
- * only slots were lacking, and the milliseconds after which asking again may help.
+ * only slots were lacking, and the milliseconds until the first key is in use again, and the first breaker lets a probe
+ * through; -1 where there is none such.
  */
 const grantScript = new RedisScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local lease, leaseMs, probeMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local soonest, busy = nil, 0
-local function wait(ms)
-  if soonest == nil or ms < soonest then soonest = ms end
+local keyMs, breakerMs, busy = -1, -1, 0
+local function sooner(known, ms)
+  if known < 0 or ms < known then return ms end
+  return known
 end
 for i = 0, (#KEYS / 5) - 1 do
   local key, arg = i * 5, 3 + i * 5
-  local free, probe = true, 0
+  local free, probe, setAsideMs = true, 0, 0
   for _, setAside in ipairs(redis.call('HMGET', KEYS[key + 2], ARGV[arg + 4], ARGV[arg + 5])) do
     local untilMs = setAside and tonumber(string.match(setAside, '^%d+'))
     if untilMs and untilMs > now then
       free = false
-      wait(untilMs - now)
+      setAsideMs = math.max(setAsideMs, untilMs - now)
     end
   end
+  if not free then keyMs = sooner(keyMs, setAsideMs) end
   local breaker = redis.call('HMGET', KEYS[key + 1], 'until', 'probe')
   if free and breaker[1] then
     local openMs = tonumber(breaker[1]) - now
     local probeLeftMs = tonumber(breaker[2] or '0') - now
     if openMs > 0 or probeLeftMs > 0 then
       free = false
-      wait(math.max(openMs, math.min(probeLeftMs, 100)))
+      breakerMs = sooner(breakerMs, math.max(openMs, math.min(probeLeftMs, 100)))
     end
     probe = 1
   end
@@ -58,7 +61,7 @@ for i = 0, (#KEYS / 5) - 1 do
     return { i + 1, probe }
   end
 end
-return { 0, busy, soonest or 0 }
+return { 0, busy, keyMs, breakerMs }
 `);
 
 export interface RouteGrant {
@@ -68,11 +71,17 @@ export interface RouteGrant {
   readonly isProbe: boolean;
 }
 
-/** Nothing could be granted: `busy` where only slots were lacking, else when a pause ends. */
+/** Nothing could be granted: `busy` where a slot is all that was lacking to one of the ways, else when pauses end. */
 export type GrantAnswer =
-  | { readonly outcome: 'granted'; readonly grant: RouteGrant }
-  | { readonly outcome: 'busy' }
-  | { readonly outcome: 'paused'; readonly waitMs: number };
+  { readonly outcome: 'granted'; readonly grant: RouteGrant } | { readonly outcome: 'busy' } | GrantPause;
+
+export interface GrantPause {
+  readonly outcome: 'paused';
+  /** Until the first of the keys that are set aside is in use again; null where none is. */
+  readonly keyMs: number | null;
+  /** Until the first of the open breakers lets a probe through; null where none is open. */
+  readonly breakerMs: number | null;
+}
 
 /** Sorted sets that a call of this way takes a slot of, and their bounds; 0 where there is none. */
 export function slotsOf({ route, fingerprint }: RouteWay): { keys: string[]; limits: number[] } {
@@ -112,14 +121,16 @@ export async function runGrant(
     keys.push(...slots.keys);
     args.push(...slots.limits, fields.key, fields.keyOnRoute);
   }
-  const [number, second, waitMs] = (await grantScript.run(redis, keys, [
+  const [number, second, keyMs = -1, breakerMs = -1] = (await grantScript.run(redis, keys, [
     lease,
     leaseMs,
     breakerRules.probeMs,
     ...args,
-  ])) as [number, number, number?];
+  ])) as [number, number, number?, number?];
   if (number > 0) {
     return { outcome: 'granted', grant: { way: ways[number - 1]!, lease, isProbe: second === 1 } };
   }
-  return second === 1 ? { outcome: 'busy' } : { outcome: 'paused', waitMs: waitMs ?? 0 };
+  if (second === 1) return { outcome: 'busy' };
+  const orNull = (ms: number): number | null => (ms < 0 ? null : ms);
+  return { outcome: 'paused', keyMs: orNull(keyMs), breakerMs: orNull(breakerMs) };
 }

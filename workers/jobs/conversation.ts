@@ -12,7 +12,7 @@ import { createCallContext, sendResult, type JobDependencies, type RequestRun } 
 import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.ts';
 
 /** A breaker's first pause is waited for; through a longer one a caller at a keyboard would rather be told. */
-const patienceMs = 1_500;
+const patience = { keyMs: 15_000, breakerMs: 1_500 };
 
 type Said = Extract<ChatEvent, { type: 'delta' | 'finish' }>;
 
@@ -67,7 +67,7 @@ export class Conversation {
     const context = createCallContext(dependencies, request, this.#run);
     await callRoute(dependencies.routing, {
       routes: model.routes.filter((route) => findUnmetNeed(route, body) === null),
-      patienceMs,
+      patience,
       signal,
       log,
       deadlineAtMs: request.deadlineAtMs,

@@ -19,7 +19,7 @@ import {
 } from './job-context.ts';
 
 /** How long a batch waits where no route can be called for the moment. */
-const patienceMs = 30_000;
+const patience = { keyMs: 60_000, breakerMs: 30_000 };
 
 /** What one vendor call brought one of its inputs. */
 interface EmbeddedInput {
@@ -106,7 +106,7 @@ async function embedCall(
   try {
     return await callRoute(dependencies.routing, {
       routes: model.routes,
-      patienceMs,
+      patience,
       signal: abortedWhenAll(signals),
       log: run.log,
       deadlineAtMs: Math.max(...parts.map((one) => wanted[one]!.part.request.deadlineAtMs)),

@@ -17,7 +17,7 @@ import {
 } from './job-context.ts';
 
 /** Who draws pictures would rather queue than fail. */
-const patienceMs = 120_000;
+const patience = { keyMs: 120_000, breakerMs: 120_000 };
 
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp' } as const;
 
@@ -91,7 +91,7 @@ async function generate(
   const context = createCallContext(dependencies, job.request, run);
   const generated = await callRoute(dependencies.routing, {
     routes: model.routes,
-    patienceMs,
+    patience,
     signal: run.signal,
     log: run.log,
     deadlineAtMs: job.request.deadlineAtMs,

@@ -7,7 +7,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { UpstreamError, type Upstream, type UpstreamTarget } from '../upstreams/upstream.ts';
 import { orderWays } from './order-ways.ts';
 import { chooseBackoffMs, findSetAside, isOfKey, judgeFailure, mayRetry } from './retry-policy.ts';
-import type { RouteGate } from './route-gate.ts';
+import type { Patience, RouteGate } from './route-gate.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
 /** What calls are made with; one for each worker process. */
@@ -22,8 +22,7 @@ export interface RouteCall<T> {
   readonly signal: AbortSignal;
   /** A call that got no slot of its upstream by then is given up; milliseconds of the epoch. */
   readonly deadlineAtMs: number;
-  /** How long the request waits where no route can be called for the moment. */
-  readonly patienceMs: number;
+  readonly patience: Patience;
   readonly log: Logger;
   /** Once anything went out to the caller, a second try would repeat it. */
   readonly hasOutput: () => boolean;

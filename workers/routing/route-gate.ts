@@ -1,7 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { runGrant, slotsOf, type GrantAnswer, type RouteGrant } from '../../shared/routing/grant-script.ts';
+import {
+  runGrant,
+  slotsOf,
+  type GrantAnswer,
+  type GrantPause,
+  type RouteGrant,
+} from '../../shared/routing/grant-script.ts';
 import { runOutcome, type RouteVerdict, type SetAside } from '../../shared/routing/outcome-script.ts';
 import type { RouteWay } from '../../shared/routing/route-way.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
@@ -13,12 +19,19 @@ const askAgainMs = { first: 10, longest: 100 };
 const defaultLeaseMs = 30_000;
 const redisAwayPauseMs = 250;
 
+/** How long a request waits for where none of its ways can be called for the moment. */
+export interface Patience {
+  /** Until a key that is set aside is in use again: its vendor said when, and can be believed. */
+  readonly keyMs: number;
+  /** Until a breaker that is open lets a probe through: whether that one finds the route well nobody knows. */
+  readonly breakerMs: number;
+}
+
 export interface GateLimits {
   readonly signal: AbortSignal;
   /** A call that got no slot by then is given up; milliseconds of the epoch. */
   readonly deadlineAtMs: number;
-  /** How long a pause of all ways (their keys set aside, their breakers open) is waited for. */
-  readonly patienceMs: number;
+  readonly patience: Patience;
 }
 
 interface Waiter extends GateLimits {
@@ -69,7 +82,7 @@ export class RouteGate implements Running {
     if (line === undefined) {
       const answer = await this.#ask(ways);
       if (answer?.outcome === 'granted') return this.#hand(answer.grant, limits.signal);
-      if (answer?.outcome === 'paused' && answer.waitMs > limits.patienceMs) return null;
+      if (answer?.outcome === 'paused' && !isWorthWaiting(answer, limits.patience, 0)) return null;
       limits.signal.throwIfAborted();
     }
     return await this.#waitInLine(name, ways, limits);
@@ -178,7 +191,7 @@ export class RouteGate implements Running {
           pauseMs = askAgainMs.first;
           continue;
         }
-        if (answer?.outcome === 'paused') this.#sendAway(line, answer.waitMs);
+        if (answer?.outcome === 'paused') this.#sendAway(line, answer);
         const waitMs = answer === null ? redisAwayPauseMs : pauseMs;
         pauseMs = Math.min(askAgainMs.longest, pauseMs * 2);
         await Promise.race([woken, delay(waitMs * (0.5 + Math.random() / 2))]);
@@ -191,9 +204,11 @@ export class RouteGate implements Running {
   }
 
   /** Whoever would not wait for the end of a pause is told now. */
-  #sendAway(line: Line, waitMs: number): void {
-    const endsAtMs = Date.now() + waitMs;
-    const impatient = line.waiters.filter((one) => endsAtMs > one.arrivedAtMs + one.patienceMs);
+  #sendAway(line: Line, pause: GrantPause): void {
+    const nowMs = Date.now();
+    const impatient = line.waiters.filter(
+      (one) => !isWorthWaiting(pause, one.patience, nowMs - one.arrivedAtMs),
+    );
     for (const waiter of impatient) waiter.settle({ grant: null });
   }
 
@@ -221,6 +236,14 @@ export class RouteGate implements Running {
       this.#log.debug({ err: error }, 'leases of calls could not be renewed');
     }
   }
+}
+
+/** @param waitedMs how long it has waited already */
+function isWorthWaiting({ keyMs, breakerMs }: GrantPause, patience: Patience, waitedMs: number): boolean {
+  return (
+    (keyMs !== null && waitedMs + keyMs <= patience.keyMs) ||
+    (breakerMs !== null && waitedMs + breakerMs <= patience.breakerMs)
+  );
 }
 
 function nameLine(ways: readonly RouteWay[]): string {

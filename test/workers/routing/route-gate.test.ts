@@ -16,7 +16,7 @@ const log = createLogger('test', 'silent');
 const patient = (more: object = {}) => ({
   signal: new AbortController().signal,
   deadlineAtMs: Date.now() + 20_000,
-  patienceMs: 0,
+  patience: { keyMs: 0, breakerMs: 0 },
   ...more,
 });
 
@@ -133,7 +133,7 @@ test('an open breaker lets one probe through: its failure doubles the pause, its
   const ways = findWays(createRoute('healing'));
   const [gate, other] = [gates[0]!, gates[1]!];
   for (const grant of await enterAll(gates, ways, breakerRules.leastCalls)) gate.leave(grant, 'bad');
-  const wait = patient({ patienceMs: 10_000 });
+  const wait = patient({ patience: { keyMs: 10_000, breakerMs: 10_000 } });
   const openedAt = Date.now();
   const probe = (await gate.enter(ways, wait))!;
   t.true(probe.isProbe);
@@ -155,7 +155,7 @@ test('a probe whose caller left, or whose worker died, leaves its place to anoth
   const gate = openGate(t);
   const ways = findWays(createRoute('abandoned'));
   for (const grant of await enterAll([gate], ways, breakerRules.leastCalls)) gate.leave(grant, 'bad');
-  const wait = patient({ patienceMs: 15_000 });
+  const wait = patient({ patience: { keyMs: 15_000, breakerMs: 15_000 } });
   const left = (await gate.enter(ways, wait))!;
   gate.leave(left, 'none');
   const dead = (await gate.enter(ways, wait))!;
@@ -182,7 +182,7 @@ test('a key that is set aside is passed over by all workers, on its route or eve
   t.truthy(await other.enter([poorElsewhere], patient()));
   // Waited for by who has the patience, and no longer than said.
   const startedAt = Date.now();
-  t.truthy(await other.enter([poor], patient({ patienceMs: 1_000 })));
+  t.truthy(await other.enter([poor], patient({ patience: { keyMs: 1_000, breakerMs: 1_000 } })));
   t.true(Date.now() - startedAt < 900);
 
   const refused = (await other.enter([poor], patient()))!;
@@ -215,4 +215,20 @@ test('no key lies in Redis as it is', async (t) => {
     const text = JSON.stringify(fields);
     t.false(text.includes(secret), name);
   }
+});
+
+test('for a key one waits as long as its vendor may say, for a breaker only so long as it has its own', async (t) => {
+  const gate = openGate(t);
+  const [way] = findWays(createRoute('patient', { apiKeys: ['a'] }));
+  const only = { keyMs: 2_000, breakerMs: 100 };
+  gate.leave((await gate.enter([way!], patient()))!, 'none', {
+    scope: 'keyOnRoute',
+    forMs: 500,
+    reason: 'over its limit',
+  });
+  await gate.stop();
+  t.truthy(await gate.enter([way!], patient({ patience: only })));
+  for (const grant of await enterAll([gate], [way!], breakerRules.leastCalls)) gate.leave(grant, 'bad');
+  await gate.stop();
+  t.is(await gate.enter([way!], patient({ patience: only })), null);
 });
