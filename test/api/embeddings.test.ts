@@ -1,10 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { Agent, request } from 'undici';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
-import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
 import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
-import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import type { TestAccount, TestStack } from '../support/stack.ts';
+import { useVendorStack } from '../support/vendor-stack.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { shareExactly } from '../../workers/embeddings/plan-calls.ts';
 
@@ -42,13 +43,8 @@ ${vectorModel('narrow', 'emb-narrow', '{ in_cost_per_million: 7.77 }', 'narrow')
 let stack: TestStack;
 let vendor: VendorSimulator;
 
-test.before(async () => {
-  vendor = await startVendorSimulator();
-  stack = await startStack({ catalog: catalogOf(vendor.url) });
-});
-test.after.always(async () => {
-  await stack.close();
-  await vendor.close();
+useVendorStack(test, catalogOf, (started) => {
+  ({ stack, vendor } = started);
 });
 
 interface Answer {

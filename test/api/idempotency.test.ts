@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import OpenAI from 'openai';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
-import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { findReservations, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { parseSse } from '../support/sse-events.ts';
-import { startStack, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** The same key and body is one request, however often and wherever it is sent. */
@@ -33,13 +34,8 @@ models:
 let vendor: VendorSimulator;
 let stack: TestStack;
 
-test.before(async () => {
-  vendor = await startVendorSimulator();
-  stack = await startStack({ catalog: catalogOf(vendor.url) });
-});
-test.after.always(async () => {
-  await stack.close();
-  await vendor.close();
+useVendorStack(test, catalogOf, (started) => {
+  ({ stack, vendor } = started);
 });
 
 const createKey = (): Record<string, string> => ({ 'idempotency-key': randomUUID() });

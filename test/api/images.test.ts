@@ -1,8 +1,9 @@
 import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
-import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
-import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import type { TestAccount, TestStack } from '../support/stack.ts';
+import { useVendorStack } from '../support/vendor-stack.ts';
 
 /** Images through HTTP, against a vendor that draws squares of one colour. */
 
@@ -52,13 +53,8 @@ ${picture('slow', 'gpt-image-slow+slow-5000', perImage)}
 let stack: TestStack;
 let vendor: VendorSimulator;
 
-test.before(async () => {
-  vendor = await startVendorSimulator();
-  stack = await startStack({ catalog: catalogOf(vendor.url) });
-});
-test.after.always(async () => {
-  await stack.close();
-  await vendor.close();
+useVendorStack(test, catalogOf, (started) => {
+  ({ stack, vendor } = started);
 });
 
 interface Answer {

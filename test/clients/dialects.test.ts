@@ -1,9 +1,9 @@
 import test from 'ava';
 import OpenAI from 'openai';
 import { makePng } from '../../scripts/vendor-simulator/tiny-png.ts';
-import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { findRow } from '../support/observe.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
+import { useVendorStack } from '../support/vendor-stack.ts';
 
 /** One request, every vendor: the official package asks models that live behind each of the three dialects. */
 
@@ -49,15 +49,9 @@ models:${[
 `;
 
 let stack: TestStack;
-let vendor: VendorSimulator;
 
-test.before(async () => {
-  vendor = await startVendorSimulator();
-  stack = await startStack({ catalog: catalogOf(vendor.url) });
-});
-test.after.always(async () => {
-  await stack.close();
-  await vendor.close();
+useVendorStack(test, catalogOf, (started) => {
+  ({ stack } = started);
 });
 
 async function createClient(): Promise<{ client: OpenAI; id: string }> {

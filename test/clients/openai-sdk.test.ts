@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import OpenAI from 'openai';
 import sharp from 'sharp';
-import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
+import { useVendorStack } from '../support/vendor-stack.ts';
 
 /** The official package, unmodified: whoever has it needs a base URL and a key, and nothing else. */
 
@@ -42,15 +42,9 @@ models:
 `;
 
 let stack: TestStack;
-let vendor: VendorSimulator;
 
-test.before(async () => {
-  vendor = await startVendorSimulator();
-  stack = await startStack({ catalog: catalogOf(vendor.url) });
-});
-test.after.always(async () => {
-  await stack.close();
-  await vendor.close();
+useVendorStack(test, catalogOf, (started) => {
+  ({ stack } = started);
 });
 
 interface ClientOptions {
