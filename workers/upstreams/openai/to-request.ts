@@ -9,6 +9,7 @@ import type {
 } from '../upstream.ts';
 import { writeImagePrompt } from '../image-prompt.ts';
 import { isRecord } from '../json-value.ts';
+import { readPictureShape } from '../picture-shape.ts';
 
 /** Requests of ours as OpenAI's API wants them (OpenAI API reference: chat, embeddings, images). Pure. */
 
@@ -50,13 +51,27 @@ export function toChatRequest(
   } else if (body['web_search'] === false) {
     delete request['web_search_options'];
   }
-  Object.assign(request, boundTokens(body, target.drops));
+  Object.assign(request, boundTokens(body, target.drops), toImageConfig(body));
   if (stream) {
     request['stream'] = true;
     // Without it OpenAI tells no usage at all in a stream.
     request['stream_options'] = { ...toRecord(body['stream_options']), include_usage: true };
   }
   return leaveOut(request, target.drops);
+}
+
+/** The picture that is wanted, as OpenRouter takes it for models that draw; no other server of this form draws in a chat. */
+function toImageConfig(body: ChatBody): JsonBody {
+  const modalities = body['modalities'];
+  if (!Array.isArray(modalities) || !modalities.includes('image')) {
+    return {};
+  }
+  const { aspectRatio, sizeClass } = readPictureShape(body['size'], body['image_quality'] ?? body['quality']);
+  const config = {
+    ...(aspectRatio === null ? {} : { aspect_ratio: aspectRatio }),
+    ...(sizeClass === null ? {} : { image_size: sizeClass }),
+  };
+  return Object.keys(config).length === 0 ? {} : { image_config: config };
 }
 
 /**

@@ -175,3 +175,13 @@ test('a picture that was fetched goes out as its bytes, with what the caller sai
 test('a search that is turned off is off, whatever its options', (t) => {
   t.is(chat({ web_search: false, web_search_options: {} })['web_search_options'], undefined);
 });
+
+test('a picture’s shape and class go to models that draw, and to no others', (t) => {
+  const asked = { size: '1536x1024', image_quality: '2k' };
+  const drawn = chat({ ...asked, modalities: ['image', 'text'] });
+  t.deepEqual(drawn['image_config'], { aspect_ratio: '3:2', image_size: '2K' });
+  t.deepEqual(drawn['modalities'], ['image', 'text']);
+  t.is(chat(asked)['image_config'], undefined);
+  t.is(chat({ modalities: ['image', 'text'] })['image_config'], undefined);
+  t.is(chat({ ...asked, modalities: ['image'] }, 'image_config')['image_config'], undefined);
+});
