@@ -31,6 +31,7 @@ import type { JobDependencies } from './jobs/job-context.ts';
 import { TurnMemoryStore } from './jobs/turn-memory-store.ts';
 import { startLedgerReader } from './ledger/ledger-reader.ts';
 import { ShardLeases } from './ledger/shard-leases.ts';
+import { EmbeddingLines } from './embeddings/embedding-lines.ts';
 import { createImageChecker } from './media/check-image.ts';
 import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
@@ -77,18 +78,22 @@ export async function startWorker(
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
   const payloads = new PayloadStore(redis);
   const traffic = new TrafficRecorder(new TrafficStore(redis), log);
+  const routing = { upstreams, gate };
+  const media = { fetchClient: createSafeFetchClient(), checkImage: createImageChecker() };
+  const embeddings = new EmbeddingLines(catalog, { routing, log, media });
   const dependencies: JobDependencies = {
     redis,
     ledger,
     hotAccounts,
     traffic,
     catalog,
-    routing: { upstreams, gate },
+    routing,
+    embeddings,
     turns: new TurnMemoryStore(redis, log),
     payloads,
     answers: new AnswerStore(payloads, objects),
     objects,
-    media: { fetchClient: createSafeFetchClient(), checkImage: createImageChecker() },
+    media,
     log,
     workerId,
   };

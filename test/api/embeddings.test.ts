@@ -7,7 +7,7 @@ import { findRow, readLoss, toNano, waitForNoReservation } from '../support/obse
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
-import { shareExactly } from '../../workers/embeddings/plan-calls.ts';
+import { shareExactly } from '../../workers/embeddings/share-exactly.ts';
 
 /** Embeddings through HTTP: single calls that travel together must not notice each other. */
 

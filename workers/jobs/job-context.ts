@@ -8,6 +8,7 @@ import type { AnswerStore } from '../../shared/reply/answer-store.ts';
 import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import type { EmbeddingLines } from '../embeddings/embedding-lines.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
@@ -17,6 +18,7 @@ import type { TurnMemoryStore } from './turn-memory-store.ts';
 export interface JobDependencies extends FinishDependencies {
   readonly catalog: CatalogStore;
   readonly routing: Routing;
+  readonly embeddings: EmbeddingLines;
   readonly turns: TurnMemoryStore;
   readonly payloads: PayloadStore;
   readonly answers: AnswerStore;

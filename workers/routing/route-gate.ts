@@ -18,6 +18,8 @@ const askAgainMs = { first: 10, longest: 100 };
 /** The slots of a worker that died are free after so long. */
 const defaultLeaseMs = 30_000;
 const redisAwayPauseMs = 250;
+/** A timer that is set for longer fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
 
 /** How long a request waits for where none of its ways can be called for the moment. */
 export interface Patience {
@@ -167,7 +169,7 @@ export class RouteGate implements Running {
       const onAbort = (): void => waiter.settle({ error: signal.reason });
       const timer = setTimeout(
         () => waiter.settle({ error: new AppError('deadline_exceeded') }),
-        Math.max(0, deadlineAtMs - Date.now()),
+        Math.min(longestTimerMs, Math.max(0, deadlineAtMs - Date.now())),
       );
       signal.addEventListener('abort', onAbort, { once: true });
       line.waiters.push(waiter);

@@ -1,0 +1,295 @@
+import { AppError } from '../../shared/contract/errors.ts';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
+import { callRoute, type Routing } from '../routing/call-route.ts';
+import { UpstreamError, type CallContext, type EmbeddingAnswer } from '../upstreams/upstream.ts';
+import {
+  AskUnderWay,
+  WorkUnit,
+  type EmbeddedInput,
+  type EmbeddingAnswerOfAsk,
+  type EmbeddingAsk,
+} from './embedding-work.ts';
+import { FairLine, type CallLimits } from './fair-line.ts';
+import { shareExactly } from './share-exactly.ts';
+
+/** How long a batch waits where no route can be called for the moment. */
+const patience = { keyMs: 60_000, breakerMs: 30_000 };
+
+/**
+ * Calls that finding out whose input a vendor refused may cost at most: enough for several bad inputs among two thousand
+ * callers. Whoever is not cleared by then fails in a way that may be tried again.
+ */
+const maxSearchCalls = 64;
+
+/** A request of a model that is gone or full must not wait past its deadline. */
+const deadlineCheckMs = 1_000;
+
+/** A slot was granted when nobody waited any more: no call was made with it. */
+class NothingWanted extends Error {
+  override readonly name = 'NothingWanted';
+}
+
+export interface LineDependencies {
+  readonly routing: Routing;
+  readonly log: Logger;
+  readonly media: MediaSources;
+}
+
+export interface LineOptions {
+  readonly modelId: string;
+  readonly findModel: () => CatalogModel | undefined;
+  /** Null for the model's own. */
+  readonly dimensions: number | null;
+}
+
+/**
+ * All inputs of one model and one number of dimensions that wait in this process, whichever jobs and accounts they came
+ * with. A call is filled in the moment in which a slot of its upstream is granted: with what is there where slots are
+ * free, and with all that has gathered where they were taken.
+ */
+export class EmbeddingLine {
+  readonly #dependencies: LineDependencies;
+  readonly #options: LineOptions;
+  readonly #waiting = new FairLine<WorkUnit>();
+  /** Units that wait or are at the vendor, by account and text. */
+  readonly #shared = new Map<string, WorkUnit>();
+  readonly #asks = new Set<AskUnderWay>();
+  #isKnocking = false;
+  #deadlines: NodeJS.Timeout | null = null;
+
+  constructor(dependencies: LineDependencies, options: LineOptions) {
+    this.#dependencies = dependencies;
+    this.#options = options;
+  }
+
+  get isIdle(): boolean {
+    return this.#asks.size === 0;
+  }
+
+  /** Never rejects: an input that fails, or whose asker leaves, has its error in the answer. */
+  async embed(ask: EmbeddingAsk): Promise<EmbeddingAnswerOfAsk> {
+    const underWay = new AskUnderWay(ask);
+    this.#asks.add(underWay);
+    this.#deadlines ??= setInterval(() => this.#failOverdue(), deadlineCheckMs);
+    const onAbort = (): void => underWay.fail(ask.signal.reason);
+    ask.signal.addEventListener('abort', onAbort, { once: true });
+    for (const [i, text] of ask.inputs.entries()) this.#add(underWay, i, text, ask.inputTokens[i] ?? 0);
+    if (ask.signal.aborted) onAbort();
+    this.#knock();
+    const answer = await underWay.answer;
+    ask.signal.removeEventListener('abort', onAbort);
+    this.#asks.delete(underWay);
+    if (this.isIdle && this.#deadlines !== null) {
+      clearInterval(this.#deadlines);
+      this.#deadlines = null;
+    }
+    return answer;
+  }
+
+  #add(ask: AskUnderWay, index: number, text: string, tokens: number): void {
+    const { accountId } = ask.ask;
+    const name = `${accountId}\n${text}`;
+    let unit = this.#shared.get(name);
+    // One that nobody wanted any more is given up, perhaps in the middle of its call.
+    if (unit === undefined || !unit.isWanted) {
+      unit = new WorkUnit(accountId, text, tokens);
+      this.#shared.set(name, unit);
+      this.#waiting.add(unit);
+    }
+    unit.claim(ask, index);
+  }
+
+  /** One at a time stands at the gate for all that wait; the slot it gets is filled when it has it. */
+  #knock(): void {
+    if (this.#isKnocking || this.#waiting.size === 0) return;
+    this.#isKnocking = true;
+    // What is added in the same turn goes together.
+    setImmediate(() => void this.#call());
+  }
+
+  async #call(): Promise<void> {
+    const model = this.#options.findModel();
+    const stop = new AbortController();
+    let units: readonly WorkUnit[] | null = null;
+    try {
+      await this.#callModel(model, stop, () => {
+        units = this.#takeUnits(model!, stop);
+        this.#isKnocking = false;
+        this.#knock();
+        return units;
+      });
+    } catch (error) {
+      if (error instanceof NothingWanted) return;
+      if (units === null) {
+        // Nothing can be called: whoever waits is told, and whoever comes later tries again.
+        units = this.#waiting.drain();
+        this.#isKnocking = false;
+      }
+      await this.#fail(units, error, { left: maxSearchCalls });
+    } finally {
+      for (const unit of units ?? []) this.#forget(unit);
+    }
+  }
+
+  #takeUnits(model: CatalogModel, stop: AbortController): WorkUnit[] {
+    const units = this.#waiting.take(findLimits(model), (unit) => {
+      if (unit.isWanted) return true;
+      this.#forget(unit);
+      return false;
+    });
+    abortWhenUnwanted(units, stop);
+    return units;
+  }
+
+  /** One call through the model's routes, for units that are chosen once it may be made. Delivers what comes of it. */
+  async #callModel(
+    model: CatalogModel | undefined,
+    stop: AbortController,
+    chooseUnits: () => readonly WorkUnit[],
+  ): Promise<void> {
+    const { modelId, dimensions } = this.#options;
+    const { routing, log, media } = this.#dependencies;
+    if (model === undefined || model.routes.length === 0) {
+      throw new AppError('model_disabled', { message: `The model ${modelId} has no upstream now.` });
+    }
+    let units: readonly WorkUnit[] | null = null;
+    await callRoute(routing, {
+      routes: model.routes,
+      patience,
+      signal: stop.signal,
+      log,
+      // Each request's own deadline is kept by the line.
+      deadlineAtMs: Infinity,
+      hasOutput: () => false,
+      attempt: async (upstream, target) => {
+        units ??= chooseUnits();
+        if (units.length === 0) throw new NothingWanted();
+        if (upstream.embed === undefined) {
+          throw new UpstreamError('rejected', 'This upstream has no embedding models.');
+        }
+        for (const unit of units) unit.markAsked();
+        const startedAtMs = performance.now();
+        const inputs = units.map((unit) => unit.text);
+        const call = { inputs, dimensions, user: findUser(units) };
+        const context: CallContext = {
+          signal: stop.signal,
+          log,
+          media: createMediaLoader(media),
+          recall: () => Promise.resolve(new Map()),
+        };
+        const answer = await upstream.embed(target, call, context);
+        deliver(units, answer, Math.round(performance.now() - startedAtMs));
+      },
+    });
+  }
+
+  /**
+   * A refusal of a call that several requests share is somebody's fault: each half of them is asked for again, until those
+   * are found whose inputs are refused by themselves.
+   */
+  async #fail(units: readonly WorkUnit[], error: unknown, search: { left: number }): Promise<void> {
+    const wanted = units.filter((unit) => unit.isWanted);
+    const groups = groupByAsk(wanted);
+    const isRefused = error instanceof AppError && error.code === 'upstream_rejected';
+    if (!isRefused || groups.length <= 1) {
+      for (const unit of wanted) unit.deliver({ error });
+      return;
+    }
+    const middle = Math.ceil(groups.length / 2);
+    const halves = [groups.slice(0, middle).flat(), groups.slice(middle).flat()];
+    await Promise.all(
+      halves.map(async (half) => {
+        if (search.left <= 0) {
+          const lost = new AppError('upstream_error', {
+            message:
+              'The model refused inputs of other requests that this one shared its call with. Try again.',
+          });
+          for (const unit of half) unit.deliver({ error: lost });
+          return;
+        }
+        search.left -= 1;
+        const stop = new AbortController();
+        abortWhenUnwanted(half, stop);
+        try {
+          await this.#callModel(this.#options.findModel(), stop, () => half);
+        } catch (again) {
+          await this.#fail(half, again, search);
+        }
+      }),
+    );
+  }
+
+  #forget(unit: WorkUnit): void {
+    const name = `${unit.accountId}\n${unit.text}`;
+    if (this.#shared.get(name) === unit) this.#shared.delete(name);
+  }
+
+  #failOverdue(): void {
+    const nowMs = Date.now();
+    for (const underWay of this.#asks) {
+      if (!underWay.reachedModel && nowMs > underWay.ask.deadlineAtMs) {
+        underWay.fail(new AppError('deadline_exceeded'));
+      }
+    }
+  }
+}
+
+/** What every route of the model takes: a call that fails on one of them goes on to another as it is. */
+function findLimits({ routes }: CatalogModel): CallLimits {
+  return {
+    maxInputs: Math.min(...routes.map(({ upstream }) => upstream.maxBatchInputs)),
+    maxTokens: Math.min(...routes.map(({ upstream }) => upstream.maxBatchTokens)),
+  };
+}
+
+/** Null where a call holds inputs of several requests. */
+function findUser(units: readonly WorkUnit[]): string | null {
+  const asks = new Set(units.flatMap((unit) => unit.asks));
+  const [only] = asks;
+  return asks.size === 1 ? only!.ask.user : null;
+}
+
+function deliver(units: readonly WorkUnit[], answer: EmbeddingAnswer, tookMs: number): void {
+  const weights = units.map((unit) => unit.tokens);
+  const counted = answer.promptTokens === null;
+  const tokens = shareExactly(answer.promptTokens ?? weights.reduce((a, b) => a + b, 0), weights);
+  const times = shareExactly(tookMs, weights);
+  const size = answer.dimensions * 4;
+  for (const [i, unit] of units.entries()) {
+    const outcome: EmbeddedInput = {
+      vector: answer.vectors.subarray(i * size, (i + 1) * size),
+      dimensions: answer.dimensions,
+      tokens: tokens[i]!,
+      counted,
+      billedMs: times[i]!,
+    };
+    unit.deliver(outcome);
+  }
+}
+
+/** Units of one request stand and fall together. A shared one goes with the first that asked for it. */
+function groupByAsk(units: readonly WorkUnit[]): WorkUnit[][] {
+  const groups = new Map<AskUnderWay, WorkUnit[]>();
+  for (const unit of units) {
+    const ask = unit.asks.find((one) => !one.isOver)!;
+    const group = groups.get(ask) ?? [];
+    group.push(unit);
+    groups.set(ask, group);
+  }
+  return [...groups.values()];
+}
+
+/** A call goes on while anybody waits for anything of it. */
+function abortWhenUnwanted(units: readonly WorkUnit[], stop: AbortController): void {
+  const asks = new Set(units.flatMap((unit) => unit.asks));
+  let left = asks.size;
+  for (const { answer } of asks) {
+    void answer.then(() => {
+      left -= 1;
+      if (left === 0 && !units.some((unit) => unit.isWanted))
+        stop.abort(new Error('nobody waits for this call'));
+    });
+  }
+}

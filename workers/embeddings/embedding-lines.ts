@@ -1,0 +1,28 @@
+import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
+import { EmbeddingLine, type LineDependencies } from './embedding-line.ts';
+import type { EmbeddingAnswerOfAsk, EmbeddingAsk } from './embedding-work.ts';
+
+/** The lines of this process: one for each model and number of dimensions that anybody waits for. */
+export class EmbeddingLines {
+  readonly #catalog: CatalogStore;
+  readonly #dependencies: LineDependencies;
+  readonly #lines = new Map<string, EmbeddingLine>();
+
+  constructor(catalog: CatalogStore, dependencies: LineDependencies) {
+    this.#catalog = catalog;
+    this.#dependencies = dependencies;
+  }
+
+  async embed(modelId: string, dimensions: number | null, ask: EmbeddingAsk): Promise<EmbeddingAnswerOfAsk> {
+    const name = `${modelId}\n${dimensions ?? ''}`;
+    let line = this.#lines.get(name);
+    if (line === undefined) {
+      const findModel = (): ReturnType<CatalogStore['find']> => this.#catalog.find(modelId);
+      line = new EmbeddingLine(this.#dependencies, { modelId, dimensions, findModel });
+      this.#lines.set(name, line);
+    }
+    const answer = await line.embed(ask);
+    if (line.isIdle && this.#lines.get(name) === line) this.#lines.delete(name);
+    return answer;
+  }
+}

@@ -1,0 +1,139 @@
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { shareExactly } from './share-exactly.ts';
+
+/** What one vendor call brought one of its inputs. */
+export interface EmbeddedInput {
+  readonly vector: Buffer;
+  readonly dimensions: number;
+  readonly tokens: number;
+  /** The vendor reported no tokens: the count is ours. */
+  readonly counted: boolean;
+  readonly billedMs: number;
+}
+
+/** Why an input has no vector. */
+export interface FailedInput {
+  readonly error: unknown;
+}
+
+export type InputOutcome = EmbeddedInput | FailedInput;
+
+/** One request's part of the work. */
+export interface EmbeddingAsk {
+  readonly accountId: string;
+  /** The end user it is for, told to the vendor where a call holds nothing of anybody else. */
+  readonly user: string | null;
+  readonly inputs: readonly string[];
+  /** By our own count. */
+  readonly inputTokens: readonly number[];
+  readonly signal: AbortSignal;
+  readonly deadlineAtMs: number;
+  readonly log: Logger;
+}
+
+export interface EmbeddingAnswerOfAsk {
+  /** One for each input, in order. */
+  readonly outcomes: readonly InputOutcome[];
+  /** Whether a model was asked for any of them. */
+  readonly reachedModel: boolean;
+}
+
+/** An ask under way: what it has by now, and whom to tell when it has all. */
+export class AskUnderWay {
+  readonly ask: EmbeddingAsk;
+  readonly answer: Promise<EmbeddingAnswerOfAsk>;
+  reachedModel = false;
+  readonly #outcomes: (InputOutcome | undefined)[];
+  #left: number;
+  #isOver = false;
+  #resolve!: (answer: EmbeddingAnswerOfAsk) => void;
+
+  constructor(ask: EmbeddingAsk) {
+    this.ask = ask;
+    this.#left = ask.inputs.length;
+    this.#outcomes = ask.inputs.map(() => undefined);
+    this.answer = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  deliver(index: number, outcome: InputOutcome): void {
+    if (this.#isOver || this.#outcomes[index] !== undefined) return;
+    this.#outcomes[index] = outcome;
+    this.#left -= 1;
+    if (this.#left === 0) this.#end();
+  }
+
+  /** Whatever is missing fails with this. */
+  fail(error: unknown): void {
+    if (this.#isOver) return;
+    for (let i = 0; i < this.#outcomes.length; i++) this.#outcomes[i] ??= { error };
+    this.#end();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#resolve({ outcomes: this.#outcomes as InputOutcome[], reachedModel: this.reachedModel });
+  }
+}
+
+/** Where an input's outcome is wanted. */
+interface Claim {
+  readonly ask: AskUnderWay;
+  readonly index: number;
+}
+
+/**
+ * An input as it waits for its turn at the vendor, or is there. Requests of one account that ask for the same text
+ * meanwhile share it.
+ */
+export class WorkUnit {
+  readonly accountId: string;
+  readonly text: string;
+  readonly tokens: number;
+  readonly #claims: Claim[] = [];
+  #isAsked = false;
+
+  constructor(accountId: string, text: string, tokens: number) {
+    this.accountId = accountId;
+    this.text = text;
+    this.tokens = tokens;
+  }
+
+  claim(ask: AskUnderWay, index: number): void {
+    this.#claims.push({ ask, index });
+    if (this.#isAsked) ask.reachedModel = true;
+  }
+
+  /** Whether anybody still waits for it. */
+  get isWanted(): boolean {
+    return this.#claims.some(({ ask }) => !ask.isOver);
+  }
+
+  get asks(): readonly AskUnderWay[] {
+    return this.#claims.map(({ ask }) => ask);
+  }
+
+  markAsked(): void {
+    this.#isAsked = true;
+    for (const { ask } of this.#claims) ask.reachedModel = true;
+  }
+
+  /** To whoever shares it the tokens in full, for each asked for them; the vendor's time in parts, for it passed once. */
+  deliver(outcome: InputOutcome): void {
+    const times =
+      'error' in outcome
+        ? []
+        : shareExactly(
+            outcome.billedMs,
+            this.#claims.map(() => 1),
+          );
+    for (const [i, { ask, index }] of this.#claims.entries()) {
+      ask.deliver(index, 'error' in outcome ? outcome : { ...outcome, billedMs: times[i]! });
+    }
+  }
+}
