@@ -1,3 +1,4 @@
+import { ReplyError } from 'ioredis';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
@@ -12,75 +13,91 @@ import { claimLifetimeSeconds } from './claim.ts';
  * spendable now. One that an Idempotency-Key stands for is not: its caller has been told to send it again.
  *
  * A failure ends the claim of its Idempotency-Key, a success keeps it: failures are not replayed.
+ *
+ * One run settles all that a process has to settle of one shard in one turn of its loop: each of them by itself, in
+ * order, and one that fails harms no other.
  */
 const script = new RedisScript(`
-local account, reservations, stream, orphans, minutes, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local id, wanted, keepsFree, event, keepsClaim = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local held = redis.call('HGET', reservations, id)
-local late = false
-if not held then
-  if event == '' then return {'absent'} end
-  held = redis.call('HGET', orphans, id)
-  if not held then return {'absent'} end
-  late = true
-end
-local accountId, reserved, isFree, claimHash = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
-if late and claimHash ~= '' then return {'absent'} end
+local reservations, stream, orphans = KEYS[1], KEYS[2], KEYS[3]
 
-local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
-if not a[1] and event ~= '' then return {'unknown'} end
-redis.call('HDEL', late and orphans or reservations, id)
-if claim and redis.call('HGET', claim, 'id') == id then
-  if keepsClaim == '1' then redis.call('EXPIRE', claim, ARGV[6]) else redis.call('DEL', claim) end
-end
-if not a[1] then return {'settled', '0', '0'} end
-
-local balance, allReserved, free, freeHeld = tonumber(a[1]), tonumber(a[2]), tonumber(a[3]), tonumber(a[4])
-reserved = tonumber(reserved)
-if late then
-  reserved = 0
-  if isFree == '1' and free <= freeHeld then isFree = '0' end
-elseif isFree == '1' then
-  freeHeld = freeHeld - 1
-else
-  allReserved = allReserved - reserved
-end
-local cost, shortfall = 0, 0
-if isFree == '1' then
-  if keepsFree == '1' then isFree = '0' else free = free - 1 end
-else
-  cost = wanted
-  if cost > reserved then
-    local spendable = math.max(0, balance - allReserved)
-    if cost > spendable then
-      cost = math.max(spendable, reserved)
-      shortfall = wanted - cost
-    end
+local function settle(account, minutes, claim, id, wanted, keepsFree, event, keepsClaim, claimSeconds)
+  local held = redis.call('HGET', reservations, id)
+  local late = false
+  if not held then
+    if event == '' then return {'absent'} end
+    held = redis.call('HGET', orphans, id)
+    if not held then return {'absent'} end
+    late = true
   end
-  balance = balance - cost
-end
-local costText = string.format('%.0f', cost)
-if event == '' then
-  redis.call('HSET', account, 'res', string.format('%.0f', allReserved), 'fres', freeHeld)
+  local accountId, reserved, isFree, claimHash = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
+  if late and claimHash ~= '' then return {'absent'} end
+
+  local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
+  if not a[1] and event ~= '' then return {'unknown'} end
+  redis.call('HDEL', late and orphans or reservations, id)
+  if claim and redis.call('HGET', claim, 'id') == id then
+    if keepsClaim == '1' then redis.call('EXPIRE', claim, claimSeconds) else redis.call('DEL', claim) end
+  end
+  if not a[1] then return {'settled', '0', '0'} end
+
+  local balance, allReserved, free, freeHeld = tonumber(a[1]), tonumber(a[2]), tonumber(a[3]), tonumber(a[4])
+  reserved = tonumber(reserved)
+  if late then
+    reserved = 0
+    if isFree == '1' and free <= freeHeld then isFree = '0' end
+  elseif isFree == '1' then
+    freeHeld = freeHeld - 1
+  else
+    allReserved = allReserved - reserved
+  end
+  local cost, shortfall = 0, 0
+  if isFree == '1' then
+    if keepsFree == '1' then isFree = '0' else free = free - 1 end
+  else
+    cost = wanted
+    if cost > reserved then
+      local spendable = math.max(0, balance - allReserved)
+      if cost > spendable then
+        cost = math.max(spendable, reserved)
+        shortfall = wanted - cost
+      end
+    end
+    balance = balance - cost
+  end
+  local costText = string.format('%.0f', cost)
+  if event == '' then
+    redis.call('HSET', account, 'res', string.format('%.0f', allReserved), 'fres', freeHeld)
+    return {'settled', costText, isFree}
+  end
+  local ordinal = tonumber(a[5] or '0') + 1
+  redis.call('HSET', account, 'bal', string.format('%.0f', balance), 'res', string.format('%.0f', allReserved),
+    'free', free, 'fres', freeHeld, 'charges', ordinal)
+  local entry = redis.call('XADD', stream, '*', 'kind', 'charge', 'account', accountId, 'cost', costText,
+    'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event)
+
+  local minute = math.floor(tonumber(string.match(entry, '^%d+')) / 60000)
+  local slot = minute % 60
+  local known = redis.call('HGET', minutes, slot)
+  local knownMinute, requests, spent = string.match(known or '', '^(%d+) (%d+) (%d+)')
+  if tonumber(knownMinute or '0') == minute then
+    redis.call('HSET', minutes, slot, string.format('%d %d %.0f', minute, requests + 1, spent + cost))
+  else
+    redis.call('HSET', minutes, slot, minute .. ' 1 ' .. costText)
+    redis.call('EXPIRE', minutes, 3660)
+  end
   return {'settled', costText, isFree}
 end
-local ordinal = tonumber(a[5] or '0') + 1
-redis.call('HSET', account, 'bal', string.format('%.0f', balance), 'res', string.format('%.0f', allReserved),
-  'free', free, 'fres', freeHeld, 'charges', ordinal)
-local entry = redis.call('XADD', stream, '*', 'kind', 'charge', 'account', accountId, 'cost', costText,
-  'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event)
 
-local minute = math.floor(tonumber(string.match(entry, '^%d+')) / 60000)
-local slot = minute % 60
-local known = redis.call('HGET', minutes, slot)
-local knownMinute, requests, spent = string.match(known or '', '^(%d+) (%d+) (%d+)')
-if tonumber(knownMinute or '0') == minute then
-  redis.call('HSET', minutes, slot, string.format('%d %d %.0f', minute, requests + 1, spent + cost))
-else
-  redis.call('HSET', minutes, slot, minute .. ' 1 ' .. costText)
-  redis.call('EXPIRE', minutes, 3660)
+local answers = {}
+for i = 0, (#KEYS - 3) / 3 - 1 do
+  local key, arg = 3 + i * 3, i * 6
+  local claimSeconds = ARGV[arg + 6]
+  local done, answer = pcall(settle, KEYS[key + 1], KEYS[key + 2], claimSeconds ~= '' and KEYS[key + 3] or nil,
+    ARGV[arg + 1], tonumber(ARGV[arg + 2]), ARGV[arg + 3], ARGV[arg + 4], ARGV[arg + 5], claimSeconds)
+  if not done then answer = {'error', type(answer) == 'table' and answer.err or answer} end
+  answers[i + 1] = answer
 end
-return {'settled', costText, isFree}
+return answers
 `);
 
 export interface Settlement {
@@ -133,31 +150,80 @@ interface Ending {
   readonly event: string;
 }
 
-async function settle(
-  redis: RedisClient,
-  { accountId, requestId, claimHash }: SettlementRequest,
-  { costNano, keepsFree, keepsClaim, event }: Ending,
-): Promise<Settlement> {
-  if (costNano < 0n) throw new RangeError(`a request cannot cost ${costNano} nano-roubles`);
-  const shard = shardOf(accountId);
-  const [outcome, cost, free] = (await script.run(
-    redis,
-    [
+interface PendingSettlement {
+  readonly request: SettlementRequest;
+  readonly ending: Ending;
+  readonly resolve: (settlement: Settlement) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A run stays short: what it takes nobody else gets of Redis meanwhile. */
+const maxInOneRun = 64;
+
+/** What waits for the end of this turn of the loop, by connection and shard. */
+const pendingOf = new WeakMap<RedisClient, Map<number, PendingSettlement[]>>();
+
+async function settle(redis: RedisClient, request: SettlementRequest, ending: Ending): Promise<Settlement> {
+  if (ending.costNano < 0n) throw new RangeError(`a request cannot cost ${ending.costNano} nano-roubles`);
+  const shard = shardOf(request.accountId);
+  let byShard = pendingOf.get(redis);
+  if (byShard === undefined) {
+    byShard = new Map();
+    pendingOf.set(redis, byShard);
+  }
+  const pending = byShard.get(shard) ?? [];
+  if (pending.length === 0) {
+    byShard.set(shard, pending);
+    setImmediate(() => {
+      byShard.delete(shard);
+      for (let at = 0; at < pending.length; at += maxInOneRun) {
+        void runAll(redis, shard, pending.slice(at, at + maxInOneRun));
+      }
+    });
+  }
+  return await new Promise((resolve, reject) => {
+    pending.push({ request, ending, resolve, reject });
+  });
+}
+
+/** Never rejects: each of them is told how it went. */
+async function runAll(redis: RedisClient, shard: number, all: readonly PendingSettlement[]): Promise<void> {
+  const reservations = redisKeys.reservations(shard);
+  const keys = [reservations, redisKeys.ledgerStream(shard), redisKeys.orphans(shard)];
+  const args: (string | number)[] = [];
+  for (const { request, ending } of all) {
+    const { accountId, requestId, claimHash } = request;
+    keys.push(
       redisKeys.account(accountId),
-      redisKeys.reservations(shard),
-      redisKeys.ledgerStream(shard),
-      redisKeys.orphans(shard),
       redisKeys.recentMinutes(accountId),
-      ...(claimHash === null ? [] : [redisKeys.claim(accountId, claimHash)]),
-    ],
-    [
+      // Where there is no claim, a key of the same shard stands in its place and is not looked at.
+      claimHash === null ? reservations : redisKeys.claim(accountId, claimHash),
+    );
+    args.push(
       requestId,
-      costNano.toString(),
-      keepsFree ? 1 : 0,
-      event,
-      keepsClaim ? 1 : 0,
-      ...(claimHash === null ? [] : [claimLifetimeSeconds]),
-    ],
-  )) as [Settlement['outcome'], string?, string?];
-  return { outcome, costNano: BigInt(cost ?? '0'), free: free === '1' };
+      ending.costNano.toString(),
+      ending.keepsFree ? 1 : 0,
+      ending.event,
+      ending.keepsClaim ? 1 : 0,
+      claimHash === null ? '' : claimLifetimeSeconds,
+    );
+  }
+  try {
+    const answers = (await script.run(redis, keys, args)) as [
+      Settlement['outcome'] | 'error',
+      string?,
+      string?,
+    ][];
+    for (const [i, { resolve, reject }] of all.entries()) {
+      const [outcome, cost, free] = answers[i]!;
+      if (outcome === 'error') {
+        reject(new ReplyError(cost ?? 'the settlement failed'));
+        continue;
+      }
+      resolve({ outcome, costNano: BigInt(cost ?? '0'), free: free === '1' });
+    }
+  } catch (error) {
+    // A run that was cut off may have settled some: settling them again changes nothing.
+    for (const { reject } of all) reject(error);
+  }
 }

@@ -179,3 +179,32 @@ test('large sums stay exact to the last nano-rouble', async (t) => {
   await runSettlement(redis, usageEvent(id, request.requestId), 8_999_999_999_999_997n, false);
   t.is((await readBalance(id)).balance, 2n);
 });
+
+test('of many settlements in one run each is by itself: one that fails harms no other', async (t) => {
+  const id = await createAccount(1_000_000n);
+  const requests = Array.from({ length: 150 }, () => admission(id, { fixedNano: 1_000n }));
+  await Promise.all(requests.map((request) => runAdmission(redis, request)));
+  const spoilt = requests[70]!.requestId;
+  const reservations = redisKeys.reservations(shardOf(id));
+  const kept = await redis.hget(reservations, spoilt);
+  await redis.hset(reservations, spoilt, 'no reservation');
+  const outcomes = await Promise.allSettled(
+    requests.map(({ requestId }) => runSettlement(redis, usageEvent(id, requestId), 900n, false)),
+  );
+  t.deepEqual(
+    outcomes.flatMap(({ status }, i) => (status === 'rejected' ? [i] : [])),
+    [70],
+  );
+  t.deepEqual(await readBalance(id), {
+    balance: 1_000_000n - 149n * 900n,
+    reserved: 1_000n,
+    free: 0,
+    freeHeld: 0,
+  });
+  await redis.hset(reservations, spoilt, kept!);
+  t.is((await runSettlement(redis, usageEvent(id, spoilt), 900n, false)).outcome, 'settled');
+  const ids = (await readEntries(id)).flatMap((entry) =>
+    entry.kind === 'charge' ? [entry.event.requestId] : [],
+  );
+  t.is(new Set(ids).size, 150);
+});
