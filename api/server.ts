@@ -91,7 +91,10 @@ export async function startApi(
   const reservations = new ReservationStore(redis);
   const holding = startHolding(reservations, () => waiters.requests(), log);
   const jobs = new JobWaiting(finish, answers, waiters, kept, reservations, log);
-  const embeddingQueue = new JobQueue<EmbeddingJob>('embedding', redis, payloads);
+  const embeddingQueues = {
+    quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
+    bulk: new JobQueue<EmbeddingJob>('embedding-bulk', redis, payloads),
+  };
   const images = new JobQueue<ImageJob>('image', redis, payloads);
   const services: Services = {
     config,
@@ -109,7 +112,7 @@ export async function startApi(
     answers,
     chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, kept, log),
     jobs,
-    embeddings: new EmbeddingBatcher(embeddingQueue, jobs),
+    embeddings: new EmbeddingBatcher(embeddingQueues, jobs),
     images,
     modelTraffic: new FiguresCache({ read: () => trafficStore.readModels(), log }),
     totalTraffic: new FiguresCache({ read: () => trafficStore.readTotals(), log }),
@@ -136,7 +139,7 @@ export async function startApi(
       await holding.stop();
       catalog.close();
       await traffic.stop();
-      await Promise.all([embeddingQueue.close(), images.close()]);
+      await Promise.all([embeddingQueues.quick, embeddingQueues.bulk, images].map((queue) => queue.close()));
       objects.close();
       await mongo.close();
       subscriber.disconnect();

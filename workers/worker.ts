@@ -8,7 +8,7 @@ import { holdIntervalMs, ReservationStore } from '../shared/billing/reservation-
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
-import type { QueueName } from '../shared/queue/job-kinds.ts';
+import { bullQueues, type BullQueueName, type QueueName } from '../shared/queue/job-kinds.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { heartbeatIntervalMs, WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
@@ -47,7 +47,11 @@ export interface WorkerOptions {
 }
 
 /** Jobs of BullMQ cost memory while they wait for their upstream's slots; more than these add nothing. */
-const maxQueuedConcurrency = { image: 64, embedding: 256 } as const;
+const maxQueuedConcurrency: Record<BullQueueName, number> = {
+  image: 64,
+  embedding: 256,
+  'embedding-bulk': 64,
+};
 
 /** Starts everything a worker process does: it takes work, reads the ledger, and tells that it lives. */
 export async function startWorker(
@@ -126,18 +130,22 @@ export async function startWorker(
   };
   const intakes: Running[] = [];
   for (const [queue, runs] of runsByQueue) {
-    const blocking = connectBlocking();
-    await waitUntilReady(blocking);
-    const common = { dependencies, blocking, publisher, runs };
-    intakes.push(
-      queue === 'chat'
-        ? startReadyIntake({ ...common, concurrency: options.concurrency })
-        : startQueuedIntake({
-            ...common,
-            queue,
-            concurrency: Math.min(options.concurrency, maxQueuedConcurrency[queue]),
-          }),
-    );
+    const common = { dependencies, publisher, runs };
+    for (const bullQueue of queue === 'chat' ? [null] : bullQueues[queue]) {
+      const blocking = connectBlocking();
+      await waitUntilReady(blocking);
+      const { concurrency } = options;
+      intakes.push(
+        bullQueue === null
+          ? startReadyIntake({ ...common, blocking, concurrency })
+          : startQueuedIntake({
+              ...common,
+              blocking,
+              queue: bullQueue,
+              concurrency: Math.min(concurrency, maxQueuedConcurrency[bullQueue]),
+            }),
+      );
+    }
   }
   const codes = new RefillCodeStore(mongo.db);
   const preparing = startPreparing(

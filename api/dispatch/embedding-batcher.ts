@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '../../shared/contract/errors.ts';
 import { chooseWindowMs, exceedsBatch, type BatchLimits } from '../../shared/queue/batch-window.ts';
+import { chooseShareClass } from '../../shared/queue/fair-share.ts';
 import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
 import type { JobQueue } from '../../shared/queue/job-queue.ts';
 import type { AwaitedJob, JobWaiting } from './dispatch-job.ts';
@@ -8,9 +9,16 @@ import type { AwaitedJob, JobWaiting } from './dispatch-job.ts';
 /** A batch that fills up is one vendor call or a few; its JSON stays small enough to be parsed in a few ms. */
 const limits: BatchLimits = { windowMs: 4, maxWindowMs: 20, maxInputs: 512, maxBytes: 1_000_000 };
 
+/** Where batches lie: those of accounts with much under way apart from the others. */
+export interface EmbeddingQueues {
+  readonly quick: JobQueue<EmbeddingJob>;
+  readonly bulk: JobQueue<EmbeddingJob>;
+}
+
 interface OpenBatch {
   readonly model: string;
   readonly dimensions: number | null;
+  readonly shareClass: number;
   readonly parts: EmbeddingPart[];
   readonly waiting: AwaitedJob[];
   inputs: number;
@@ -19,22 +27,26 @@ interface OpenBatch {
 
 /**
  * Gathers embedding calls that reach this process within a few milliseconds and put them on the queue as one item, so
- * that the queue's cost is paid a batch and not a call. Only calls of one model and one number of dimensions mix.
+ * that the queue's cost is paid a batch and not a call. Only calls of one model, one number of dimensions and one class of
+ * work mix: what belongs to an account with much under way waits behind what does not.
  */
 export class EmbeddingBatcher {
-  readonly #queue: JobQueue<EmbeddingJob>;
+  readonly #queues: EmbeddingQueues;
   readonly #waiting: JobWaiting;
   readonly #open = new Map<string, OpenBatch>();
   readonly #underWay = new Map<string, number>();
+  /** Inputs of each account that were asked for here and have no answer yet. */
+  readonly #inputsOf = new Map<string, number>();
 
-  constructor(queue: JobQueue<EmbeddingJob>, waiting: JobWaiting) {
-    this.#queue = queue;
+  constructor(queues: EmbeddingQueues, waiting: JobWaiting) {
+    this.#queues = queues;
     this.#waiting = waiting;
   }
 
   add(part: EmbeddingPart, dimensions: number | null): AwaitedJob {
     const job = this.#waiting.await(part.request, 'embedding');
-    const key = `${part.request.model}\n${dimensions ?? ''}`;
+    const shareClass = this.#count(part, job);
+    const key = `${part.request.model}\n${dimensions ?? ''}\n${shareClass}`;
     const size = {
       inputs: part.inputs.length,
       bytes: part.inputs.reduce((sum, text) => sum + text.length, 0),
@@ -45,7 +57,8 @@ export class EmbeddingBatcher {
       batch = undefined;
     }
     if (batch === undefined) {
-      batch = { model: part.request.model, dimensions, parts: [], waiting: [], inputs: 0, bytes: 0 };
+      const { model } = part.request;
+      batch = { model, dimensions, shareClass, parts: [], waiting: [], inputs: 0, bytes: 0 };
       this.#open.set(key, batch);
       this.#closeLater(key, batch);
     }
@@ -54,6 +67,20 @@ export class EmbeddingBatcher {
     batch.inputs += size.inputs;
     batch.bytes += size.bytes;
     return job;
+  }
+
+  /** What the account has under way with this one, as a class of work; until it is answered. */
+  #count({ request, inputs }: EmbeddingPart, { answer }: AwaitedJob): number {
+    const { accountId } = request;
+    const sum = (this.#inputsOf.get(accountId) ?? 0) + inputs.length;
+    this.#inputsOf.set(accountId, sum);
+    const uncount = (): void => {
+      const left = (this.#inputsOf.get(accountId) ?? 0) - inputs.length;
+      if (left > 0) this.#inputsOf.set(accountId, left);
+      else this.#inputsOf.delete(accountId);
+    };
+    answer.then(uncount, uncount);
+    return chooseShareClass(sum);
   }
 
   #closeLater(key: string, batch: OpenBatch): void {
@@ -67,7 +94,7 @@ export class EmbeddingBatcher {
     if (this.#open.get(key) === batch) this.#open.delete(key);
     if (batch.parts.length === 0) return;
     const parts = batch.parts.splice(0);
-    const { model, dimensions, waiting } = batch;
+    const { model, dimensions, shareClass, waiting } = batch;
     this.#underWay.set(key, (this.#underWay.get(key) ?? 0) + 1);
     const done = (): void => {
       const left = (this.#underWay.get(key) ?? 1) - 1;
@@ -75,18 +102,15 @@ export class EmbeddingBatcher {
       else this.#underWay.delete(key);
     };
     Promise.allSettled(waiting.map((one) => one.answer)).then(done, done);
-    this.#queue
-      .add(randomUUID(), {
-        v: 1,
-        kind: 'embedding',
-        model,
-        dimensions,
-        replyChannel: this.#waiting.replyChannel,
-        parts,
-      })
-      .catch((error: unknown) => {
-        const failure = error instanceof AppError ? error : new AppError('internal_error', { cause: error });
-        for (const one of waiting) one.fail(failure);
-      });
+    const { replyChannel } = this.#waiting;
+    const job: EmbeddingJob = { v: 1, kind: 'embedding', model, dimensions, replyChannel, parts };
+    const added =
+      shareClass === 0
+        ? this.#queues.quick.add(randomUUID(), job)
+        : this.#queues.bulk.add(randomUUID(), job, shareClass);
+    added.catch((error: unknown) => {
+      const failure = error instanceof AppError ? error : new AppError('internal_error', { cause: error });
+      for (const one of waiting) one.fail(failure);
+    });
   }
 }

@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq';
-import { queueNames } from '../../shared/queue/job-kinds.ts';
+import { bullQueues, queueNames } from '../../shared/queue/job-kinds.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import { bullPrefix } from '../../shared/redis/redis-keys.ts';
@@ -13,8 +14,7 @@ async function showStatus({ redis }: AdminContext): Promise<unknown> {
   const registry = new WorkerRegistryStore(redis);
   const status: Record<string, object> = {};
   for (const name of queueNames) {
-    const queue = new Queue(name, { connection: redis, prefix: bullPrefix });
-    const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed');
+    const counts = await countJobs(redis, name === 'chat' ? ['chat'] : bullQueues[name]);
     const alive = await registry.findAlive(name);
     // Interactive chats wait in a list of their own and run without BullMQ's knowledge.
     const interactive = name === 'chat' ? await new ReadyQueue(redis).countWaiting() : 0;
@@ -26,7 +26,18 @@ async function showStatus({ redis }: AdminContext): Promise<unknown> {
       failed: counts['failed'] ?? 0,
       workers: alive.size,
     };
-    await queue.close();
   }
   return status;
+}
+
+/** Over all of BullMQ's queues behind one name. */
+async function countJobs(redis: RedisClient, queues: readonly string[]): Promise<Record<string, number>> {
+  const sums: Record<string, number> = {};
+  for (const name of queues) {
+    const queue = new Queue(name, { connection: redis, prefix: bullPrefix });
+    const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed');
+    for (const [state, count] of Object.entries(counts)) sums[state] = (sums[state] ?? 0) + count;
+    await queue.close();
+  }
+  return sums;
 }

@@ -5,6 +5,16 @@ import type { Pricing } from '../contract/models.ts';
 export const queueNames = ['chat', 'image', 'embedding'] as const;
 export type QueueName = (typeof queueNames)[number];
 
+/**
+ * BullMQ's queues behind each of those names. Embeddings have one for accounts that have much under way, taken by slots of
+ * its own: whoever sends a million texts does not stand before one who sends a single one.
+ */
+export const bullQueues = {
+  image: ['image'],
+  embedding: ['embedding', 'embedding-bulk'],
+} as const;
+export type BullQueueName = (typeof bullQueues)[keyof typeof bullQueues][number];
+
 /** What settlement must know of a request; it travels with every job. */
 export interface AdmittedRequest {
   readonly requestId: string;

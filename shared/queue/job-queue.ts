@@ -2,12 +2,16 @@ import { Queue } from 'bullmq';
 import { AppError } from '../contract/errors.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { bullPrefix } from '../redis/redis-keys.ts';
-import { type EmbeddingJob, type ImageJob, type QueueItem, type QueueName } from './job-kinds.ts';
+import type { BullQueueName, EmbeddingJob, ImageJob, QueueItem } from './job-kinds.ts';
 import { maxInlineBytes } from './payload-limits.ts';
 import type { PayloadStore } from './payload-store.ts';
 
 /** Items that may wait in one queue; one more is a 503. An item of `embedding` is a batch of many calls. */
-const queueBounds: Record<QueueName, number> = { chat: 100_000, image: 100_000, embedding: 20_000 };
+const queueBounds: Record<BullQueueName, number> = {
+  image: 100_000,
+  embedding: 20_000,
+  'embedding-bulk': 20_000,
+};
 
 /** How stale the count of waiting items may be: the bound is overshot by what arrives in that time. */
 const countLifetimeMs = 250;
@@ -20,12 +24,12 @@ type QueuedJob = EmbeddingJob | ImageJob;
 /** One queue of BullMQ, as the api sees it. */
 export class JobQueue<T extends QueuedJob> {
   readonly #queue: Queue<QueueItem<T>>;
-  readonly #name: QueueName;
+  readonly #name: BullQueueName;
   readonly #payloads: PayloadStore;
   #waiting = 0;
   #countedAtMs = 0;
 
-  constructor(name: QueueName, redis: RedisClient, payloads: PayloadStore) {
+  constructor(name: BullQueueName, redis: RedisClient, payloads: PayloadStore) {
     this.#name = name;
     this.#payloads = payloads;
     this.#queue = new Queue(name, {
@@ -42,8 +46,11 @@ export class JobQueue<T extends QueuedJob> {
     this.#queue.on('error', () => undefined);
   }
 
-  /** @throws AppError `queue_full`, or `service_unavailable` while Redis is away */
-  async add(jobId: string, job: T): Promise<void> {
+  /**
+   * @param priority of those that have one the lowest number goes first; those that have none go before all of them
+   * @throws AppError `queue_full`, or `service_unavailable` while Redis is away
+   */
+  async add(jobId: string, job: T, priority?: number): Promise<void> {
     await this.#refuseWhenFull();
     const json = Buffer.from(JSON.stringify(job));
     let item: QueueItem<T> = job;
@@ -51,7 +58,8 @@ export class JobQueue<T extends QueuedJob> {
       await this.#payloads.put(jobId, json);
       item = { v: 1, stored: jobId };
     }
-    await callRedis(async () => await this.#queue.add(job.kind as never, item as never, { jobId }));
+    const options = priority === undefined ? { jobId } : { jobId, priority };
+    await callRedis(async () => await this.#queue.add(job.kind as never, item as never, options));
     this.#waiting += 1;
   }
 
@@ -62,7 +70,9 @@ export class JobQueue<T extends QueuedJob> {
   async #refuseWhenFull(): Promise<void> {
     if (Date.now() - this.#countedAtMs > countLifetimeMs) {
       this.#countedAtMs = Date.now();
-      this.#waiting = await callRedis(async () => await this.#queue.getWaitingCount());
+      this.#waiting = await callRedis(
+        async () => await this.#queue.getJobCountByTypes('waiting', 'prioritized'),
+      );
     }
     if (this.#waiting >= queueBounds[this.#name]) throw new AppError('queue_full');
   }

@@ -1,5 +1,11 @@
 import { UnrecoverableError, Worker, type Job as BullJob } from 'bullmq';
-import type { AdmittedRequest, EmbeddingJob, ImageJob, QueueItem } from '../../shared/queue/job-kinds.ts';
+import type {
+  AdmittedRequest,
+  BullQueueName,
+  EmbeddingJob,
+  ImageJob,
+  QueueItem,
+} from '../../shared/queue/job-kinds.ts';
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
 import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
 import { bullPrefix } from '../../shared/redis/redis-keys.ts';
@@ -21,7 +27,7 @@ type QueuedJob = EmbeddingJob | ImageJob;
 
 export interface QueuedIntakeOptions {
   readonly dependencies: JobDependencies;
-  readonly queue: 'embedding' | 'image';
+  readonly queue: BullQueueName;
   /** A connection without a bound on retries, as BullMQ's workers want it. */
   readonly blocking: RedisClient;
   readonly publisher: ReplyPublisher;
