@@ -84,7 +84,8 @@ const parametersOf = (operation: Operation): number => operation.path.split('{')
 function stackOf(operation: Operation, services: Services): ApiMiddleware[] {
   const stack: ApiMiddleware[] = [];
   if (operation.auth === 'key') stack.push(authenticate(services));
-  if (operation.body !== undefined) stack.push(parseBody(operation.bodyLimitBytes ?? defaultBodyLimitBytes));
+  if (operation.body !== undefined)
+    stack.push(parseBody(operation.bodyLimitBytes ?? defaultBodyLimitBytes, services.bodies));
   stack.push(validate(operation));
   return stack;
 }

@@ -32,6 +32,7 @@ import { createApp } from './app.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import { JobWaiting } from './dispatch/dispatch-job.ts';
 import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
+import { BodyBudget } from './middleware/body-budget.ts';
 import { KeptAnswers } from './dispatch/kept-answers.ts';
 import { ReplyWaiters } from './dispatch/reply-waiters.ts';
 import type { Services } from './services.ts';
@@ -41,9 +42,14 @@ export interface RunningApi extends Running {
   readonly url: string;
 }
 
+/** Parsed, a body takes two to three times its length: well within Node's heap. */
+const defaultBodyBudgetBytes = 512_000_000;
+
 export interface ApiOptions {
   /** How long the public figures stay as they are. */
   readonly figuresStepMs?: number;
+  /** What the bodies of all requests under way may hold together. */
+  readonly bodyBudgetBytes?: number;
 }
 
 /** Builds everything an api process needs, and listens. */
@@ -112,6 +118,7 @@ export async function startApi(
     answers,
     chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, kept, log),
     jobs,
+    bodies: new BodyBudget(options.bodyBudgetBytes ?? defaultBodyBudgetBytes),
     embeddings: new EmbeddingBatcher(embeddingQueues, jobs),
     images,
     modelTraffic: new FiguresCache({ read: () => trafficStore.readModels(), log }),

@@ -6,16 +6,19 @@ import { admit, type Admitted } from '../middleware/admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { SseStream } from '../present/sse-stream.ts';
 import type { Services } from '../services.ts';
-import { estimateChat } from './estimate-chat.ts';
+import { createCountingTurn } from './counting-turn.ts';
+import { estimateChat, listTexts } from './estimate-chat.ts';
 import { findModel } from './find-model.ts';
 import { prepareChat } from './prepare-chat.ts';
+import { refuseHopeless } from './refuse-hopeless.ts';
 
 export function createChat(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const asked = context.state.body as ChatRequest;
     const model = findModel(services, asked.model, ['chat', 'vision']);
     const body = prepareChat(asked, model);
-    const estimate = await estimateChat(body, model);
+    await refuseHopeless(services, context, model, listTexts(body));
+    const estimate = await estimateChat(body, model, createCountingTurn(context));
     const admitted = await admit(services, context, estimate);
     const start = (receiver: Receiver): Promise<DispatchedChat> =>
       admitted.outcome === 'attached'

@@ -2,14 +2,16 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { maxTokensPerEmbeddingInput, type EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { CountingTurn, countTokensAsync } from '../../shared/pricing/count-tokens.ts';
+import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import { admit } from '../middleware/admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentEmbeddings } from '../present/embeddings.ts';
 import type { Services } from '../services.ts';
 import { cancelWhenGone } from './cancel-when-gone.ts';
+import { createCountingTurn } from './counting-turn.ts';
 import { findModel } from './find-model.ts';
+import { refuseHopeless } from './refuse-hopeless.ts';
 
 export function createEmbeddings(services: Services) {
   return async (context: ApiContext): Promise<void> => {
@@ -17,7 +19,9 @@ export function createEmbeddings(services: Services) {
     const model = findModel(services, body.model, ['embedding']);
     const dimensions = chooseDimensions(body, model);
     const inputs = typeof body.input === 'string' ? [body.input] : body.input;
-    const inputTokens = await countInputs(inputs, typeof body.input === 'string', model);
+    await refuseHopeless(services, context, model, inputs);
+    const turn = createCountingTurn(context);
+    const inputTokens = await countInputs(inputs, typeof body.input === 'string', model, turn);
     const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
     const worst = computeWorstCase(model.pricing, {
       ...noUsage,
@@ -57,10 +61,10 @@ async function countInputs(
   inputs: readonly string[],
   isSingle: boolean,
   model: CatalogModel,
+  turn: CountingTurn,
 ): Promise<number[]> {
   const counts: number[] = [];
   const limit = Math.min(maxTokensPerEmbeddingInput, model.context);
-  const turn = new CountingTurn();
   for (const [i, input] of inputs.entries()) {
     const tokens = await countTokensAsync(input, { limit, turn });
     if (tokens === null) {

@@ -3,7 +3,7 @@ import type { ChatRequest } from '../../shared/contract/chat.ts';
 import type { Message } from '../../shared/contract/chat-messages.ts';
 import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { CountingTurn, countTokensAsync } from '../../shared/pricing/count-tokens.ts';
+import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import type { Estimate } from '../middleware/admit.ts';
 import { asksSearch } from './prepare-chat.ts';
 
@@ -38,8 +38,11 @@ function findRoom(model: CatalogModel, promptTokens: number, slackTokens: number
  * The most that a chat can use: everything that goes to the vendor is counted.
  * @throws AppError `content_too_long` for a prompt beyond the model's context
  */
-export async function estimateChat(body: ChatRequest, model: CatalogModel): Promise<Estimate> {
-  const turn = new CountingTurn();
+export async function estimateChat(
+  body: ChatRequest,
+  model: CatalogModel,
+  turn: CountingTurn,
+): Promise<Estimate> {
   const promptTokens = await countPrompt(body, model, turn);
   const choices = body.n ?? 1;
   // Where a route is told no bound, the vendor keeps to none but its own.
@@ -101,6 +104,11 @@ async function countPrompt(body: ChatRequest, model: CatalogModel, turn: Countin
   if (body.response_format) await count(JSON.stringify(body.response_format));
   if (tokens > model.context) throw tooLong(model);
   return tokens;
+}
+
+/** What is counted of the messages. */
+export function* listTexts({ messages }: ChatRequest): Generator<string> {
+  for (const message of messages) yield readMessage(message).text;
 }
 
 function tooLong(model: CatalogModel): AppError {

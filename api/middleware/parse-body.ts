@@ -1,13 +1,17 @@
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import type { BodyBudget, BodyShare } from './body-budget.ts';
 import { JsonStructure, maxDepth, maxValues, type StructureFault } from './json-structure.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
-/** Reads a JSON body within the operation's bound. */
-export function parseBody(limitBytes: number): ApiMiddleware {
+/** Reads a JSON body within the operation's bound, and within what all bodies of the process may hold. */
+export function parseBody(limitBytes: number, budget: BodyBudget): ApiMiddleware {
   return async (context, next) => {
     checkType(context);
     if ((context.request.length ?? 0) > limitBytes) throw tooLarge(limitBytes);
-    const bytes = await readBytes(context, limitBytes);
+    const share = budget.open();
+    context.res.once('close', () => share.close());
+    if (!share.grow(context.request.length ?? 0)) throw noRoom();
+    const bytes = await readBytes(context, limitBytes, share);
     // An empty body is taken for an empty object: what it lacks is then named field by field.
     context.state.body = bytes.length === 0 ? {} : parseJson(bytes);
     await next();
@@ -36,7 +40,7 @@ function checkType(context: ApiContext): void {
   }
 }
 
-async function readBytes(context: ApiContext, limitBytes: number): Promise<Buffer> {
+async function readBytes(context: ApiContext, limitBytes: number, share: BodyShare): Promise<Buffer> {
   const structure = new JsonStructure();
   const chunks: Buffer[] = [];
   let length = 0;
@@ -44,6 +48,7 @@ async function readBytes(context: ApiContext, limitBytes: number): Promise<Buffe
   for await (const chunk of context.req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > limitBytes) throw tooLarge(limitBytes);
+    if (!share.grow(length)) throw noRoom();
     const fault = structure.push(chunk);
     if (fault !== null) throw toStructureError(fault);
     chunks.push(chunk);
@@ -69,6 +74,10 @@ function toStructureError(fault: StructureFault): AppError {
     default:
       return fault satisfies never;
   }
+}
+
+function noRoom(): AppError {
+  return new AppError('queue_full', { message: 'Too many large requests are under way. Try again shortly.' });
 }
 
 function tooLarge(limitBytes: number): AppError {

@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as o200kBase from 'gpt-tokenizer/encoding/o200k_base';
 
 /**
@@ -64,8 +63,14 @@ export function countTokensUpTo(text: string, limit: number): number | null {
  * together.
  */
 export class CountingTurn {
+  readonly #check: () => void;
   #chars = 0;
   #startedMs = performance.now();
+
+  /** @param check called before each further turn: throws where nobody wants the count any more */
+  constructor(check: () => void = () => undefined) {
+    this.#check = check;
+  }
 
   /** Notes what was counted. @returns whether the turn is over */
   spend(chars: number): boolean {
@@ -74,10 +79,32 @@ export class CountingTurn {
   }
 
   async next(): Promise<void> {
-    await nextTurn();
+    await nextTurnOfAll();
+    this.#check();
     this.#chars = 0;
     this.#startedMs = performance.now();
   }
+}
+
+/** Requests that wait for a further turn, in the order they asked for it. */
+const waitingForTurn: (() => void)[] = [];
+
+/**
+ * The turns of all requests together: one of them counts in an iteration of the loop, so that fifty large ones hold up
+ * whatever else the process does no longer than one.
+ */
+async function nextTurnOfAll(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    waitingForTurn.push(resolve);
+    if (waitingForTurn.length === 1) setImmediate(giveTurn);
+  });
+}
+
+function giveTurn(): void {
+  const [next] = waitingForTurn;
+  next?.();
+  waitingForTurn.shift();
+  if (waitingForTurn.length > 0) setImmediate(giveTurn);
 }
 
 /**

@@ -159,3 +159,20 @@ test('the async count is null over the limit', async (t) => {
   t.is(await countTokensAsync(PROSE.english.repeat(100), { limit: 100 }), null);
   t.is(await countTokensAsync('hello world', { limit: 2 }), 2);
 });
+
+test.serial('many who count at once hold up the process no longer at a time than one', async (t) => {
+  const text = PROSE.russian.repeat(3_000);
+  const alone = Math.floor(text.length / 65_536);
+  let turns = 0;
+  let isDone = false;
+  const spin = (): void => {
+    turns += 1;
+    if (!isDone) setImmediate(spin);
+  };
+  setImmediate(spin);
+  const counts = await Promise.all(Array.from({ length: 8 }, () => countTokensAsync(text, { limit: 1e9 })));
+  isDone = true;
+  t.deepEqual(new Set(counts).size, 1);
+  // Each further turn of each of them had an iteration of the loop to itself.
+  t.true(turns >= 8 * (alone - 1), `${turns} turns`);
+});
