@@ -199,8 +199,8 @@ test('calls and their answers carry names, objects and Gemini’s own ids, all a
     {
       role: 'user',
       parts: [
-        { functionResponse: { name: 'now', response: { result: 'noon' } } },
         { functionResponse: { id: 'given-1', name: 'weather', response: { sun: true } } },
+        { functionResponse: { name: 'now', response: { result: 'noon' } } },
       ],
     },
   ]);
@@ -365,4 +365,21 @@ test('pictures are asked for by their modality, and their form only of models th
     imageConfig: { aspectRatio: '3:2', imageSize: '2K' },
   });
   t.is(config(form), undefined);
+});
+
+test('answers stand in the order of their calls, which is all that tells calls without ids apart', (t) => {
+  const round = (first: string, second: string): JsonRecord[] => [
+    { role: 'user', content: 'where is it warm?' },
+    { role: 'assistant', tool_calls: [call('call_gw_1', 'get', first), call('call_gw_2', 'get', second)] },
+    { role: 'tool', tool_call_id: 'call_gw_2', content: `of ${second}` },
+    { role: 'tool', tool_call_id: 'call_gw_1', content: `of ${first}` },
+  ];
+  // The same ids come again in the second round, as they do with models that count anew.
+  const messages = [...round('{"of":"Paris"}', '{"of":"Rome"}'), ...round('{"of":"Oslo"}', '{"of":"Bern"}')];
+  const parts = (contents({ messages }) as { parts: JsonRecord[] }[]).flatMap((content) => content.parts);
+  const results = parts.flatMap((part) => {
+    const response = part['functionResponse'] as { response: { result: string } } | undefined;
+    return response === undefined ? [] : response.response.result;
+  });
+  t.deepEqual(results, ['of {"of":"Paris"}', 'of {"of":"Rome"}', 'of {"of":"Oslo"}', 'of {"of":"Bern"}']);
 });
