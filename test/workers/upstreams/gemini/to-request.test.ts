@@ -3,6 +3,7 @@ import test from 'ava';
 import type { JsonRecord } from '../../../../workers/upstreams/json-value.ts';
 import { toMethodPath, toModelName } from '../../../../workers/upstreams/gemini/model-name.ts';
 import type { Gathered } from '../../../../workers/upstreams/gemini/to-contents.ts';
+import { isLoaded } from '../../../../workers/upstreams/gemini/to-parts.ts';
 import { toChatRequest } from '../../../../workers/upstreams/gemini/to-request.ts';
 import { UpstreamError, type UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../../support/upstream-target.ts';
@@ -384,4 +385,15 @@ test('answers stand in the order of their calls, which is all that tells calls w
     return response === undefined ? [] : response.response.result;
   });
   t.deepEqual(results, ['of {"of":"Paris"}', 'of {"of":"Rome"}', 'of {"of":"Oslo"}', 'of {"of":"Bern"}']);
+});
+
+test('a link to a file of the key’s own account is never passed on', (t) => {
+  const target = createTarget('gemini-2.5-flash', { imageUrls: 'pass' });
+  t.false(isLoaded(target, 'https://example.com/v1beta/files/abc'));
+  for (const url of [
+    'https://generativelanguage.googleapis.com/v1beta/files/abc',
+    'https://GenerativeLanguage.googleapis.com.:443/v1beta/files/abc',
+  ]) {
+    t.true(isLoaded(target, url), url);
+  }
 });
