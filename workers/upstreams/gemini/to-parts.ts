@@ -19,9 +19,14 @@ const LINK_TYPES: Readonly<Record<string, string>> = {
   heif: 'image/heif',
 };
 
+/** Links to it name files of the key's own account: a caller's would read them, or be refused as the fault of the key. */
+const KEYED_HOST = /^generativelanguage\.googleapis\.com\.?$/;
+
 /** Whether a picture's bytes are sent: the vendor fetches links only where the route says so, and only https ones. */
 export function isLoaded(target: UpstreamTarget, url: string): boolean {
-  return target.imageUrls === 'fetch' || !url.startsWith('https://');
+  return (
+    target.imageUrls === 'fetch' || !url.startsWith('https://') || KEYED_HOST.test(new URL(url).hostname)
+  );
 }
 
 export function toParts(

@@ -98,8 +98,8 @@ function toCallingConfig({ mode, allowed }: Choice, isMixed: boolean): JsonRecor
 }
 
 function isWebSearchOn(body: ChatBody): boolean {
-  const search = body['web_search'];
-  return (
-    search === true || search === 'links' || search === 'no-links' || isRecord(body['web_search_options'])
-  );
+  const search = body['web_search'] ?? null;
+  return search === null
+    ? isRecord(body['web_search_options'])
+    : search === true || search === 'links' || search === 'no-links';
 }

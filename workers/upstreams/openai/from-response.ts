@@ -33,6 +33,14 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
 
 function toDelta(choice: JsonRecord, message: JsonRecord, index: number): ChatEvent {
   const said = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
+  // Each of a whole message is a call of its own, also where a server gives all of them one id.
+  const calls = readArray(said['tool_calls']);
+  if (calls.length > 0) {
+    said['tool_calls'] = calls.map((call, position) => ({
+      index: position,
+      ...(isRecord(call) ? call : {}),
+    }));
+  }
   const delta = createToolCallNormalizer().normalize(index, { role: 'assistant', content: '', ...said });
   const logprobs = choice['logprobs'] ?? null;
   return logprobs === null ? { type: 'delta', index, delta } : { type: 'delta', index, delta, logprobs };

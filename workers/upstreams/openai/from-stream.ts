@@ -8,6 +8,8 @@ import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 
 const DONE = '[DONE]';
+/** A picture is one line, as a data URI: the same bound as for an answer in whole. */
+const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
 /**
  * A chat stream as OpenAI sends it, and as compatible servers nearly do: usage on any chunk, a last chunk twice, an
@@ -15,7 +17,7 @@ const DONE = '[DONE]';
  * model that repeats itself and is passed on; a repeated end or usage counts once.
  */
 export function createChatStreamTranslator(apiKey: string | null): ChatStreamTranslator {
-  const parser = createSseParser();
+  const parser = createSseParser({ maxLineBytes: MAX_EVENT_BYTES });
   const toolCalls = createToolCallNormalizer();
   const openChoices = new Set<number>();
   const finishedChoices = new Set<number>();

@@ -88,3 +88,15 @@ test('an error within a 200 is classified by its code or type', (t) => {
     t.is(toErrorWithin(body, KEY).failure, failure, JSON.stringify(body));
   }
 });
+
+test('a request that a moderator flagged is refused, and no matter of the key', (t) => {
+  const flagged = {
+    code: 403,
+    message: 'Your input was flagged.',
+    metadata: { reasons: ['violence'], flagged_input: 'how to …' },
+  };
+  const error = toError(403, { error: flagged });
+  t.is(error.failure, 'rejected');
+  t.is(error.message, 'Your input was flagged.');
+  t.is(toErrorWithin({ error: flagged }, KEY).failure, 'rejected');
+});
