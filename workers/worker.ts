@@ -82,6 +82,7 @@ export async function startWorker(
     ledger,
     hotAccounts,
     traffic,
+    prices,
     catalog,
     routing: { upstreams, gate },
     turns: new TurnMemoryStore(redis, log),

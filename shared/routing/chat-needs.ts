@@ -52,9 +52,24 @@ const heardPrompt: Need = {
     ),
 };
 
+const spokenTurn: Need = {
+  field: 'audio',
+  why: 'knows nothing of what another model said in sound',
+  isAsked: ({ messages }) => messages.some((message) => (message.audio ?? null) !== null),
+};
+
 const unmetNeeds: Record<UpstreamKind, readonly Need[]> = {
   openai: [],
-  anthropic: [severalAnswers, logprobs, logitBias, jsonObject, spokenAnswer, drawnAnswer, heardPrompt],
+  anthropic: [
+    severalAnswers,
+    logprobs,
+    logitBias,
+    jsonObject,
+    spokenAnswer,
+    spokenTurn,
+    drawnAnswer,
+    heardPrompt,
+  ],
   gemini: [logitBias, spokenAnswer],
   builtin: [],
 };

@@ -1,6 +1,6 @@
 import type { Refusal } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
-import { isRecord, type JsonRecord, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord, lookUp, readText } from '../json-value.ts';
 import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
@@ -48,7 +48,7 @@ export function toUpstreamError(refusal: Refusal, apiKey: string | null, nowMs: 
 /** An error after a 200, as an event of the stream or as the body: `{"type": "error", "error": …}`. */
 export function toErrorWithin(value: JsonRecord, apiKey: string | null): UpstreamError {
   const error = readError(value);
-  return buildError(TYPES[error.type ?? '']?.status ?? 500, error, apiKey, null);
+  return buildError(lookUp(TYPES, error.type)?.status ?? 500, error, apiKey, null);
 }
 
 export function isErrorBody(value: JsonRecord): boolean {
@@ -101,5 +101,5 @@ function classify(status: number, { type, code, message }: VendorError): Upstrea
   ) {
     return 'auth';
   }
-  return TYPES[type ?? '']?.failure ?? byStatus;
+  return lookUp(TYPES, type)?.failure ?? byStatus;
 }

@@ -1,5 +1,5 @@
 import { parseDataUri } from '../../../shared/contract/data-uri.ts';
-import { isRecord, type JsonRecord, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord, lookUp, readText } from '../json-value.ts';
 import { type ChatMessage, type LoadedMedia, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 
 /** The contents of messages as Gemini's parts. Pure. */
@@ -88,7 +88,7 @@ function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImage
   }
   if (!isLoaded(target, url)) {
     const extension = /\.([a-z]+)$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
-    const mimeType = LINK_TYPES[extension];
+    const mimeType = lookUp(LINK_TYPES, extension);
     return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: url } };
   }
   const loaded = images.get(url);
@@ -111,7 +111,7 @@ function toFilePart(file: unknown): JsonRecord {
 
 function toAudioPart(audio: unknown): JsonRecord {
   const data = isRecord(audio) ? readText(audio['data']) : null;
-  const mediaType = isRecord(audio) ? AUDIO_TYPES[readText(audio['format']) ?? ''] : undefined;
+  const mediaType = isRecord(audio) ? lookUp(AUDIO_TYPES, readText(audio['format'])) : undefined;
   if (data === null || mediaType === undefined) {
     throw new UpstreamError(
       'rejected',

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord, lookUp, readArray, readText } from '../json-value.ts';
 import { type ChatBody, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 import { readTraits } from './gemini-traits.ts';
 
@@ -64,8 +64,9 @@ function readChoice(choice: unknown): Choice {
   if (choice === undefined || choice === null) {
     return { mode: null, allowed: null, only: null };
   }
-  if (typeof choice === 'string' && MODES[choice] !== undefined) {
-    return { mode: MODES[choice], allowed: null, only: null };
+  const mode = typeof choice === 'string' ? lookUp(MODES, choice) : undefined;
+  if (mode !== undefined) {
+    return { mode, allowed: null, only: null };
   }
   if (isRecord(choice) && isRecord(choice['allowed_tools'])) {
     const { mode, tools } = choice['allowed_tools'];

@@ -1,6 +1,6 @@
 import type { Refusal } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
-import { isRecord, readText } from '../json-value.ts';
+import { isRecord, lookUp, readText } from '../json-value.ts';
 import type { UpstreamError } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
@@ -51,7 +51,7 @@ export function toErrorWithin(value: unknown, apiKey: string | null): UpstreamEr
   const status =
     Number.isInteger(numeric) && numeric >= 400 && numeric < 600
       ? numeric
-      : (STATUS_OF_CODE[error.code ?? ''] ?? STATUS_OF_TYPE[error.type ?? ''] ?? 500);
+      : (lookUp(STATUS_OF_CODE, error.code) ?? lookUp(STATUS_OF_TYPE, error.type) ?? 500);
   return buildError(status, error, apiKey, null);
 }
 

@@ -1,6 +1,14 @@
 import { type ChatEvent, type FinishReason, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
-import { isRecord, type JsonRecord, parseRecord, readArray, readCount, readText } from '../json-value.ts';
+import {
+  isRecord,
+  type JsonRecord,
+  lookUp,
+  parseRecord,
+  readArray,
+  readCount,
+  readText,
+} from '../json-value.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 
@@ -66,7 +74,7 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
 };
 
 export function toFinish(index: number, native: string | null): ChatEvent {
-  const finishReason = FINISH_REASONS[native ?? 'stop'] ?? 'stop';
+  const finishReason = lookUp(FINISH_REASONS, native) ?? 'stop';
   return { type: 'finish', index, finishReason, nativeFinishReason: native };
 }
 
