@@ -9,6 +9,7 @@ import {
   type RouteGrant,
 } from '../../shared/routing/grant-script.ts';
 import { runOutcome, type RouteVerdict, type SetAside } from '../../shared/routing/outcome-script.ts';
+import { runRenewal } from '../../shared/routing/renew-script.ts';
 import type { RouteWay } from '../../shared/routing/route-way.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -36,7 +37,8 @@ export interface GateLimits {
 
 interface Waiter extends GateLimits {
   readonly ways: readonly RouteWay[];
-  readonly arrivedAtMs: number;
+  /** Since when a pause is all that it waits for; null while slots are what is lacking. */
+  pausedAtMs: number | null;
   readonly settle: (result: { grant: RouteGrant | null } | { error: unknown }) => void;
 }
 
@@ -154,7 +156,7 @@ export class RouteGate implements Running {
       const waiter: Waiter = {
         ...limits,
         ways,
-        arrivedAtMs: Date.now(),
+        pausedAtMs: null,
         settle: (result) => {
           clearTimeout(timer);
           signal.removeEventListener('abort', onAbort);
@@ -192,6 +194,7 @@ export class RouteGate implements Running {
           continue;
         }
         if (answer?.outcome === 'paused') this.#sendAway(line, answer);
+        if (answer?.outcome === 'busy') for (const waiter of line.waiters) waiter.pausedAtMs = null;
         const waitMs = answer === null ? redisAwayPauseMs : pauseMs;
         pauseMs = Math.min(askAgainMs.longest, pauseMs * 2);
         await Promise.race([woken, delay(waitMs * (0.5 + Math.random() / 2))]);
@@ -203,34 +206,31 @@ export class RouteGate implements Running {
     }
   }
 
-  /** Whoever would not wait for the end of a pause is told now. */
+  /** Whoever would not wait for the end of a pause is told now; how long he stood in the queue before does not count. */
   #sendAway(line: Line, pause: GrantPause): void {
-    const nowMs = Date.now();
-    const impatient = line.waiters.filter(
-      (one) => !isWorthWaiting(pause, one.patience, nowMs - one.arrivedAtMs),
-    );
+    const nowMs = performance.now();
+    const impatient = line.waiters.filter((one) => {
+      one.pausedAtMs ??= nowMs;
+      return !isWorthWaiting(pause, one.patience, nowMs - one.pausedAtMs);
+    });
     for (const waiter of impatient) waiter.settle({ grant: null });
   }
 
   /** Also puts back the leases that a Redis without its memory has lost. */
   async #renew(): Promise<void> {
-    const byKey = new Map<string, (string | number)[]>();
-    const untilMs = Date.now() + this.#leaseMs;
+    const byKey = new Map<string, string[]>();
     for (const { way, lease } of this.#held) {
       const { keys, limits } = slotsOf(way);
       for (const [i, key] of keys.entries()) {
         if (limits[i] === 0) continue;
-        const pairs = byKey.get(key) ?? [];
-        pairs.push(untilMs, lease);
-        byKey.set(key, pairs);
+        const leases = byKey.get(key) ?? [];
+        leases.push(lease);
+        byKey.set(key, leases);
       }
     }
     try {
       await Promise.all(
-        [...byKey].flatMap(([key, pairs]) => [
-          this.#redis.zadd(key, ...pairs),
-          this.#redis.pexpire(key, this.#leaseMs),
-        ]),
+        [...byKey].map(([key, leases]) => runRenewal(this.#redis, key, leases, this.#leaseMs)),
       );
     } catch (error) {
       this.#log.debug({ err: error }, 'leases of calls could not be renewed');
@@ -238,7 +238,7 @@ export class RouteGate implements Running {
   }
 }
 
-/** @param waitedMs how long it has waited already */
+/** @param waitedMs how long it has waited for pauses already */
 function isWorthWaiting({ keyMs, breakerMs }: GrantPause, patience: Patience, waitedMs: number): boolean {
   return (
     (keyMs !== null && waitedMs + keyMs <= patience.keyMs) ||
