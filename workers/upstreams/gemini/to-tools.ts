@@ -100,6 +100,9 @@ function toCallingConfig({ mode, allowed }: Choice, isMixed: boolean): JsonRecor
 function isWebSearchOn(body: ChatBody): boolean {
   const search = body['web_search'];
   return (
-    search === true || search === 'links' || search === 'no-links' || isRecord(body['web_search_options'])
+    search === true ||
+    search === 'links' ||
+    search === 'no-links' ||
+    (search !== false && isRecord(body['web_search_options']))
   );
 }

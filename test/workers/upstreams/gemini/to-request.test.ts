@@ -279,6 +279,7 @@ test('web search is a tool of the vendor’s, also beside functions', (t) => {
   for (const off of [false, null, undefined]) {
     t.is(translate({ web_search: off })['tools'], undefined);
   }
+  t.is(translate({ web_search: false, web_search_options: {} })['tools'], undefined);
   const mixed = { web_search: true, tools: [tool('f')], tool_choice: 'auto' };
   const tools = [{ functionDeclarations: [{ name: 'f' }] }, { googleSearch: {} }];
   t.like(translate(mixed), { tools, toolConfig: { functionCallingConfig: { mode: 'AUTO' } } });
