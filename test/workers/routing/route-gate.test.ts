@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import type { RouteGrant } from '../../../shared/routing/grant-script.ts';
+import { runRenewal } from '../../../shared/routing/renew-script.ts';
 import { findWays } from '../../../shared/routing/route-way.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { orderWays } from '../../../workers/routing/order-ways.ts';
@@ -284,4 +285,11 @@ test.serial('a worker whose clock is wrong keeps its slots, and no longer than o
     t.true(performance.now() - startedAt < 1_000);
     other.leave(grant, 'ok');
   }
+});
+
+test('a renewal does not put back what the end of a call gives away right after it', async (t) => {
+  const key = 'calls-of-a-test';
+  await redis().script('FLUSH');
+  await Promise.all([runRenewal(redis(), key, ['lease'], 5_000), redis().zrem(key, 'lease')]);
+  t.is(await redis().zcard(key), 0);
 });
