@@ -62,6 +62,7 @@ export class RouteGate implements Running {
   readonly #leaseMs: number;
   readonly #renewing: NodeJS.Timeout;
   #count = 0;
+  #isStopping = false;
 
   constructor(redis: RedisClient, workerId: string, log: Logger, leaseMs = defaultLeaseMs) {
     this.#redis = redis;
@@ -99,6 +100,7 @@ export class RouteGate implements Running {
 
   async stop(): Promise<void> {
     clearInterval(this.#renewing);
+    this.#isStopping = true;
     await Promise.all(this.#leaving);
   }
 
@@ -106,7 +108,7 @@ export class RouteGate implements Running {
     const { route, fingerprint } = grant.way;
     const fields = { route: route.id, upstream: route.upstream.name };
     try {
-      const change = await runOutcome(this.#redis, grant, verdict, setAside);
+      const change = await this.#throughOutage(() => runOutcome(this.#redis, grant, verdict, setAside));
       if (change === 'opened') this.#log.warn(fields, 'a route fails too often: its circuit breaker opened');
       if (change === 'closed') this.#log.info(fields, 'a route is well again: its circuit breaker closed');
       if (setAside !== null && setAside.reason.startsWith('refused')) {
@@ -128,7 +130,31 @@ export class RouteGate implements Running {
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#log.debug({ err: error }, 'waiting for Redis');
+      this.#giveBack(ways, lease);
       return null;
+    }
+  }
+
+  /** A grant whose answer was lost on its way may hold slots that nobody knows of. */
+  #giveBack(ways: readonly RouteWay[], lease: string): void {
+    const keys = [...new Set(ways.flatMap((way) => slotsOf(way).keys))];
+    const leaving = this.#throughOutage(() => Promise.all(keys.map((key) => this.#redis.zrem(key, lease))))
+      .catch((error: unknown) => this.#log.debug({ err: error }, 'slots could not be given back'))
+      .then(() => void this.#leaving.delete(leaving));
+    this.#leaving.add(leaving);
+  }
+
+  /** What ended while Redis was away is told when it is back; by the end of its lease it need not be told any more. */
+  async #throughOutage<T>(tell: () => Promise<T>): Promise<T> {
+    const untilMs = performance.now() + this.#leaseMs;
+    for (;;) {
+      try {
+        return await callRedis(tell);
+      } catch (error) {
+        const isOver = this.#isStopping || performance.now() > untilMs;
+        if (!(error instanceof AppError) || isOver) throw error;
+        await delay(redisAwayPauseMs);
+      }
     }
   }
 

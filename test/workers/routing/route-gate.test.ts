@@ -5,6 +5,7 @@ import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import type { RouteGrant } from '../../../shared/routing/grant-script.ts';
 import { runRenewal } from '../../../shared/routing/renew-script.ts';
 import { findWays } from '../../../shared/routing/route-way.ts';
+import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { orderWays } from '../../../workers/routing/order-ways.ts';
 import { RouteGate } from '../../../workers/routing/route-gate.ts';
@@ -292,4 +293,55 @@ test('a renewal does not put back what the end of a call gives away right after 
   await redis().script('FLUSH');
   await Promise.all([runRenewal(redis(), key, ['lease'], 5_000), redis().zrem(key, 'lease')]);
   t.is(await redis().zcard(key), 0);
+});
+
+/** The same Redis, of which scripts' answers do not come: nor do the scripts get there, unless they `arrive`. */
+function createCutOff(arrive: boolean): { client: RedisClient; away: boolean } {
+  const cut: { client: RedisClient; away: boolean } = { client: redis(), away: false };
+  const lost = new Error('Connection is closed.');
+  cut.client = new Proxy(redis(), {
+    get(target, name) {
+      const value = Reflect.get(target, name) as unknown;
+      if (typeof value !== 'function') return value;
+      const method = value.bind(target) as (...args: unknown[]) => Promise<unknown>;
+      if (name !== 'evalsha' && name !== 'eval' && name !== 'zrem') return method;
+      return async (...args: unknown[]) => {
+        if (!cut.away) return await method(...args);
+        if (arrive) await method(...args);
+        throw lost;
+      };
+    },
+  });
+  return cut;
+}
+
+test('slots of calls that end while Redis is away are free when it is back', async (t) => {
+  const cut = createCutOff(false);
+  const gate = new RouteGate(cut.client, randomUUID(), log);
+  const ways = findWays(createRoute('ends-while-away', { maxConcurrency: 1 }));
+  const grant = (await gate.enter(ways, patient()))!;
+  cut.away = true;
+  gate.leave(grant, 'ok');
+  await delay(300);
+  cut.away = false;
+  const other = openGate(t);
+  const next = await other.enter(ways, patient({ deadlineAtMs: Date.now() + 2_000 }));
+  t.not(next, null);
+  other.leave(next!, 'ok');
+  await gate.stop();
+});
+
+test('slots of a grant whose answer was lost are given back', async (t) => {
+  const cut = createCutOff(true);
+  const gate = new RouteGate(cut.client, randomUUID(), log);
+  const ways = findWays(createRoute('lost-answer', { maxConcurrency: 1 }));
+  cut.away = true;
+  const waiting = gate.enter(ways, patient());
+  await delay(100);
+  cut.away = false;
+  const startedAt = performance.now();
+  const grant = (await waiting)!;
+  t.true(performance.now() - startedAt < 2_000);
+  gate.leave(grant, 'ok');
+  await gate.stop();
 });
