@@ -59,6 +59,7 @@ export const ContentItem = Type.Object(
   },
   { title: 'ContentItem' },
 );
+export type ContentItem = Static<typeof ContentItem>;
 
 export const ToolCall = Type.Object(
   {

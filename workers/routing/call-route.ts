@@ -41,7 +41,8 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   let attempts = 0;
   let last: UpstreamError | null = null;
   for (;;) {
-    const grant = await enterGate(routing.gate, call, failed);
+    const leftMs = startedAtMs === null ? Infinity : budgetMs - (performance.now() - startedAtMs);
+    const grant = await enterGate(routing.gate, call, failed, leftMs);
     if (grant === null) throw last === null ? nothingToCall() : toCallerError(last);
     startedAtMs ??= performance.now();
     try {
@@ -70,19 +71,40 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   }
 }
 
-/** Ways that failed for this call are tried again only where none of the others will be open in time. */
+/** How long the ways that did not fail are waited for where those that did may be called again. */
+const othersPauseMs = 1_500;
+
+/**
+ * Ways that failed for this call are tried again only where none of the others will be open shortly.
+ * @param leftMs after so long no call is to begin any more
+ */
 async function enterGate<T>(
   gate: RouteGate,
   call: RouteCall<T>,
   failed: readonly RouteWay[],
+  leftMs: number,
 ): Promise<RouteGrant | null> {
   if (call.routes.length === 0) {
     throw new AppError('model_disabled', { message: 'The model has no upstream now.' });
   }
   const fresh = orderWays(call.routes, failed, Math.random);
-  const grant = fresh.length === 0 ? null : await gate.enter(fresh, call);
-  if (grant !== null || failed.length === 0) return grant;
-  return await gate.enter(orderWays(call.routes, [], Math.random), call);
+  if (failed.length === 0) return await gate.enter(fresh, call);
+  const deadlineAtMs = Math.min(call.deadlineAtMs, Date.now() + leftMs);
+  const enter = async (ways: readonly RouteWay[], mostMs: number): Promise<RouteGrant | null> => {
+    const patience = {
+      keyMs: Math.min(call.patience.keyMs, mostMs),
+      breakerMs: Math.min(call.patience.breakerMs, mostMs),
+    };
+    return await gate.enter(ways, { signal: call.signal, deadlineAtMs, patience });
+  };
+  try {
+    const grant = fresh.length === 0 ? null : await enter(fresh, Math.min(othersPauseMs, leftMs));
+    return grant ?? (await enter(orderWays(call.routes, [], Math.random), leftMs));
+  } catch (error) {
+    // What it was that failed says more than that its time is up.
+    if (error instanceof AppError && error.code === 'deadline_exceeded') return null;
+    throw error;
+  }
 }
 
 async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, grant: RouteGrant): Promise<T> {
