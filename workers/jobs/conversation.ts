@@ -73,7 +73,7 @@ export class Conversation {
       log,
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
-      attempt: async (upstream, target) => {
+      attempt: async (upstream, target, onAlive) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         this.#restart();
@@ -83,6 +83,7 @@ export class Conversation {
           const asked = body as unknown as ChatBody;
           for await (const event of upstream.chat(target, asked, this.#chunks !== null, context)) {
             this.#take(event, dependencies);
+            if (this.hasOutput) onAlive();
             const wanted = this.#run.whenWanted();
             if (wanted === null) continue;
             const pausedAtMs = performance.now();

@@ -8,7 +8,12 @@ import {
   type GrantPause,
   type RouteGrant,
 } from '../../shared/routing/grant-script.ts';
-import { runOutcome, type RouteVerdict, type SetAside } from '../../shared/routing/outcome-script.ts';
+import {
+  confirmProbe,
+  runOutcome,
+  type RouteVerdict,
+  type SetAside,
+} from '../../shared/routing/outcome-script.ts';
 import { runRenewal } from '../../shared/routing/renew-script.ts';
 import type { RouteWay } from '../../shared/routing/route-way.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
@@ -19,6 +24,7 @@ const askAgainMs = { first: 10, longest: 100 };
 /** The slots of a worker that died are free after so long. */
 const defaultLeaseMs = 30_000;
 const redisAwayPauseMs = 250;
+const closedMessage = 'a route is well again: its circuit breaker closed';
 
 /** How long a request waits for where none of its ways can be called for the moment. */
 export interface Patience {
@@ -58,6 +64,8 @@ export class RouteGate implements Running {
   readonly #log: Logger;
   readonly #lines = new Map<string, Line>();
   readonly #held = new Set<RouteGrant>();
+  /** Probes that have been said to answer well. */
+  readonly #confirmed = new WeakSet<RouteGrant>();
   readonly #leaving = new Set<Promise<void>>();
   readonly #leaseMs: number;
   readonly #renewing: NodeJS.Timeout;
@@ -91,6 +99,20 @@ export class RouteGate implements Running {
     return await this.#waitInLine(name, ways, limits);
   }
 
+  /** A probe has begun to answer: its route is well, and others need not wait for its end. */
+  confirm(grant: RouteGrant): void {
+    if (!grant.isProbe || this.#confirmed.has(grant)) return;
+    this.#confirmed.add(grant);
+    const fields = { route: grant.way.route.id, upstream: grant.way.route.upstream.name };
+    confirmProbe(this.#redis, grant).then(
+      (isClosed) => {
+        if (isClosed) this.#log.info(fields, closedMessage);
+        for (const line of this.#lines.values()) line.wake();
+      },
+      (error: unknown) => this.#log.debug({ ...fields, err: error }, 'a probe could not be confirmed'),
+    );
+  }
+
   /** The call is over, however it went. Never rejects, and need not be waited for. */
   leave(grant: RouteGrant, verdict: RouteVerdict, setAside: SetAside | null = null): void {
     this.#held.delete(grant);
@@ -110,7 +132,7 @@ export class RouteGate implements Running {
     try {
       const change = await this.#throughOutage(() => runOutcome(this.#redis, grant, verdict, setAside));
       if (change === 'opened') this.#log.warn(fields, 'a route fails too often: its circuit breaker opened');
-      if (change === 'closed') this.#log.info(fields, 'a route is well again: its circuit breaker closed');
+      if (change === 'closed') this.#log.info(fields, closedMessage);
       if (setAside !== null && setAside.reason.startsWith('refused')) {
         const { forMs, reason } = setAside;
         this.#log.error({ ...fields, key: fingerprint, forMs, reason }, 'a key of an upstream is set aside');

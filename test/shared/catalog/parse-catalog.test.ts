@@ -43,6 +43,7 @@ test('a model without options gets every default, and is published with every fi
     timeoutMs: 120_000,
     connectTimeoutMs: 10_000,
     firstByteTimeoutMs: 120_000,
+    streamFirstByteTimeoutMs: 120_000,
     betweenChunksTimeoutMs: 60_000,
     drops: [],
     maxBatchInputs: 2048,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import { loadTokenizer } from '../../../shared/pricing/count-tokens.ts';
 import type { ChatJob } from '../../../shared/queue/job-kinds.ts';
 import { RouteStateStore } from '../../../shared/routing/route-state-store.ts';
 import { findWays } from '../../../shared/routing/route-way.ts';
@@ -15,6 +16,8 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
+// It takes long enough to load to outweigh the times below.
+loadTokenizer();
 
 async function* sayAndTimeOut(): AsyncGenerator<ChatEvent> {
   yield { type: 'delta', index: 0, delta: { content: 'word' } };

@@ -345,3 +345,22 @@ test('slots of a grant whose answer was lost are given back', async (t) => {
   gate.leave(grant, 'ok');
   await gate.stop();
 });
+
+test('a probe that has begun to answer lets the others in before its end', async (t) => {
+  const gate = openGate(t);
+  const other = openGate(t);
+  const ways = findWays(createRoute('long-answers'));
+  for (const grant of await enterAll([gate], ways, breakerRules.leastCalls)) gate.leave(grant, 'bad');
+  const wait = patient({ patience: { keyMs: 0, breakerMs: 10_000 } });
+  const probe = (await gate.enter(ways, wait))!;
+  t.true(probe.isProbe);
+  t.is(await other.enter(ways, patient()), null);
+  const waiting = other.enter(ways, wait);
+  gate.confirm(probe);
+  gate.confirm(probe);
+  t.is((await waiting)?.isProbe, false);
+  // What becomes of it afterwards counts like any other call.
+  gate.leave(probe, 'bad');
+  await gate.stop();
+  t.truthy(await other.enter(ways, patient()));
+});

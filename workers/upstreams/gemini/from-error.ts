@@ -14,7 +14,7 @@ const STATUSES: Readonly<Record<string, { readonly status: number; readonly fail
   FAILED_PRECONDITION: { status: 400, failure: 'auth' },
   UNAUTHENTICATED: { status: 401, failure: 'auth' },
   PERMISSION_DENIED: { status: 403, failure: 'auth' },
-  NOT_FOUND: { status: 404, failure: 'rejected' },
+  NOT_FOUND: { status: 404, failure: 'missing' },
   RESOURCE_EXHAUSTED: { status: 429, failure: 'rate_limited' },
   CANCELLED: { status: 499, failure: 'unavailable' },
   INTERNAL: { status: 500, failure: 'unavailable' },

@@ -106,6 +106,10 @@ function toMessage(message: ChatMessage, images: ReadonlyMap<string, LoadedMedia
   if (message.content === null) {
     clean['content'] = null;
   }
+  if (Array.isArray(message.tool_calls)) {
+    // What Gemini's own dialect adds to calls is for Gemini.
+    clean['tool_calls'] = message.tool_calls.map(({ extra_content: _extra, ...call }) => call);
+  }
   if (Array.isArray(message.content)) {
     clean['content'] = message.content.map((part: unknown) => toContentPart(part, images));
   }

@@ -16,7 +16,8 @@ function refusal(code: string | null, message = 'No.', type = 'invalid_request_e
 
 test('every status has its failure', (t) => {
   const expected: Record<UpstreamFailure, number[]> = {
-    rejected: [400, 404, 413, 422],
+    rejected: [400, 413, 422],
+    missing: [404],
     auth: [401, 402, 403],
     rate_limited: [429],
     timeout: [408, 504],
