@@ -193,6 +193,6 @@ test('calls go out without what another dialect added to them, and messages with
     tool_calls: [{ ...call, extra_content: { google: {} } }],
     reasoning_content: 'Hm.',
   };
-  const request = toChatRequest(target('gpt'), { messages: [said] } as unknown as ChatBody, false);
+  const request = toChatRequest(target('gpt'), { messages: [said] }, false);
   t.deepEqual(request['messages'], [{ role: 'assistant', tool_calls: [call], reasoning_content: 'Hm.' }]);
 });
