@@ -91,7 +91,7 @@ export async function startApi(
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
   const trafficStore = new TrafficStore(redis, { stepMs: options.figuresStepMs ?? figuresStepMs });
   const traffic = new TrafficRecorder(trafficStore, log);
-  const finish = { redis, ledger, hotAccounts, traffic };
+  const finish = { redis, ledger, hotAccounts, traffic, prices };
   const answers = new AnswerStore(payloads, objects);
   const kept = new KeptAnswers(redis, answers, log);
   const reservations = new ReservationStore(redis);

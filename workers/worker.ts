@@ -90,6 +90,7 @@ export async function startWorker(
     ledger,
     hotAccounts,
     traffic,
+    prices,
     catalog,
     routing,
     embeddings,

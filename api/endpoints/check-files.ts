@@ -4,14 +4,16 @@ import type { Message } from '../../shared/contract/chat-messages.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
 
 /** Extensions of the media types that are sent without a file name. */
-const extensionOfType: Readonly<Record<string, string>> = {
-  'application/pdf': 'pdf',
-  'application/json': 'json',
-  'text/plain': 'txt',
-  'text/csv': 'csv',
-  'text/html': 'html',
-  'text/markdown': 'md',
-};
+const extensionOfType = new Map(
+  Object.entries({
+    'application/pdf': 'pdf',
+    'application/json': 'json',
+    'text/plain': 'txt',
+    'text/csv': 'csv',
+    'text/html': 'html',
+    'text/markdown': 'md',
+  }),
+);
 
 /**
  * Files of the messages, against what the model reads.
@@ -33,7 +35,7 @@ export function checkFiles(messages: readonly Message[], { id, published }: Cata
         const example = 'data:application/pdf;base64,…';
         throw invalidField([...at, 'file', 'file_data'], `must be a base64 data URI such as ${example}`);
       }
-      const extension = readExtension(filename) ?? extensionOfType[mediaType];
+      const extension = readExtension(filename) ?? extensionOfType.get(mediaType);
       if (extension === undefined || !taken.includes(extension)) {
         throw invalidField([...at, 'file'], `must be a file of one of these types: ${taken.join(', ')}`);
       }

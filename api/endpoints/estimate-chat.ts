@@ -3,6 +3,7 @@ import type { ChatRequest } from '../../shared/contract/chat.ts';
 import type { Message } from '../../shared/contract/chat-messages.ts';
 import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
+import { allowForSearch } from '../../shared/pricing/search-allowance.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import type { Estimate } from '../middleware/admit.ts';
 import { asksSearch } from './prepare-chat.ts';
@@ -51,10 +52,9 @@ export async function estimateChat(
   const slack = templateSlackTokens + Math.ceil(promptTokens * vendorCountSlack);
   const perChoice =
     asked > 0 ? Math.min(asked, findRoom(model, promptTokens, 0)) : findRoom(model, promptTokens, slack);
-  const searchTokens = asksSearch(body) ? model.tokensPerSearch : 0;
   const worst = computeWorstCase(model.pricing, {
     ...noUsage,
-    promptTokens: Math.max(promptTokens, Math.min(model.context, promptTokens + searchTokens)),
+    promptTokens: asksSearch(body) ? allowForSearch(model, promptTokens) : promptTokens,
     durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
   });
   // A prediction that is not borne out is charged as if it had been said.

@@ -27,9 +27,13 @@ export function createImages(services: Services) {
       const msg = `The prompt is longer than the model's context of ${model.context} tokens.`;
       throw invalidField(['body', 'prompt'], msg, { code: 'content_too_long' });
     }
-    const usage = { ...noUsage, promptTokens, images: n, imageQuality: quality, imageSize: size };
+    // A vendor that makes one picture a call reads, and counts, the prompt for each of them.
+    const mostCalls = model.routes.some(({ upstream }) => upstream.kind === 'gemini') ? n : 1;
+    const usage = { ...noUsage, promptTokens: promptTokens * mostCalls, images: n };
     const worst = computeWorstCase(model.pricing, {
       ...usage,
+      imageQuality: quality,
+      imageSize: size,
       characters: prompt.length,
       durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
     });

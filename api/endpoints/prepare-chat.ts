@@ -1,6 +1,6 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { ChatRequest } from '../../shared/contract/chat.ts';
-import { ContentItem, Message } from '../../shared/contract/chat-messages.ts';
+import { ContentItem, Message, ToolCall } from '../../shared/contract/chat-messages.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
 import { checkFiles } from './check-files.ts';
@@ -14,6 +14,8 @@ const ownFields = new Set(['service_tier', 'functions', 'function_call']);
 const forwardedFields = Object.keys(ChatRequest.properties).filter((field) => !ownFields.has(field));
 const messageFields = Object.keys(Message.properties);
 const partFields = Object.keys(ContentItem.properties);
+/** With what Gemini's answers add, and wants back. */
+const callFields = [...Object.keys(ToolCall.properties), 'extra_content'];
 
 /**
  * The chat as it goes to a vendor, but for the bound on its tokens, which the reservation sets: what the model is not
@@ -45,6 +47,7 @@ function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void 
     const newer = name === 'functions' ? 'tools' : 'tool_choice';
     throw invalidField(['body', name], `is the older form of ${newer}: send that instead`);
   }
+  checkToolChoice(body.tool_choice);
   if (published.web_search === false && asksSearch(body)) {
     const name = body.web_search ? 'web_search' : 'web_search_options';
     throw invalidField(['body', name], `${id} cannot search the web`);
@@ -54,6 +57,15 @@ function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void 
     if (made !== null && !made.includes(modality)) {
       throw invalidField(['body', 'modalities', i], `must be one of: ${made.join(', ')}`);
     }
+  }
+}
+
+/** Only functions are called, as `tools` has no others. */
+function checkToolChoice(choice: ChatRequest['tool_choice']): void {
+  if (typeof choice !== 'object' || choice === null) return;
+  const { type } = choice as { type?: unknown };
+  if (type !== 'function' && type !== 'allowed_tools') {
+    throw invalidField(['body', 'tool_choice', 'type'], 'must be one of: function, allowed_tools');
   }
 }
 
@@ -96,5 +108,10 @@ function pick(value: object, names: readonly string[]): Record<string, unknown> 
 function pickMessage(message: Message): Message {
   const { content } = message;
   const parts = Array.isArray(content) ? content.map((part) => pick(part, partFields)) : content;
-  return { ...pick(message, messageFields), content: parts } as Message;
+  const calls = message.tool_calls?.map((call) => pick(call, callFields));
+  return {
+    ...pick(message, messageFields),
+    content: parts,
+    ...(calls === undefined ? {} : { tool_calls: calls }),
+  } as Message;
 }

@@ -9,15 +9,28 @@ export const upstreamVerbs: Record<string, AdminVerb> = {
   reset: { usage: '<upstream>', positionals: 1, options: [], run: resetUpstream },
 };
 
+const unset = 'unset:';
+
+/**
+ * The gateway's secrets are seldom in the shell of who looks at it: a key whose variable is not set here has a stand-in, so
+ * that its upstream is shown, and can be reset, all the same.
+ */
+function ofAnyShell(context: AdminContext): AdminContext {
+  const env = new Proxy(context.env, {
+    get: (target, name) => (typeof name === 'string' ? (target[name] ?? `${unset}${name}`) : undefined),
+  });
+  return { ...context, env };
+}
+
 /** A row for each key of each route: what may be called, and what is the matter with what may not. */
 async function listUpstreams(context: AdminContext): Promise<unknown> {
-  return await withCatalog(context, ({ current }) => describeWays(context, current.models, null));
+  return await withCatalog(ofAnyShell(context), ({ current }) => describeWays(context, current.models, null));
 }
 
 /** For an operator who has paid a bill, or mended a server, and will not wait for the next probe. */
 async function resetUpstream(context: AdminContext): Promise<unknown> {
   const name = context.positionals[0]!;
-  return await withCatalog(context, async ({ current }) => {
+  return await withCatalog(ofAnyShell(context), async ({ current }) => {
     const upstream = current.upstreams.find((one) => one.name === name);
     if (upstream === undefined) {
       const known = current.upstreams.map((one) => one.name).join(', ');
@@ -50,11 +63,15 @@ function describeWay(model: string, { route, apiKey, fingerprint }: RouteWay, st
   const { upstream } = route;
   // The key itself is shown nowhere: which of the catalog's it is, and what logs call it.
   const place = `${upstream.apiKeys.indexOf(apiKey ?? '') + 1} of ${upstream.apiKeys.length}`;
+  const variable = apiKey?.startsWith(unset) === true ? apiKey.slice(unset.length) : null;
   return {
     model,
     upstream: upstream.name,
     upstream_model: route.model,
-    key: apiKey === null ? null : `${place} (${fingerprint})`,
+    key:
+      apiKey === null
+        ? null
+        : `${place} (${variable === null ? fingerprint : `${variable} is not set in this shell`})`,
     set_aside:
       state.setAside === null
         ? null

@@ -14,6 +14,7 @@ export interface LineSink {
 }
 
 const maxLinesASecond = 40;
+const errorMark = '"level":"error"';
 const routineMark = '"level":"info"';
 
 /** What a person who ran `npm start` sees. */
@@ -87,8 +88,11 @@ export class ConsoleOutput {
   #isRepeated(part: string, line: string): boolean {
     const message = /"msg":"(.*?)"[,}]/.exec(line)?.[1];
     if (message === undefined || message === accessMessage) return false;
-    // While the stack comes up, what every process says of the catalog is said once.
-    const key = this.#isMuted ? message : `${part} ${message}`;
+    // While the stack comes up, what every process says of the catalog is said once. Two errors are never the same for
+    // having the same words: each is shown that differs in more than its time.
+    const isError = line.includes(errorMark);
+    const words = isError ? line.replace(/"time":[^,]*,?/, '') : message;
+    const key = this.#isMuted ? message : `${part} ${words}`;
     const isKnown = this.#saidThisSecond.has(key);
     this.#saidThisSecond.add(key);
     return isKnown;

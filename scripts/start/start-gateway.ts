@@ -69,6 +69,8 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       ...parts.mongodb.endpoints(),
       ...parts.s3.endpoints(),
       MASTER_KEY: values.MASTER_KEY ?? context.secrets.masterKey,
+      // So that a worker beside it serves the same models, wherever it is started.
+      CATALOG: resolve(values.CATALOG),
     };
     const isProduction = values.NODE_ENV === 'production';
     // An operator's own secrets are not for a file: in production each process is given them by its environment.

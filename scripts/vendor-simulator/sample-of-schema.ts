@@ -1,12 +1,23 @@
 import { isRecord } from './json-record.ts';
 
+/** A schema may refer to itself. */
+const MAX_DEPTH = 16;
+
 /**
  * A value that fits the common part of JSON Schema: what is required, and nothing else. Google's own form of schemas,
- * with types in capitals, counts as well.
+ * with types in capitals, counts as well. Of alternatives the first is taken.
  */
-export function sampleOfSchema(schema: unknown): unknown {
-  if (!isRecord(schema)) {
+export function sampleOfSchema(schema: unknown, root: unknown = schema, depth = 0): unknown {
+  if (!isRecord(schema) || depth > MAX_DEPTH) {
     return {};
+  }
+  const sample = (inner: unknown): unknown => sampleOfSchema(inner, root, depth + 1);
+  if (typeof schema['$ref'] === 'string') {
+    return sample(followReference(schema['$ref'], root));
+  }
+  const [first] = [schema['anyOf'], schema['oneOf'], schema['allOf']].find(Array.isArray) ?? [];
+  if (first !== undefined && schema['type'] === undefined) {
+    return sample(first);
   }
   if (schema['const'] !== undefined) {
     return schema['const'];
@@ -26,13 +37,19 @@ export function sampleOfSchema(schema: unknown): unknown {
     case 'null':
       return null;
     case 'array':
-      return [sampleOfSchema(schema['items'])];
+      return [sample(schema['items'])];
     default: {
       const properties = isRecord(schema['properties']) ? schema['properties'] : {};
       const required = Array.isArray(schema['required']) ? schema['required'] : [];
-      return Object.fromEntries(
-        required.map((name: unknown) => [name, sampleOfSchema(properties[String(name)])]),
-      );
+      return Object.fromEntries(required.map((name: unknown) => [name, sample(properties[String(name)])]));
     }
   }
+}
+
+/** A reference within the document: `#/$defs/Step`. */
+function followReference(reference: string, root: unknown): unknown {
+  return reference
+    .split('/')
+    .slice(1)
+    .reduce<unknown>((value, name) => (isRecord(value) ? value[decodeURIComponent(name)] : undefined), root);
 }

@@ -68,6 +68,11 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     const { path, query } = splitUrl(request.url ?? '/');
     const method = request.method ?? 'GET';
     const body = parseBody(await readBody(request));
+    if (path === '/faults' && request.headers.origin !== undefined) {
+      // A page of the web, in a browser on this machine, may send orders without asking anybody.
+      writeJson(response, 403, '{"error": "Pages may not set faults."}\n');
+      return;
+    }
     if (path === '/faults') {
       const told = board.answer(method, body);
       writeJson(response, told.status, `${JSON.stringify(told.body)}\n`);

@@ -1,4 +1,5 @@
 import { AppError, errorKind, type ErrorCode } from '../contract/errors.ts';
+import type { PriceStore } from '../ledger/price-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
 import { computeCost, type Usage } from '../pricing/cost.ts';
@@ -32,6 +33,7 @@ export interface FinishDependencies {
   readonly ledger: LedgerStore;
   readonly hotAccounts: HotAccountStore;
   readonly traffic: TrafficRecorder;
+  readonly prices: Pick<PriceStore, 'note'>;
 }
 
 /**
@@ -39,7 +41,7 @@ export interface FinishDependencies {
  * here, however it went. Where another run of the same job settled it before, the receipt is that settlement's.
  */
 export async function finishRequest(
-  { redis, ledger, hotAccounts, traffic }: FinishDependencies,
+  { redis, ledger, hotAccounts, traffic, prices }: FinishDependencies,
   request: AdmittedRequest,
   outcome: RequestOutcome,
 ): Promise<Receipt> {
@@ -74,6 +76,7 @@ export async function finishRequest(
     priceVersion: request.priceVersion,
     user: request.user,
   };
+  prices.note({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });
   const costNano = charged ? computeCost(request.pricing, usage) : 0n;
   const settlement = await throughOutage(async () => {
     const settle = (): Promise<Settlement> =>

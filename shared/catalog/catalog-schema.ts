@@ -72,6 +72,7 @@ export interface CatalogUpstream {
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
+  readonly streamFirstByteTimeoutMs: number;
   readonly betweenChunksTimeoutMs: number;
   readonly drops: readonly string[];
   readonly maxBatchInputs: number;
@@ -152,6 +153,7 @@ export const UpstreamEntry = Type.Object({
   connectTimeoutMs: positiveInteger({ default: 10_000 }),
   // An answer that is not streamed sends its first byte when all of it is made, so the whole call bounds it.
   firstByteTimeoutMs: Type.Optional(positiveInteger()),
+  streamFirstByteTimeoutMs: Type.Optional(positiveInteger()),
   betweenChunksTimeoutMs: positiveInteger({ default: 60_000 }),
   drops: drops(),
   maxBatchInputs: Type.Optional(positiveInteger()),

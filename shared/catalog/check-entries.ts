@@ -39,14 +39,16 @@ export function checkUpstream(name: string, entry: UpstreamEntry, at: Location):
     if (entry.baseUrl !== undefined) add(['baseUrl'], `is not for kind ${entry.kind}`, 'key');
     if (entry.apiKeys !== undefined) add(['apiKeys'], `is not for kind ${entry.kind}`, 'key');
   } else if (entry.baseUrl !== undefined) {
-    const fault = findUrlFault(entry.baseUrl);
+    const fault = findUrlFault(entry.baseUrl) ?? findVersionFault(entry.kind, entry.baseUrl);
     if (fault !== null) add(['baseUrl'], fault);
   } else if (rules.baseUrl === 'required') {
     add(['baseUrl'], `is required for kind ${entry.kind}`);
   }
   for (const [i, key] of (entry.apiKeys ?? []).entries()) {
     // The text of a key is never repeated, not even of one that should have been a variable's name.
-    if (key.startsWith('env:')) {
+    if (/^\$\{?\w+\}?$/.test(key)) {
+      add(['apiKeys', i], 'must be written env:NAME to take the variable NAME');
+    } else if (key.startsWith('env:')) {
       if (readKeyVariable(key) === null) {
         add(['apiKeys', i], 'must be env:NAME, a name of letters, digits and underscores');
       }
@@ -55,6 +57,12 @@ export function checkUpstream(name: string, entry: UpstreamEntry, at: Location):
     }
   }
   return issues;
+}
+
+/** The path that a dialect adds begins with its version. */
+function findVersionFault(kind: UpstreamKind, text: string): string | null {
+  const versions: Partial<Record<UpstreamKind, RegExp>> = { anthropic: /\/v1\/*$/, gemini: /\/v1beta\/*$/ };
+  return versions[kind]?.test(text) === true ? `must end before the version: kind ${kind} adds it` : null;
 }
 
 function findUrlFault(text: string): string | null {
@@ -94,6 +102,18 @@ export function checkModel(
     if (option?.choices && option.default && !option.choices.includes(option.default)) {
       add([name, 'default'], `must be one of: ${option.choices.join(', ')}`);
     }
+  }
+  for (const [i, type] of (model.supported_file_types ?? []).entries()) {
+    if (!/^[a-z0-9]+$/.test(type)) {
+      add(['supported_file_types', i], 'must be an extension in small letters without a dot, such as pdf');
+    }
+  }
+  const routeNames = new Set<string>();
+  for (const [i, route] of model.routes.entries()) {
+    const name = `${route.upstream} ${route.model ?? model.id}`;
+    if (routeNames.has(name))
+      add(['routes', i], 'repeats a route of this model: give one of them more weight');
+    routeNames.add(name);
   }
   issues.push(...checkPricing(model, [...at, 'pricing']));
   for (const [i, route] of model.routes.entries()) {

@@ -127,6 +127,9 @@ function describeMissingKeys(
   return `upstream ${upstream} is left out: ${reason}; ${effect}`;
 }
 
+/** A stream that says nothing for so long is one that hangs; models that think in silence for longer want more. */
+const usualStreamFirstByteMs = 120_000;
+
 function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly string[]): CatalogUpstream {
   const rules: UpstreamKindRules = upstreamKinds[entry.kind];
   const byDefault = typeof rules.baseUrl === 'object' ? rules.baseUrl.default : '';
@@ -140,6 +143,10 @@ function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly str
     timeoutMs: entry.timeoutMs,
     connectTimeoutMs: entry.connectTimeoutMs,
     firstByteTimeoutMs: entry.firstByteTimeoutMs ?? entry.timeoutMs,
+    streamFirstByteTimeoutMs:
+      entry.streamFirstByteTimeoutMs ??
+      entry.firstByteTimeoutMs ??
+      Math.min(entry.timeoutMs, usualStreamFirstByteMs),
     betweenChunksTimeoutMs: entry.betweenChunksTimeoutMs,
     drops: entry.drops,
     maxBatchInputs: entry.maxBatchInputs ?? rules.maxBatchInputs,

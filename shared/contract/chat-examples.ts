@@ -7,7 +7,12 @@ const messages = [{ role: 'user', content: 'What is the capital of France?' }];
 
 const usage = {
   prompt_tokens: 13,
-  prompt_tokens_details: { cached_tokens: 0, audio_tokens: null, web_search_tokens: null },
+  prompt_tokens_details: {
+    cached_tokens: 0,
+    audio_tokens: null,
+    web_search_tokens: null,
+    cache_write_tokens: null,
+  },
   completion_tokens: 5,
   completion_tokens_details: { reasoning_tokens: null, audio_tokens: null },
   total_tokens: 18,

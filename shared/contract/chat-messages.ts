@@ -59,6 +59,7 @@ export const ContentItem = Type.Object(
   },
   { title: 'ContentItem' },
 );
+export type ContentItem = Static<typeof ContentItem>;
 
 export const ToolCall = Type.Object(
   {
@@ -88,6 +89,18 @@ export const Message = Type.Object(
     ),
     refusal: Type.Optional(
       Nullable(Type.String({ description: 'Of an `assistant` message: why it would not answer.' })),
+    ),
+    reasoning_content: Type.Optional(
+      Nullable(
+        Type.String({
+          description: 'Of an `assistant` message: what it thought, for vendors that want it back.',
+        }),
+      ),
+    ),
+    audio: Type.Optional(
+      Nullable(
+        Type.Object({ id: Type.String() }, { description: 'Of an `assistant` message: what it said.' }),
+      ),
     ),
     tool_call_id: Type.Optional(
       Nullable(Type.String({ description: 'Of a `tool` message: the call that it answers.' })),

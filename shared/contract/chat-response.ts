@@ -12,6 +12,9 @@ export const ChatUsage = Type.Object(
         cached_tokens: tokens('Those that the vendor had in its cache, at their own price.'),
         audio_tokens: tokens(`Those of audio; ${unknown}`),
         web_search_tokens: tokens(`Those of search results; ${unknown}`),
+        cache_write_tokens: tokens(
+          `Those that the vendor put into its cache, at their own price; ${unknown}`,
+        ),
       }),
     ),
     completion_tokens: Type.Integer({ description: 'Tokens of the answers, those of reasoning among them.' }),

@@ -49,6 +49,7 @@ const furtherFields = {
     Nullable(Type.Boolean({ description: 'Whether OpenAI keeps the answer; left out for other vendors.' })),
   ),
   prompt_cache_key: anyText(`Groups requests whose beginnings are alike. ${unlessDropped}`),
+  prompt_cache_options: anyObject(`How the vendor caches the prompt, as OpenAI takes it. ${unlessDropped}`),
   prompt_cache_retention: anyText(`How long the vendor keeps a prompt in its cache. ${unlessDropped}`),
   safety_identifier: anyText(`Stands for the end user before the vendor. ${unlessDropped}`),
   service_tier: anyText('Accepted and left out: the price does not depend on it here.'),

@@ -12,6 +12,11 @@ interface PriceDocument {
   readonly firstSeenAt: Date;
 }
 
+/** A model at a price. */
+export type PricedModel = Pick<CatalogModel, 'id' | 'priceVersion' | 'pricing'>;
+
+const retryMs = 5_000;
+
 /** The day from which a model's price is known, if it is. */
 export type PriceDays = (model: string, version: string) => string | undefined;
 
@@ -20,13 +25,16 @@ export class PriceStore {
   readonly #prices: Collection<PriceDocument>;
   readonly #found = new Map<string, Pricing>();
   readonly #remembered = new Set<string>();
+  /** Noted, and not yet kept. */
+  readonly #pending = new Map<string, PricedModel>();
+  #isFlushing = false;
 
   constructor(db: Database) {
     this.#prices = db.collection('prices');
   }
 
   /** Keeps the prices of these models; those that this process has kept before cost nothing. */
-  async remember(models: readonly CatalogModel[]): Promise<void> {
+  async remember(models: readonly PricedModel[]): Promise<void> {
     const firstSeenAt = new Date();
     const documents = models.map(({ id, priceVersion, pricing }) => ({
       _id: `${id}:${priceVersion}`,
@@ -38,6 +46,37 @@ export class PriceStore {
     const fresh = documents.filter(({ _id }) => !this.#remembered.has(_id));
     await insertMissing(this.#prices, fresh);
     for (const { _id } of fresh) this.#remembered.add(_id);
+  }
+
+  /**
+   * Keeps the price that a request was settled by, whichever catalog it came from: one that was in force for a moment may
+   * have been seen by the process alone that admitted it. Returns at once; while MongoDB is away it is tried again.
+   */
+  note(model: PricedModel): void {
+    const id = `${model.id}:${model.priceVersion}`;
+    if (this.#remembered.has(id) || this.#pending.has(id)) return;
+    this.#pending.set(id, model);
+    this.#flushSoon(0);
+  }
+
+  #flushSoon(delayMs: number): void {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    const timer = setTimeout(() => {
+      const models = [...this.#pending.values()];
+      this.remember(models).then(
+        () => {
+          for (const { id, priceVersion } of models) this.#pending.delete(`${id}:${priceVersion}`);
+          this.#isFlushing = false;
+          if (this.#pending.size > 0) this.#flushSoon(0);
+        },
+        () => {
+          this.#isFlushing = false;
+          this.#flushSoon(retryMs);
+        },
+      );
+    }, delayMs);
+    timer.unref();
   }
 
   /**

@@ -1,5 +1,7 @@
 import type { CatalogRoute, UpstreamKind } from '../catalog/catalog-schema.ts';
+import type { ContentItem } from '../contract/chat-messages.ts';
 import type { ChatRequest } from '../contract/chat.ts';
+import { readDataType } from '../contract/data-uri.ts';
 
 /**
  * What a dialect cannot do for a chat and what would change the answer if it were left out. What is harmless to leave
@@ -12,6 +14,10 @@ interface Need {
   readonly why: string;
   readonly isAsked: (body: ChatRequest) => boolean;
 }
+
+const findParts = ({ messages }: ChatRequest): ContentItem[] =>
+  messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+const isPlainSound = (format: string): boolean => format === 'wav' || format === 'mp3';
 
 const severalAnswers: Need = {
   field: 'n',
@@ -46,16 +52,49 @@ const drawnAnswer: Need = {
 const heardPrompt: Need = {
   field: 'input_audio',
   why: 'does not hear',
-  isAsked: ({ messages }) =>
-    messages.some(
-      ({ content }) => Array.isArray(content) && content.some((part) => (part.input_audio ?? null) !== null),
-    ),
+  isAsked: (body) => findParts(body).some((part) => (part.input_audio ?? null) !== null),
+};
+
+const manyStops: Need = {
+  field: 'stop',
+  why: 'takes at most 5 texts in `stop`',
+  isAsked: ({ stop }) => Array.isArray(stop) && stop.filter((text) => text !== '').length > 5,
+};
+const otherSound: Need = {
+  field: 'input_audio',
+  why: 'hears wav and mp3 alone',
+  isAsked: (body) => findParts(body).some(({ input_audio: sound }) => sound && !isPlainSound(sound.format)),
+};
+const otherFiles: Need = {
+  field: 'file',
+  why: 'reads PDF and text files alone',
+  isAsked: (body) =>
+    findParts(body).some(({ file }) => {
+      const mediaType = readDataType(file?.file_data ?? '');
+      return mediaType !== null && mediaType !== 'application/pdf' && !mediaType.startsWith('text/');
+    }),
+};
+
+const spokenTurn: Need = {
+  field: 'audio',
+  why: 'knows nothing of what another model said in sound',
+  isAsked: ({ messages }) => messages.some((message) => (message.audio ?? null) !== null),
 };
 
 const unmetNeeds: Record<UpstreamKind, readonly Need[]> = {
   openai: [],
-  anthropic: [severalAnswers, logprobs, logitBias, jsonObject, spokenAnswer, drawnAnswer, heardPrompt],
-  gemini: [logitBias, spokenAnswer],
+  anthropic: [
+    severalAnswers,
+    logprobs,
+    logitBias,
+    jsonObject,
+    spokenAnswer,
+    spokenTurn,
+    drawnAnswer,
+    heardPrompt,
+    otherFiles,
+  ],
+  gemini: [logitBias, spokenAnswer, spokenTurn, manyStops, otherSound],
   builtin: [],
 };
 

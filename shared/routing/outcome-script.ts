@@ -110,3 +110,13 @@ export async function runOutcome(
     ],
   )) as BreakerChange;
 }
+
+const confirmScript = new RedisScript(`
+if redis.call('HEXISTS', KEYS[1], 'until') == 0 then return 0 end
+return redis.call('DEL', KEYS[1])
+`);
+
+/** Closes the breaker for whose probe the vendor has begun to answer well. @returns whether it was open still */
+export async function confirmProbe(redis: RedisClient, { way }: RouteGrant): Promise<boolean> {
+  return (await confirmScript.run(redis, [redisKeys.routeHealth(way.route.id)], [])) === 1;
+}

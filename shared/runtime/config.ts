@@ -80,6 +80,7 @@ export const endpointVariables = [
   'AWS_SECRET_ACCESS_KEY',
   'AWS_REGION',
   'MASTER_KEY',
+  'CATALOG',
 ] as const;
 export type Endpoints = Partial<Record<(typeof endpointVariables)[number], string>> & { pid?: number };
 

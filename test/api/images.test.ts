@@ -2,7 +2,7 @@ import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
-import type { TestAccount, TestStack } from '../support/stack.ts';
+import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 
 /** Images through HTTP, against a vendor that draws squares of one colour. */
@@ -250,4 +250,25 @@ test('a caller that leaves stops the vendor and pays nothing', async (t) => {
   t.true(performance.now() - leftAtMs < 3_000);
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 0n);
+});
+
+test('a vendor that reads the prompt once for each picture is reserved for as often', async (t) => {
+  const reading = await useStack(t, {
+    catalog: `
+upstreams: { google: { kind: gemini, baseUrl: "http://127.0.0.1:9", apiKeys: [k] } }
+models:
+  - id: painter
+    type: image
+    context: 8192
+    max_image_count: 4
+    pricing: { prompt: 1000000, completion: 0 }
+    routes: [{ upstream: google }]
+`,
+  });
+  const { apiKey } = await reading.createAccount({ balance: '250' });
+  const ask = (n: number): Promise<Response> =>
+    reading.post('/v1/images/generations', apiKey, { model: 'painter', prompt: 'word '.repeat(99), n });
+  const refused = await ask(4);
+  t.is(refused.status, 402);
+  t.is((await ask(2)).status, 502);
 });

@@ -292,3 +292,50 @@ models:
     t.true(tookMs < 150, `${model}: ${tookMs} ms`);
   }
 });
+
+test.serial(
+  'a vendor that hangs, and one that does not know the model, are stood in for by another route',
+  async (t) => {
+    const { stack, vendor } = await startRig(
+      t,
+      (url) => `
+upstreams: { vendor: { kind: openai, baseUrl: "${url}", timeoutMs: 1000 } }
+models:
+  - { id: hanging, ${common}, routes: [{ upstream: vendor, model: gpt+hang, weight: 100000 }, { upstream: vendor, model: gpt-a, weight: 0.001 }] }
+  - { id: retired, ${common}, routes: [{ upstream: vendor, model: gpt+fail-404, weight: 100000 }, { upstream: vendor, model: gpt-b, weight: 0.001 }] }
+  - { id: gone, ${common}, routes: [{ upstream: vendor, model: gpt-gone+fail-404 }] }
+`,
+    );
+    const { apiKey } = await stack.createAccount();
+    t.is((await ask(stack, apiKey, 'hanging')).status, 200);
+    t.is(callsOf(vendor, 'gpt+hang'), 1);
+    t.is((await ask(stack, apiKey, 'retired')).status, 200);
+    t.is(callsOf(vendor, 'gpt+fail-404'), 1);
+    // Where nobody knows it, the vendor's word is the answer, and it was asked for once.
+    t.like(await ask(stack, apiKey, 'gone'), { status: 422, code: 'upstream_rejected' });
+    t.is(callsOf(vendor, 'gpt-gone+fail-404'), 1);
+  },
+);
+
+test.serial('an operator sees and resets an upstream from a shell that has none of its keys', async (t) => {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, {
+    env: { SECRET_KEY_OF_TEST: 'sk-x+revoked' },
+    catalog: `
+upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1", apiKeys: ["env:SECRET_KEY_OF_TEST"] } }
+models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
+`,
+  });
+  const { apiKey } = await stack.createAccount();
+  t.is((await ask(stack, apiKey, 'chat')).status, 502);
+  const { SECRET_KEY_OF_TEST: _secret, ...shell } = stack.env;
+  const [row] = await readAdmin<{ key: string; upstream: string }[]>(shell, 'upstream', 'list');
+  t.like(row, { upstream: 'vendor', key: '1 of 1 (SECRET_KEY_OF_TEST is not set in this shell)' });
+  const before = vendor.requests.counters.total;
+  t.is((await ask(stack, apiKey, 'chat')).status, 502);
+  t.is(vendor.requests.counters.total, before, 'set aside');
+  t.is((await runAdmin(shell, 'upstream', 'reset', 'vendor')).exitCode, 0);
+  t.is((await ask(stack, apiKey, 'chat')).status, 502);
+  t.true(vendor.requests.counters.total > before, 'tried again');
+});

@@ -21,6 +21,7 @@ export function createRoute(id: string, options: RouteOptions = {}): CatalogRout
     timeoutMs: 1_000,
     connectTimeoutMs: 1_000,
     firstByteTimeoutMs: 1_000,
+    streamFirstByteTimeoutMs: 1_000,
     betweenChunksTimeoutMs: 1_000,
     drops: [],
     maxBatchInputs: 2048,

@@ -37,6 +37,7 @@ export function presentUsage(meter: ChatMeter, receipt: Receipt): ChatUsage {
       cached_tokens: usage.cacheReadTokens,
       audio_tokens: null,
       web_search_tokens: meter.reported?.webSearchTokens ?? null,
+      cache_write_tokens: meter.reported?.cacheWriteTokens ?? null,
     },
     completion_tokens: usage.completionTokens,
     completion_tokens_details: {

@@ -1,5 +1,6 @@
 import type { Receipt } from '../../shared/billing/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
@@ -72,18 +73,29 @@ export class Conversation {
       log,
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
-      attempt: async (upstream, target) => {
+      attempt: async (upstream, target, onAlive) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         this.#restart();
         this.#startedAtMs = performance.now();
+        let unreadMs = 0;
         try {
           const asked = body as unknown as ChatBody;
           for await (const event of upstream.chat(target, asked, this.#chunks !== null, context)) {
             this.#take(event, dependencies);
+            if (this.hasOutput) onAlive();
             const wanted = this.#run.whenWanted();
-            if (wanted !== null) await wanted;
+            if (wanted === null) continue;
+            const pausedAtMs = performance.now();
+            await wanted;
+            unreadMs += performance.now() - pausedAtMs;
           }
+        } catch (error) {
+          const tookMs = performance.now() - this.#startedAtMs;
+          // A vendor whose time went by while the caller did not read has not failed: nothing of it is said of the route.
+          if (error instanceof UpstreamError && error.failure === 'timeout' && unreadMs * 2 > tookMs)
+            throw new AppError('upstream_timeout', { cause: error });
+          throw error;
         } finally {
           this.#endedAtMs = performance.now();
         }

@@ -70,6 +70,15 @@ export function describeFailure(error: unknown): { code: ErrorCode; message: str
 }
 
 /**
+ * The api that admitted the request knows its model, and this worker does not: the file changed in between, or the two
+ * read different ones, which an operator must hear of. Sent again, the request is served or refused for good.
+ */
+export function missingModel({ model }: AdmittedRequest, { log }: RequestRun): AppError {
+  log.error({ model }, 'a request is for a model that is not in the catalog of this worker');
+  return new AppError('service_unavailable');
+}
+
+/**
  * Whether a request is one that its model failed: also where no call was made, since no upstream of the model could be
  * called just then. Such a request is told of in logs and figures.
  */

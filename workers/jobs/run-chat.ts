@@ -1,5 +1,4 @@
 import { finishRequest } from '../../shared/billing/finish-request.ts';
-import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { isCounted, toUsage } from './chat-usage.ts';
 import { Conversation } from './conversation.ts';
@@ -7,6 +6,7 @@ import {
   describeFailure,
   isModelsFailure,
   isReplaced,
+  missingModel,
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
@@ -20,8 +20,7 @@ export async function runChat(dependencies: JobDependencies, job: ChatJob, run: 
   let failure: { code: ReturnType<typeof describeFailure>['code']; message: string } | null = null;
   try {
     const model = dependencies.catalog.find(job.request.model);
-    if (model === undefined)
-      throw new AppError('model_disabled', { message: 'The model was taken from the catalog.' });
+    if (model === undefined) throw missingModel(job.request, run);
     await conversation.ask(dependencies, model);
   } catch (error) {
     if (isReplaced(run)) return;

@@ -11,6 +11,7 @@ import {
   describeFailure,
   isModelsFailure,
   isReplaced,
+  missingModel,
   sendResult,
   type JobDependencies,
   type RequestRun,
@@ -86,8 +87,7 @@ async function generate(
   onAsked: () => void,
 ): Promise<Generated> {
   const model = dependencies.catalog.find(job.request.model);
-  if (model === undefined)
-    throw new AppError('model_disabled', { message: 'The model was taken from the catalog.' });
+  if (model === undefined) throw missingModel(job.request, run);
   const context = createCallContext(dependencies, job.request, run);
   const generated = await callRoute(dependencies.routing, {
     routes: model.routes,

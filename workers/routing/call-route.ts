@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { RouteGrant } from '../../shared/routing/grant-script.ts';
-import type { RouteWay } from '../../shared/routing/route-way.ts';
+import { findWays, type RouteWay } from '../../shared/routing/route-way.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { UpstreamError, type Upstream, type UpstreamTarget } from '../upstreams/upstream.ts';
 import { orderWays } from './order-ways.ts';
@@ -26,7 +26,8 @@ export interface RouteCall<T> {
   readonly log: Logger;
   /** Once anything went out to the caller, a second try would repeat it. */
   readonly hasOutput: () => boolean;
-  readonly attempt: (upstream: Upstream, target: UpstreamTarget) => Promise<T>;
+  /** @param onAlive to be called once the vendor has begun to answer well, where the answer takes its time */
+  readonly attempt: (upstream: Upstream, target: UpstreamTarget, onAlive: () => void) => Promise<T>;
 }
 
 /**
@@ -36,12 +37,14 @@ export interface RouteCall<T> {
  */
 export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promise<T> {
   const failed: RouteWay[] = [];
-  const budgetMs = Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));
+  const budgetMs = 2 * Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));
   let startedAtMs: number | null = null;
   let attempts = 0;
+  let calls = 0;
   let last: UpstreamError | null = null;
   for (;;) {
-    const grant = await enterGate(routing.gate, call, failed);
+    const leftMs = startedAtMs === null ? Infinity : budgetMs - (performance.now() - startedAtMs);
+    const grant = await enterGate(routing.gate, call, failed, leftMs);
     if (grant === null) throw last === null ? nothingToCall() : toCallerError(last);
     startedAtMs ??= performance.now();
     try {
@@ -50,17 +53,16 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
       if (call.signal.aborted) throw call.signal.reason;
       if (!(error instanceof UpstreamError)) throw error;
       last = error;
-      failed.push(grant.way);
+      // A route that leads nowhere does so with every key.
+      failed.push(...(error.failure === 'missing' ? findWays(grant.way.route) : [grant.way]));
+      const isLast = orderWays(call.routes, failed, Math.random).length === 0;
       // A key at fault is tried past while there are others.
-      if (!isOfKey(error) || orderWays(call.routes, failed, Math.random).length === 0) attempts += 1;
-      const { failure, status } = error;
-      const { upstream } = grant.way.route;
-      call.log.warn(
-        { upstream: upstream.name, failure, status, attempt: failed.length, reason: error.message },
-        'upstream call failed',
-      );
+      if (!isOfKey(error) || isLast) attempts += 1;
+      calls += 1;
+      tellFailure(call.log, grant.way, error, calls);
       const elapsedMs = performance.now() - startedAtMs;
-      const history = { calls: failed.length, attempts, elapsedMs, budgetMs, hasOutput: call.hasOutput() };
+      const hasOutput = call.hasOutput();
+      const history = { calls, attempts, elapsedMs, budgetMs, hasOutput, hasOtherRoute: !isLast };
       if (!mayRetry(error, history)) throw toCallerError(error);
       // The delay rejects with an error of its own; what follows tells the signal's reason.
       const backoffMs = chooseBackoffMs(error, attempts, Math.random());
@@ -70,25 +72,48 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   }
 }
 
-/** Ways that failed for this call are tried again only where none of the others will be open in time. */
+/** How long the ways that did not fail are waited for where those that did may be called again. */
+const othersPauseMs = 1_500;
+
+/**
+ * Ways that failed for this call are tried again only where none of the others will be open shortly.
+ * @param leftMs after so long no call is to begin any more
+ */
 async function enterGate<T>(
   gate: RouteGate,
   call: RouteCall<T>,
   failed: readonly RouteWay[],
+  leftMs: number,
 ): Promise<RouteGrant | null> {
   if (call.routes.length === 0) {
     throw new AppError('model_disabled', { message: 'The model has no upstream now.' });
   }
   const fresh = orderWays(call.routes, failed, Math.random);
-  const grant = fresh.length === 0 ? null : await gate.enter(fresh, call);
-  if (grant !== null || failed.length === 0) return grant;
-  return await gate.enter(orderWays(call.routes, [], Math.random), call);
+  if (failed.length === 0) return await gate.enter(fresh, call);
+  const deadlineAtMs = Math.min(call.deadlineAtMs, Date.now() + leftMs);
+  const enter = async (ways: readonly RouteWay[], mostMs: number): Promise<RouteGrant | null> => {
+    const patience = {
+      keyMs: Math.min(call.patience.keyMs, mostMs),
+      breakerMs: Math.min(call.patience.breakerMs, mostMs),
+    };
+    return await gate.enter(ways, { signal: call.signal, deadlineAtMs, patience });
+  };
+  try {
+    const grant = fresh.length === 0 ? null : await enter(fresh, Math.min(othersPauseMs, leftMs));
+    return grant ?? (await enter(orderWays(call.routes, [], Math.random), leftMs));
+  } catch (error) {
+    // What it was that failed says more than that its time is up.
+    if (error instanceof AppError && error.code === 'deadline_exceeded') return null;
+    throw error;
+  }
 }
 
 async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, grant: RouteGrant): Promise<T> {
   const { route, apiKey } = grant.way;
   try {
-    const answer = await call.attempt(upstreams.get(route.upstream), toTarget(route, apiKey));
+    const answer = await call.attempt(upstreams.get(route.upstream), toTarget(route, apiKey), () => {
+      gate.confirm(grant);
+    });
     gate.leave(grant, 'ok');
     return answer;
   } catch (error) {
@@ -105,6 +130,27 @@ function toTarget(route: CatalogRoute, apiKey: string | null): UpstreamTarget {
   return { model, apiKey, drops, thinking, imageUrls: upstream.imageUrls };
 }
 
+/** A route that leads nowhere is a mistake of the catalog, or a model that its vendor took away. */
+function tellFailure(
+  log: Logger,
+  { route, fingerprint }: RouteWay,
+  error: UpstreamError,
+  call: number,
+): void {
+  const { failure, status } = error;
+  const fields = {
+    upstream: route.upstream.name,
+    upstreamModel: route.model,
+    key: fingerprint,
+    failure,
+    status,
+    call,
+    reason: error.message,
+  };
+  if (failure === 'missing') log.error(fields, 'an upstream does not know the model or address of a route');
+  else log.warn(fields, 'upstream call failed');
+}
+
 function nothingToCall(): AppError {
   return new AppError('upstream_error', {
     message: 'No upstream of this model can be called at the moment. Try again shortly.',
@@ -115,6 +161,7 @@ function nothingToCall(): AppError {
 function toCallerError(error: UpstreamError): AppError {
   switch (error.failure) {
     case 'rejected':
+    case 'missing':
       return new AppError('upstream_rejected', { message: error.message, cause: error });
     case 'timeout':
       return new AppError('upstream_timeout', { cause: error });

@@ -1,8 +1,12 @@
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { findWays, isSameWay, type RouteWay } from '../../shared/routing/route-way.ts';
 
-/** More ways than these are not looked at for one call: they are a sample by weight of those there are. */
-const mostWays = 16;
+/**
+ * More ways than these are not looked at for one call: they are a sample by weight of those there are. Far more than
+ * anybody has: a sample may hold none but keys that are set aside, and whoever waits for a sample waits in a line of his
+ * own.
+ */
+const mostWays = 128;
 
 /**
  * The ways of these routes in the order in which to try for them: drawn without putting back, by the routes' weights,

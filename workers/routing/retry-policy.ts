@@ -22,15 +22,18 @@ export interface CallHistory {
   /** Those of them that count as tries. */
   readonly attempts: number;
   readonly elapsedMs: number;
-  /** After so long no further call begins: the longest that one call may take. */
+  /** After so long no further call begins: twice the longest that one call may take, so that one may hang. */
   readonly budgetMs: number;
   readonly hasOutput: boolean;
+  /** Whether a route is left that this one's failure says nothing of. */
+  readonly hasOtherRoute: boolean;
 }
 
 /** Whether the request may be sent once more: never what was refused, and never once anything went out to the caller. */
 export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
   return (
     error.failure !== 'rejected' &&
+    (error.failure !== 'missing' || history.hasOtherRoute) &&
     !history.hasOutput &&
     history.attempts < maxAttempts &&
     history.calls < maxCalls &&
@@ -56,6 +59,7 @@ export function judgeFailure({ failure }: UpstreamError): RouteVerdict {
   switch (failure) {
     case 'rejected':
       return 'ok';
+    case 'missing':
     case 'auth':
     case 'rate_limited':
       return 'none';
@@ -68,13 +72,13 @@ export function judgeFailure({ failure }: UpstreamError): RouteVerdict {
 }
 
 /** For how long a failure takes its key out of use. A 403 and a limit are often of one model alone. */
-export function findSetAside({ failure, status, retryAfterMs }: UpstreamError): SetAside | null {
+export function findSetAside({ failure, status, retryAfterMs, vendorCode }: UpstreamError): SetAside | null {
   switch (failure) {
     case 'auth':
       return {
         scope: status === 403 ? 'keyOnRoute' : 'key',
         forMs: faultyKeyMs,
-        reason: `refused with ${status ?? 'an error'}`,
+        reason: `refused with ${status ?? 'an error'}${vendorCode === null ? '' : ` (${vendorCode})`}`,
       };
     case 'rate_limited':
       return {
@@ -83,6 +87,7 @@ export function findSetAside({ failure, status, retryAfterMs }: UpstreamError): 
         reason: 'over its limit',
       };
     case 'rejected':
+    case 'missing':
     case 'unavailable':
     case 'timeout':
       return null;

@@ -8,7 +8,13 @@ import {
   type GrantPause,
   type RouteGrant,
 } from '../../shared/routing/grant-script.ts';
-import { runOutcome, type RouteVerdict, type SetAside } from '../../shared/routing/outcome-script.ts';
+import {
+  confirmProbe,
+  runOutcome,
+  type RouteVerdict,
+  type SetAside,
+} from '../../shared/routing/outcome-script.ts';
+import { runRenewal } from '../../shared/routing/renew-script.ts';
 import type { RouteWay } from '../../shared/routing/route-way.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -20,6 +26,7 @@ const defaultLeaseMs = 30_000;
 const redisAwayPauseMs = 250;
 /** A timer that is set for longer fires at once. */
 const longestTimerMs = 2 ** 31 - 1;
+const closedMessage = 'a route is well again: its circuit breaker closed';
 
 /** How long a request waits for where none of its ways can be called for the moment. */
 export interface Patience {
@@ -38,7 +45,8 @@ export interface GateLimits {
 
 interface Waiter extends GateLimits {
   readonly ways: readonly RouteWay[];
-  readonly arrivedAtMs: number;
+  /** Since when a pause is all that it waits for; null while slots are what is lacking. */
+  pausedAtMs: number | null;
   readonly settle: (result: { grant: RouteGrant | null } | { error: unknown }) => void;
 }
 
@@ -58,10 +66,13 @@ export class RouteGate implements Running {
   readonly #log: Logger;
   readonly #lines = new Map<string, Line>();
   readonly #held = new Set<RouteGrant>();
+  /** Probes that have been said to answer well. */
+  readonly #confirmed = new WeakSet<RouteGrant>();
   readonly #leaving = new Set<Promise<void>>();
   readonly #leaseMs: number;
   readonly #renewing: NodeJS.Timeout;
   #count = 0;
+  #isStopping = false;
 
   constructor(redis: RedisClient, workerId: string, log: Logger, leaseMs = defaultLeaseMs) {
     this.#redis = redis;
@@ -90,6 +101,20 @@ export class RouteGate implements Running {
     return await this.#waitInLine(name, ways, limits);
   }
 
+  /** A probe has begun to answer: its route is well, and others need not wait for its end. */
+  confirm(grant: RouteGrant): void {
+    if (!grant.isProbe || this.#confirmed.has(grant)) return;
+    this.#confirmed.add(grant);
+    const fields = { route: grant.way.route.id, upstream: grant.way.route.upstream.name };
+    confirmProbe(this.#redis, grant).then(
+      (isClosed) => {
+        if (isClosed) this.#log.info(fields, closedMessage);
+        for (const line of this.#lines.values()) line.wake();
+      },
+      (error: unknown) => this.#log.debug({ ...fields, err: error }, 'a probe could not be confirmed'),
+    );
+  }
+
   /** The call is over, however it went. Never rejects, and need not be waited for. */
   leave(grant: RouteGrant, verdict: RouteVerdict, setAside: SetAside | null = null): void {
     this.#held.delete(grant);
@@ -99,6 +124,7 @@ export class RouteGate implements Running {
 
   async stop(): Promise<void> {
     clearInterval(this.#renewing);
+    this.#isStopping = true;
     await Promise.all(this.#leaving);
   }
 
@@ -106,9 +132,9 @@ export class RouteGate implements Running {
     const { route, fingerprint } = grant.way;
     const fields = { route: route.id, upstream: route.upstream.name };
     try {
-      const change = await runOutcome(this.#redis, grant, verdict, setAside);
+      const change = await this.#throughOutage(() => runOutcome(this.#redis, grant, verdict, setAside));
       if (change === 'opened') this.#log.warn(fields, 'a route fails too often: its circuit breaker opened');
-      if (change === 'closed') this.#log.info(fields, 'a route is well again: its circuit breaker closed');
+      if (change === 'closed') this.#log.info(fields, closedMessage);
       if (setAside !== null && setAside.reason.startsWith('refused')) {
         const { forMs, reason } = setAside;
         this.#log.error({ ...fields, key: fingerprint, forMs, reason }, 'a key of an upstream is set aside');
@@ -128,7 +154,31 @@ export class RouteGate implements Running {
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#log.debug({ err: error }, 'waiting for Redis');
+      this.#giveBack(ways, lease);
       return null;
+    }
+  }
+
+  /** A grant whose answer was lost on its way may hold slots that nobody knows of. */
+  #giveBack(ways: readonly RouteWay[], lease: string): void {
+    const keys = [...new Set(ways.flatMap((way) => slotsOf(way).keys))];
+    const leaving = this.#throughOutage(() => Promise.all(keys.map((key) => this.#redis.zrem(key, lease))))
+      .catch((error: unknown) => this.#log.debug({ err: error }, 'slots could not be given back'))
+      .then(() => void this.#leaving.delete(leaving));
+    this.#leaving.add(leaving);
+  }
+
+  /** What ended while Redis was away is told when it is back; by the end of its lease it need not be told any more. */
+  async #throughOutage<T>(tell: () => Promise<T>): Promise<T> {
+    const untilMs = performance.now() + this.#leaseMs;
+    for (;;) {
+      try {
+        return await callRedis(tell);
+      } catch (error) {
+        const isOver = this.#isStopping || performance.now() > untilMs;
+        if (!(error instanceof AppError) || isOver) throw error;
+        await delay(redisAwayPauseMs);
+      }
     }
   }
 
@@ -156,7 +206,7 @@ export class RouteGate implements Running {
       const waiter: Waiter = {
         ...limits,
         ways,
-        arrivedAtMs: Date.now(),
+        pausedAtMs: null,
         settle: (result) => {
           clearTimeout(timer);
           signal.removeEventListener('abort', onAbort);
@@ -194,6 +244,7 @@ export class RouteGate implements Running {
           continue;
         }
         if (answer?.outcome === 'paused') this.#sendAway(line, answer);
+        if (answer?.outcome === 'busy') for (const waiter of line.waiters) waiter.pausedAtMs = null;
         const waitMs = answer === null ? redisAwayPauseMs : pauseMs;
         pauseMs = Math.min(askAgainMs.longest, pauseMs * 2);
         await Promise.race([woken, delay(waitMs * (0.5 + Math.random() / 2))]);
@@ -205,34 +256,31 @@ export class RouteGate implements Running {
     }
   }
 
-  /** Whoever would not wait for the end of a pause is told now. */
+  /** Whoever would not wait for the end of a pause is told now; how long he stood in the queue before does not count. */
   #sendAway(line: Line, pause: GrantPause): void {
-    const nowMs = Date.now();
-    const impatient = line.waiters.filter(
-      (one) => !isWorthWaiting(pause, one.patience, nowMs - one.arrivedAtMs),
-    );
+    const nowMs = performance.now();
+    const impatient = line.waiters.filter((one) => {
+      one.pausedAtMs ??= nowMs;
+      return !isWorthWaiting(pause, one.patience, nowMs - one.pausedAtMs);
+    });
     for (const waiter of impatient) waiter.settle({ grant: null });
   }
 
   /** Also puts back the leases that a Redis without its memory has lost. */
   async #renew(): Promise<void> {
-    const byKey = new Map<string, (string | number)[]>();
-    const untilMs = Date.now() + this.#leaseMs;
+    const byKey = new Map<string, string[]>();
     for (const { way, lease } of this.#held) {
       const { keys, limits } = slotsOf(way);
       for (const [i, key] of keys.entries()) {
         if (limits[i] === 0) continue;
-        const pairs = byKey.get(key) ?? [];
-        pairs.push(untilMs, lease);
-        byKey.set(key, pairs);
+        const leases = byKey.get(key) ?? [];
+        leases.push(lease);
+        byKey.set(key, leases);
       }
     }
     try {
       await Promise.all(
-        [...byKey].flatMap(([key, pairs]) => [
-          this.#redis.zadd(key, ...pairs),
-          this.#redis.pexpire(key, this.#leaseMs),
-        ]),
+        [...byKey].map(([key, leases]) => runRenewal(this.#redis, key, leases, this.#leaseMs)),
       );
     } catch (error) {
       this.#log.debug({ err: error }, 'leases of calls could not be renewed');
@@ -240,7 +288,7 @@ export class RouteGate implements Running {
   }
 }
 
-/** @param waitedMs how long it has waited already */
+/** @param waitedMs how long it has waited for pauses already */
 function isWorthWaiting({ keyMs, breakerMs }: GrantPause, patience: Patience, waitedMs: number): boolean {
   return (
     (keyMs !== null && waitedMs + keyMs <= patience.keyMs) ||

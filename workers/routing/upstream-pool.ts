@@ -10,12 +10,22 @@ interface Entry {
   config: CatalogUpstream;
 }
 
-/** A replaced upstream's sockets stay open for as long as a call that began on them may take. */
+interface Replaced {
+  readonly entry: Entry;
+  readonly closing: NodeJS.Timeout;
+}
+
+/**
+ * A replaced upstream's sockets stay open for as long as a call that began on them may take, and serve requests that
+ * waited through the change.
+ */
 const closeDelayMs = 10 * 60_000;
 
 /** The upstreams of the catalog as it stands now, made on first use and kept while their settings stay the same. */
 export class UpstreamPool {
   readonly #entries = new Map<string, Entry>();
+  /** By name and settings. */
+  readonly #replaced = new Map<string, Replaced>();
   readonly #log: Logger;
 
   constructor(log: Logger) {
@@ -32,7 +42,7 @@ export class UpstreamPool {
       return known.upstream;
     }
     if (known !== undefined) this.#closeLater(config.name, known);
-    const upstream = createUpstream(config);
+    const upstream = this.#takeBack(config.name, settings) ?? createUpstream(config);
     this.#entries.set(config.name, { upstream, settings, config });
     return upstream;
   }
@@ -48,16 +58,32 @@ export class UpstreamPool {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#entries.values()].map((entry) => entry.upstream.close()));
+    const replaced = [...this.#replaced.values()];
+    for (const { closing } of replaced) clearTimeout(closing);
+    const entries = [...this.#entries.values(), ...replaced.map(({ entry }) => entry)];
     this.#entries.clear();
+    this.#replaced.clear();
+    await Promise.all(entries.map((entry) => entry.upstream.close()));
+  }
+
+  #takeBack(name: string, settings: string): Upstream | null {
+    const key = `${name} ${settings}`;
+    const replaced = this.#replaced.get(key);
+    if (replaced === undefined) return null;
+    clearTimeout(replaced.closing);
+    this.#replaced.delete(key);
+    return replaced.entry.upstream;
   }
 
   #closeLater(name: string, entry: Entry): void {
-    const timer = setTimeout(() => {
+    const key = `${name} ${entry.settings}`;
+    const closing = setTimeout(() => {
+      this.#replaced.delete(key);
       entry.upstream.close().catch((error: unknown) => {
         this.#log.warn({ upstream: name, err: error }, 'a replaced upstream did not close');
       });
     }, closeDelayMs);
-    timer.unref();
+    closing.unref();
+    this.#replaced.set(key, { entry, closing });
   }
 }

@@ -11,6 +11,8 @@ export interface VendorCall {
   readonly headers: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body: object;
+  /** Whether the answer is to come as it is made, and so should begin before long. */
+  readonly isStream: boolean;
 }
 
 /** An answer whose status is not 2xx. `body` is the beginning of what came with it. */
@@ -29,7 +31,13 @@ export async function callVendor(
 ): Promise<HttpAnswer> {
   const headers = { 'content-type': 'application/json', 'user-agent': 'model-gateway', ...call.headers };
   const body = JSON.stringify(call.body);
-  const answer = await client.post({ path: call.path, headers, body, signal: context.signal });
+  const answer = await client.post({
+    path: call.path,
+    headers,
+    body,
+    signal: context.signal,
+    isStream: call.isStream,
+  });
   if (answer.status >= 200 && answer.status < 300) {
     return answer;
   }

@@ -8,6 +8,8 @@ export interface HttpTimeouts {
   readonly connectMs: number;
   /** From the moment the request is written until the first byte of the answer's body. */
   readonly firstByteMs: number;
+  /** The same for answers that are streamed; `firstByteMs` unless given. */
+  readonly streamFirstByteMs?: number;
   /** Silence of the vendor within a body, while we are ready to read. */
   readonly betweenChunksMs: number;
   /** The whole call, waiting for a free connection included. */
@@ -35,6 +37,7 @@ export interface HttpPost {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | string;
   readonly signal: AbortSignal;
+  readonly isStream?: boolean;
 }
 
 /**
@@ -82,6 +85,7 @@ export function createHttpClient({
     throw new TypeError('the base URL of an upstream must not carry a user name or a password');
   }
   const basePath = base.pathname.replace(/\/+$/, '');
+  const ofStreams = { ...timeouts, firstByteMs: timeouts.streamFirstByteMs ?? timeouts.firstByteMs };
   const pool = new Pool(base.origin, {
     connections,
     // One request a connection at a time: undici's name for "pipelining off" that still keeps connections alive.
@@ -93,9 +97,9 @@ export function createHttpClient({
   });
 
   return {
-    async post({ path, headers, body, signal }) {
+    async post({ path, headers, body, signal, isStream = false }) {
       signal.throwIfAborted();
-      const exchange = new HttpExchange(base.host, timeouts, signal);
+      const exchange = new HttpExchange(base.host, isStream ? ofStreams : timeouts, signal);
       pool.dispatch(
         { method: 'POST', path: basePath + addQuery(path, base.search), headers: { ...headers }, body },
         exchange,

@@ -8,6 +8,14 @@ export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** What a table of ours says of a word of others; the names that every object has by its nature are no entries. */
+export function lookUp<T>(
+  table: Readonly<Record<string, T>>,
+  word: string | null | undefined,
+): T | undefined {
+  return word !== null && word !== undefined && Object.hasOwn(table, word) ? table[word] : undefined;
+}
+
 export function readText(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }

@@ -19,6 +19,8 @@ const CR = 13;
 const COLON = 58;
 const SPACE = 32;
 const DEFAULT_MAX_LINE_BYTES = 1024 * 1024;
+/** Room for an unfinished line that is kept from one line to the next. */
+const KEPT_BYTES = 64 * 1024;
 
 /**
  * Server-sent events as the WHATWG HTML standard defines them (section 9.2.6), but for the pending event at the end.
@@ -26,8 +28,9 @@ const DEFAULT_MAX_LINE_BYTES = 1024 * 1024;
  * for a line and for all data of an event.
  */
 export function createSseParser({ maxLineBytes = DEFAULT_MAX_LINE_BYTES } = {}): SseParser {
-  let pieces: Buffer[] = [];
-  let piecesBytes = 0;
+  /** An unfinished line: copied into room that doubles, for a list of its pieces outweighs them where they are small. */
+  let room: Buffer = Buffer.alloc(0);
+  let pendingBytes = 0;
   let isFirstLine = true;
   let skipsLineFeed = false;
   let event = '';
@@ -77,13 +80,28 @@ export function createSseParser({ maxLineBytes = DEFAULT_MAX_LINE_BYTES } = {}):
     }
   }
 
-  function joinPieces(last: Buffer): Buffer {
-    if (pieces.length === 0) {
+  function keep(piece: Buffer): void {
+    const length = pendingBytes + piece.length;
+    if (length > room.length) {
+      const larger = Buffer.allocUnsafe(Math.max(length, 2 * room.length));
+      room.copy(larger, 0, 0, pendingBytes);
+      room = larger;
+    }
+    piece.copy(room, pendingBytes);
+    pendingBytes = length;
+  }
+
+  /** The line is read before anything else is kept in its room. */
+  function endLine(last: Buffer): Buffer {
+    if (pendingBytes === 0) {
       return last;
     }
-    const line = Buffer.concat([...pieces, last], piecesBytes + last.length);
-    pieces = [];
-    piecesBytes = 0;
+    keep(last);
+    const line = room.subarray(0, pendingBytes);
+    pendingBytes = 0;
+    if (room.length > KEPT_BYTES) {
+      room = Buffer.alloc(0);
+    }
     return line;
   }
 
@@ -105,13 +123,12 @@ export function createSseParser({ maxLineBytes = DEFAULT_MAX_LINE_BYTES } = {}):
         const endsWithCr = nextCr !== -1 && (nextLf === -1 || nextCr < nextLf);
         const end = endsWithCr ? nextCr : nextLf;
         if (end === -1) {
-          pieces.push(chunk.subarray(position));
-          piecesBytes += chunk.length - position;
-          checkLength(piecesBytes);
+          checkLength(pendingBytes + chunk.length - position);
+          keep(chunk.subarray(position));
           break;
         }
-        checkLength(piecesBytes + end - position);
-        takeLine(joinPieces(chunk.subarray(position, end)), events);
+        checkLength(pendingBytes + end - position);
+        takeLine(endLine(chunk.subarray(position, end)), events);
         position = end + 1;
         if (endsWithCr) {
           if (position === chunk.length) {
@@ -126,8 +143,8 @@ export function createSseParser({ maxLineBytes = DEFAULT_MAX_LINE_BYTES } = {}):
 
     end() {
       const events: SseEvent[] = [];
-      if (piecesBytes > 0) {
-        takeLine(joinPieces(Buffer.alloc(0)), events);
+      if (pendingBytes > 0) {
+        takeLine(endLine(Buffer.alloc(0)), events);
       }
       dispatch(events);
       return events;

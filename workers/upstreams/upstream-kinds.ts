@@ -25,6 +25,7 @@ function toHttpOptions(config: CatalogUpstream): HttpClientOptions {
     timeouts: {
       connectMs: config.connectTimeoutMs,
       firstByteMs: config.firstByteTimeoutMs,
+      streamFirstByteMs: config.streamFirstByteTimeoutMs,
       betweenChunksMs: config.betweenChunksTimeoutMs,
       totalMs: config.timeoutMs,
     },

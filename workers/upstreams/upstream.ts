@@ -173,13 +173,14 @@ export interface Upstream {
 
 /**
  * How a call failed, in terms routing can act on.
- * - `rejected`: the vendor refused this very request (its 400, 404, 413, 422): trying elsewhere is pointless
+ * - `rejected`: the vendor refused this very request (its 400, 413, 422): trying elsewhere is pointless
+ * - `missing`: the vendor knows no such model or address (its 404): another route may
  * - `auth`: the key is wrong, blocked or out of money (401, 402, 403)
  * - `rate_limited`: 429; `retryAfterMs` where the vendor said it
  * - `unavailable`: 5xx, connection refused or cut, garbage instead of an answer
  * - `timeout`: one of our timeouts passed
  */
-export type UpstreamFailure = 'rejected' | 'auth' | 'rate_limited' | 'unavailable' | 'timeout';
+export type UpstreamFailure = 'rejected' | 'missing' | 'auth' | 'rate_limited' | 'unavailable' | 'timeout';
 
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
@@ -187,15 +188,23 @@ export class UpstreamError extends Error {
   /** HTTP status of the vendor, where there was one. */
   readonly status: number | null;
   readonly retryAfterMs: number | null;
+  /** The vendor's own word for it, such as `insufficient_quota`; operators read it. */
+  readonly vendorCode: string | null;
 
   constructor(
     failure: UpstreamFailure,
     message: string,
-    details: { status?: number | null; retryAfterMs?: number | null; cause?: unknown } = {},
+    details: {
+      status?: number | null;
+      retryAfterMs?: number | null;
+      vendorCode?: string | null;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: details.cause });
     this.failure = failure;
     this.status = details.status ?? null;
     this.retryAfterMs = details.retryAfterMs ?? null;
+    this.vendorCode = details.vendorCode ?? null;
   }
 }

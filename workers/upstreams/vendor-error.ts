@@ -5,10 +5,11 @@ import { UpstreamError, type UpstreamFailure } from './upstream.ts';
 export function classifyStatus(status: number): UpstreamFailure {
   switch (status) {
     case 400:
-    case 404:
     case 413:
     case 422:
       return 'rejected';
+    case 404:
+      return 'missing';
     case 401:
     case 402:
     case 403:
@@ -36,8 +37,9 @@ export interface VendorErrorParts {
 
 /** A vendor's refusal in our words, without secrets and of one bounded line. */
 export function createVendorError(parts: VendorErrorParts): UpstreamError {
-  const { failure, status, retryAfterMs } = parts;
-  return new UpstreamError(failure, describe(parts), { status, retryAfterMs });
+  const { failure, status, retryAfterMs, name, apiKey } = parts;
+  const vendorCode = name === null ? null : cleanVendorText(name, apiKey).slice(0, 100);
+  return new UpstreamError(failure, describe(parts), { status, retryAfterMs, vendorCode });
 }
 
 function describe({ failure, status, name, message, apiKey }: VendorErrorParts): string {
@@ -49,7 +51,8 @@ function describe({ failure, status, name, message, apiKey }: VendorErrorParts):
     return head;
   }
   // A caller who sees why the request was refused needs the vendor's words alone.
-  return failure === 'rejected' && text !== '' ? text : text === '' ? head : `${head}: ${text}`;
+  const isOfRequest = failure === 'rejected' || failure === 'missing';
+  return isOfRequest && text !== '' ? text : text === '' ? head : `${head}: ${text}`;
 }
 
 /** The JSON of a refusal's body; null for a proxy's HTML page, or a body longer than we read. */

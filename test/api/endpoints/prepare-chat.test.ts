@@ -3,6 +3,7 @@ import { prepareChat } from '../../../api/endpoints/prepare-chat.ts';
 import { parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
+import { findUnmetNeed } from '../../../shared/routing/chat-needs.ts';
 
 /** What goes to vendors, and what is refused before it costs anything. */
 
@@ -32,6 +33,8 @@ ${model('claude', ['claude'])}
 ${model('lenient-claude', ['lenient'])}
 ${model('gemini', ['google'])}
 ${model('either', ['claude', 'open'])}
+${model('google-or-open', ['google', 'open'])}
+${model('claude-reader', ['claude'], 'supported_file_types: [docx, csv]')}
 `,
   { fileName: 'catalog.yaml', env: {}, today: '2026-01-01' },
 );
@@ -155,4 +158,29 @@ test('unknown fields, tiers and unknown parts of messages stay behind', (t) => {
   t.deepEqual(prepared.messages, [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as never);
   t.false('service_tier' in prepared || 'some_new_field' in prepared);
   t.deepEqual(prepared.metadata, { a: 'b' });
+});
+
+test('what a dialect would refuse once it is called is a need, so that another route serves it', (t) => {
+  const stop = ['1', '2', '3', '4', '5', '6'];
+  t.regex(refusedAt('gemini', { stop }), /body\.stop: gemini takes at most 5/);
+  t.is(refusedAt('gemini', { stop: [...stop.slice(1), ''] }), 'not refused');
+  const sound = (format: string): object =>
+    withPart({ type: 'input_audio', input_audio: { data: 'AAAA', format } });
+  t.regex(refusedAt('gemini', sound('flac')), /body\.messages: gemini hears wav and mp3/);
+  t.is(refusedAt('gemini', sound('mp3')), 'not refused');
+  t.is(refusedAt('gemini', sound('constructor')).startsWith('body.messages'), true);
+  const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+  t.regex(
+    refusedAt('claude-reader', withPart(file('a.docx', `data:${word};base64,AAAA`))),
+    /body\.messages: claude-reader reads PDF and text/,
+  );
+  t.is(refusedAt('claude-reader', withPart(file('a.csv', 'data:text/csv;base64,AAAA'))), 'not refused');
+  for (const body of [{ stop }, sound('flac')]) {
+    const { routes } = catalog.find('google-or-open')!;
+    const serving = routes.filter((route) => findUnmetNeed(route, prepare('google-or-open', body)) === null);
+    t.deepEqual(
+      serving.map(({ upstream }) => upstream.name),
+      ['open'],
+    );
+  }
 });

@@ -61,3 +61,15 @@ test('an order that is not understood changes nothing and says why', async (t) =
   }
   t.is((await askOpenAi(BODY)).status, 200);
 });
+
+test('a page in a browser can neither set faults nor take them back', async (t) => {
+  const { simulator, askOpenAi } = await startDialectsRig(t);
+  for (const origin of ['https://example.com', 'null', simulator.url]) {
+    for (const method of ['POST', 'DELETE']) {
+      const body = JSON.stringify({ words: 'fail-500' });
+      const response = await fetch(`${simulator.url}/faults`, { method, body, headers: { origin } });
+      t.is(response.status, 403);
+    }
+  }
+  t.is((await askOpenAi(BODY)).status, 200);
+});

@@ -4,6 +4,8 @@ import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { finishRequest, type RequestOutcome } from '../../../shared/billing/finish-request.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { PriceStore } from '../../../shared/ledger/price-store.ts';
 import { noUsage } from '../../../shared/pricing/cost.ts';
 import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
@@ -48,7 +50,8 @@ test('traffic notes a request once, when it is settled, and only if it reached a
   const { redis, mongo, config } = stack;
   const ledger = new LedgerStore(mongo.db);
   const hotAccounts = new HotAccountStore(redis, new AccountStore(mongo.db, config.masterKey), ledger);
-  const dependencies = { redis, ledger, hotAccounts, traffic };
+  const prices = new PriceStore(mongo.db);
+  const dependencies = { redis, ledger, hotAccounts, traffic, prices };
   const outcome: RequestOutcome = {
     usage: { ...noUsage, promptTokens: 3, completionTokens: 4 },
     counted: false,
@@ -61,6 +64,8 @@ test('traffic notes a request once, when it is settled, and only if it reached a
   await finishRequest(dependencies, request, outcome);
   await finishRequest(dependencies, await admitRequest(stack, id), { ...outcome, reachedModel: false });
   await traffic.stop();
+  // The price it was settled by is kept, whatever any catalog says of it by then.
+  await waitFor('the price', () => new PriceStore(mongo.db).find(request.model, request.priceVersion));
   t.deepEqual(
     noted.map((totals) => totals.requests),
     [1],

@@ -43,6 +43,7 @@ test('a model without options gets every default, and is published with every fi
     timeoutMs: 120_000,
     connectTimeoutMs: 10_000,
     firstByteTimeoutMs: 120_000,
+    streamFirstByteTimeoutMs: 120_000,
     betweenChunksTimeoutMs: 60_000,
     drops: [],
     maxBatchInputs: 2048,
@@ -604,6 +605,33 @@ test('what a route says of thinking and an upstream of links is one of the words
     [
       'catalog.yaml:2:49 upstreams.lab.imageUrls must be one of: pass, fetch',
       'catalog.yaml:8:41 models[0].routes[0].thinking must be one of: budget, effort',
+    ],
+  );
+});
+
+test('keys as a shell writes variables, versions that a dialect adds itself, extensions with a dot and routes given twice are refused', (t) => {
+  const text = `upstreams:
+  claude: { kind: anthropic, baseUrl: "https://api.anthropic.com/v1", apiKeys: ["$KEY"] }
+  google: { kind: gemini, baseUrl: "https://proxy.example/v1beta/", apiKeys: ["\${KEY}"] }
+models:
+  - id: first
+    type: chat
+    context: 100
+    pricing: { prompt: 1 }
+    supported_file_types: [.pdf]
+    routes: [{ upstream: claude }, { upstream: google }, { upstream: claude, weight: 2 }]
+`;
+  const error = t.throws(() => parse(text), { instanceOf: CatalogError });
+  const lines = error?.message.split('\n') ?? [];
+  t.deepEqual(
+    lines.map((line) => line.replace(/^\S+ /, '')),
+    [
+      'upstreams.claude.baseUrl must end before the version: kind anthropic adds it',
+      'upstreams.claude.apiKeys[0] must be written env:NAME to take the variable NAME',
+      'upstreams.google.baseUrl must end before the version: kind gemini adds it',
+      'upstreams.google.apiKeys[0] must be written env:NAME to take the variable NAME',
+      'models[0].supported_file_types[0] must be an extension in small letters without a dot, such as pdf',
+      'models[0].routes[2] repeats a route of this model: give one of them more weight',
     ],
   );
 });

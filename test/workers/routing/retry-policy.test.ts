@@ -12,7 +12,14 @@ const failed = (
   failure: UpstreamFailure,
   details: ConstructorParameters<typeof UpstreamError>[2] = {},
 ): UpstreamError => new UpstreamError(failure, 'it failed', details);
-const fresh = { calls: 1, attempts: 1, elapsedMs: 10, budgetMs: 1_000, hasOutput: false };
+const fresh = {
+  calls: 1,
+  attempts: 1,
+  elapsedMs: 10,
+  budgetMs: 1_000,
+  hasOutput: false,
+  hasOtherRoute: true,
+};
 
 test('what may pass elsewhere is tried again: three times, for as long as one call may take, before any output', (t) => {
   for (const failure of ['unavailable', 'timeout', 'rate_limited', 'auth'] as const) {
@@ -25,6 +32,12 @@ test('what may pass elsewhere is tried again: three times, for as long as one ca
     t.false(mayRetry(error, { ...fresh, calls: 8 }), 'not even past keys without end');
   }
   t.false(mayRetry(failed('rejected'), fresh));
+});
+
+test('what a vendor does not know is tried on another route, and on no other key', (t) => {
+  t.true(mayRetry(failed('missing'), fresh));
+  t.false(mayRetry(failed('missing'), { ...fresh, hasOtherRoute: false }));
+  t.is(judgeFailure(failed('missing')), 'none');
 });
 
 test('the wait before a retry has full jitter below 100 ms, then 200 ms, and 2 s at the most', (t) => {
@@ -60,6 +73,6 @@ test('a key is set aside for as long as its vendor says, and where only one mode
   t.is(findSetAside(failed('auth', { status: 402 }))?.scope, 'key');
   t.is(findSetAside(failed('auth', { status: 429 }))?.scope, 'key');
   t.is(findSetAside(failed('auth', { status: 403 }))?.scope, 'keyOnRoute');
-  for (const failure of ['rejected', 'unavailable', 'timeout'] as const)
+  for (const failure of ['rejected', 'missing', 'unavailable', 'timeout'] as const)
     t.is(findSetAside(failed(failure)), null);
 });

@@ -3,8 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import type { RouteGrant } from '../../../shared/routing/grant-script.ts';
+import { runRenewal } from '../../../shared/routing/renew-script.ts';
 import { findWays } from '../../../shared/routing/route-way.ts';
+import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { orderWays } from '../../../workers/routing/order-ways.ts';
 import { RouteGate } from '../../../workers/routing/route-gate.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
@@ -231,4 +234,133 @@ test('for a key one waits as long as its vendor may say, for a breaker only so l
   for (const grant of await enterAll([gate], [way!], breakerRules.leastCalls)) gate.leave(grant, 'bad');
   await gate.stop();
   t.is(await gate.enter([way!], patient({ patience: only })), null);
+});
+
+test('a vendor’s limit just now does not send away who has stood in the queue for long', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('queue-then-limit', { apiKeys: ['k'], maxConcurrency: 1 }));
+  const first = (await gate.enter(ways, patient()))!;
+  const patience = { keyMs: 600, breakerMs: 0 };
+  const waiting = gate.enter(ways, patient({ patience }));
+  await delay(700);
+  gate.leave(first, 'none', { scope: 'keyOnRoute', forMs: 200, reason: 'over its limit' });
+  const grant = await waiting;
+  t.not(grant, null);
+  gate.leave(grant!, 'ok');
+});
+
+test('one good key among many that are set aside is found', async (t) => {
+  const gate = openGate(t);
+  const route = createRoute('many-keys', { apiKeys: Array.from({ length: 60 }, (_, i) => `key-${i}`) });
+  const [good, ...bad] = findWays(route);
+  for (const way of bad) {
+    const grant = (await gate.enter([way], patient()))!;
+    gate.leave(grant, 'none', { scope: 'key', forMs: 60_000, reason: 'out of money' });
+  }
+  for (let i = 0; i < 10; i++) {
+    const grant = await gate.enter(orderWays([route], [], Math.random), patient());
+    t.is(grant?.way.apiKey, good!.apiKey);
+    if (grant !== null) gate.leave(grant, 'ok');
+  }
+});
+
+test.serial('a worker whose clock is wrong keeps its slots, and no longer than others', async (t) => {
+  const realNow = Date.now;
+  t.teardown(() => {
+    Date.now = realNow;
+  });
+  for (const wrongMs of [-60_000, 60_000]) {
+    const gate = openGate(t, 300);
+    const other = openGate(t);
+    const ways = findWays(createRoute(`wrong-clock ${wrongMs}`, { maxConcurrency: 1 }));
+    Date.now = () => realNow() + wrongMs;
+    t.not(await gate.enter(ways, patient()), null);
+    await delay(400);
+    Date.now = realNow;
+    const deadlineAtMs = Date.now() + 50;
+    await t.throwsAsync(other.enter(ways, patient({ deadlineAtMs })), { message: /time|deadline/i });
+    // As if it had died: nobody renews.
+    await gate.stop();
+    const startedAt = performance.now();
+    const grant = (await other.enter(ways, patient()))!;
+    t.true(performance.now() - startedAt < 1_000);
+    other.leave(grant, 'ok');
+  }
+});
+
+test('a renewal does not put back what the end of a call gives away right after it', async (t) => {
+  const key = 'calls-of-a-test';
+  await redis().script('FLUSH');
+  await Promise.all([runRenewal(redis(), key, ['lease'], 5_000), redis().zrem(key, 'lease')]);
+  t.is(await redis().zcard(key), 0);
+});
+
+/** The same Redis, of which scripts' answers do not come: nor do the scripts get there, unless they `arrive`. */
+function createCutOff(arrive: boolean): { client: RedisClient; away: boolean } {
+  const cut: { client: RedisClient; away: boolean } = { client: redis(), away: false };
+  const lost = new Error('Connection is closed.');
+  cut.client = new Proxy(redis(), {
+    get(target, name) {
+      const value = Reflect.get(target, name) as unknown;
+      if (typeof value !== 'function') return value;
+      const method = value.bind(target) as (...args: unknown[]) => Promise<unknown>;
+      if (name !== 'evalsha' && name !== 'eval' && name !== 'zrem') return method;
+      return async (...args: unknown[]) => {
+        if (!cut.away) return await method(...args);
+        if (arrive) await method(...args);
+        throw lost;
+      };
+    },
+  });
+  return cut;
+}
+
+test('slots of calls that end while Redis is away are free when it is back', async (t) => {
+  const cut = createCutOff(false);
+  const gate = new RouteGate(cut.client, randomUUID(), log);
+  const ways = findWays(createRoute('ends-while-away', { maxConcurrency: 1 }));
+  const grant = (await gate.enter(ways, patient()))!;
+  cut.away = true;
+  gate.leave(grant, 'ok');
+  await delay(300);
+  cut.away = false;
+  const other = openGate(t);
+  const next = await other.enter(ways, patient({ deadlineAtMs: Date.now() + 2_000 }));
+  t.not(next, null);
+  other.leave(next!, 'ok');
+  await gate.stop();
+});
+
+test('slots of a grant whose answer was lost are given back', async (t) => {
+  const cut = createCutOff(true);
+  const gate = new RouteGate(cut.client, randomUUID(), log);
+  const ways = findWays(createRoute('lost-answer', { maxConcurrency: 1 }));
+  cut.away = true;
+  const waiting = gate.enter(ways, patient());
+  await delay(100);
+  cut.away = false;
+  const startedAt = performance.now();
+  const grant = (await waiting)!;
+  t.true(performance.now() - startedAt < 2_000);
+  gate.leave(grant, 'ok');
+  await gate.stop();
+});
+
+test('a probe that has begun to answer lets the others in before its end', async (t) => {
+  const gate = openGate(t);
+  const other = openGate(t);
+  const ways = findWays(createRoute('long-answers'));
+  for (const grant of await enterAll([gate], ways, breakerRules.leastCalls)) gate.leave(grant, 'bad');
+  const wait = patient({ patience: { keyMs: 0, breakerMs: 10_000 } });
+  const probe = (await gate.enter(ways, wait))!;
+  t.true(probe.isProbe);
+  t.is(await other.enter(ways, patient()), null);
+  const waiting = other.enter(ways, wait);
+  gate.confirm(probe);
+  gate.confirm(probe);
+  t.is((await waiting)?.isProbe, false);
+  // What becomes of it afterwards counts like any other call.
+  gate.leave(probe, 'bad');
+  await gate.stop();
+  t.truthy(await other.enter(ways, patient()));
 });

@@ -117,3 +117,12 @@ test('a line of a megabyte in small pieces takes no quadratic time', (t) => {
   t.is(parser.push(Buffer.from('\n\n'))[0]?.data.length, 1_000_000);
   t.true(performance.now() - started < 2000);
 });
+
+test('a line that comes byte by byte takes little more room than its bytes', (t) => {
+  const parser = createSseParser();
+  parser.push(Buffer.from('data: '));
+  const before = process.memoryUsage().heapUsed;
+  for (let bytes = 0; bytes < 1_000_000; bytes += 1) parser.push(Uint8Array.of(120));
+  t.true(process.memoryUsage().heapUsed - before < 100_000_000);
+  t.is(parser.push(Buffer.from('\n\n'))[0]?.data, 'x'.repeat(1_000_000));
+});

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord, lookUp, readArray, readText } from '../json-value.ts';
 import type { ChatEvent, FinishReason, WebSource } from '../upstream.ts';
 import { createUsageMeter } from './from-usage.ts';
 import type { Block } from './to-content.ts';
@@ -94,7 +94,7 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
   }
 
   function finish(): ChatEvent[] {
-    const finishReason = FINISH_REASONS[stopReason ?? 'end_turn'] ?? 'stop';
+    const finishReason = lookUp(FINISH_REASONS, stopReason) ?? 'stop';
     return [
       ...remember(),
       { type: 'finish', index: 0, finishReason, nativeFinishReason: stopReason },

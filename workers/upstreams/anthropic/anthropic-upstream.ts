@@ -1,3 +1,4 @@
+import { mostPauses } from '../../../shared/pricing/search-allowance.ts';
 import { callVendor, isJson, readText } from '../call-vendor.ts';
 import { readChatStream } from '../chat-stream.ts';
 import { collectImages } from '../collect-media.ts';
@@ -17,8 +18,8 @@ import { continueRequest, listIdsToRecall, type MessagesRequest, toChatRequest }
 
 const API_VERSION = '2023-06-01';
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
-/** Each pause is a turn of searches: a model that takes more of them searches in circles, at the caller's expense. */
-const MAX_CONTINUATIONS = 5;
+/** Each pause is a turn of searches, and counts the whole prompt again: as many as money is reserved for. */
+const MAX_CONTINUATIONS = mostPauses;
 
 /**
  * Any server that speaks Anthropic's Messages API. The base URL is without the version, as Anthropic's own clients
@@ -82,10 +83,15 @@ async function post(
     ...(betas.length > 0 && { 'anthropic-beta': betas.join(',') }),
     ...(apiKey !== null && { 'x-api-key': apiKey }),
   };
-  const answer = await callVendor(client, { path: '/v1/messages', headers, body }, context, (refusal) => {
-    logId(refusal.headers, context, 'the upstream refused');
-    return toUpstreamError(refusal, apiKey, Date.now());
-  });
+  const answer = await callVendor(
+    client,
+    { path: '/v1/messages', headers, body, isStream: body['stream'] === true },
+    context,
+    (refusal) => {
+      logId(refusal.headers, context, 'the upstream refused');
+      return toUpstreamError(refusal, apiKey, Date.now());
+    },
+  );
   logId(answer.headers, context, 'the upstream answers');
   return answer;
 }

@@ -1,6 +1,6 @@
 import type { Refusal } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
-import { isRecord, type JsonRecord, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord, lookUp, readText } from '../json-value.ts';
 import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
@@ -10,7 +10,7 @@ const TYPES: Readonly<Record<string, { readonly failure: UpstreamFailure; readon
   authentication_error: { failure: 'auth', status: 401 },
   billing_error: { failure: 'auth', status: 402 },
   permission_error: { failure: 'auth', status: 403 },
-  not_found_error: { failure: 'rejected', status: 404 },
+  not_found_error: { failure: 'missing', status: 404 },
   request_too_large: { failure: 'rejected', status: 413 },
   rate_limit_error: { failure: 'rate_limited', status: 429 },
   api_error: { failure: 'unavailable', status: 500 },
@@ -48,7 +48,7 @@ export function toUpstreamError(refusal: Refusal, apiKey: string | null, nowMs: 
 /** An error after a 200, as an event of the stream or as the body: `{"type": "error", "error": …}`. */
 export function toErrorWithin(value: JsonRecord, apiKey: string | null): UpstreamError {
   const error = readError(value);
-  return buildError(TYPES[error.type ?? '']?.status ?? 500, error, apiKey, null);
+  return buildError(lookUp(TYPES, error.type)?.status ?? 500, error, apiKey, null);
 }
 
 export function isErrorBody(value: JsonRecord): boolean {
@@ -83,23 +83,26 @@ function buildError(
   return createVendorError({
     failure,
     status,
-    name: error.code ?? error.type,
+    name: isEmptyAccount(error) ? 'out of credit' : (error.code ?? error.type),
     message,
     apiKey,
     retryAfterMs,
   });
 }
 
-function classify(status: number, { type, code, message }: VendorError): UpstreamFailure {
+function isEmptyAccount({ type, message }: VendorError): boolean {
+  return (
+    type === 'invalid_request_error' &&
+    EMPTY_ACCOUNT_BEGINNINGS.some((beginning) => message.startsWith(beginning))
+  );
+}
+
+function classify(status: number, error: VendorError): UpstreamFailure {
+  const { type, code } = error;
   if (KEY_CODES.has(code ?? '')) return 'auth';
   const byStatus = classifyStatus(status);
   // A key that is refused, or used too often, is that whatever type came with it.
   if (byStatus === 'auth' || byStatus === 'rate_limited') return byStatus;
-  if (
-    type === 'invalid_request_error' &&
-    EMPTY_ACCOUNT_BEGINNINGS.some((beginning) => message.startsWith(beginning))
-  ) {
-    return 'auth';
-  }
-  return TYPES[type ?? '']?.failure ?? byStatus;
+  if (isEmptyAccount(error)) return 'auth';
+  return lookUp(TYPES, type)?.failure ?? byStatus;
 }

@@ -1,4 +1,4 @@
-import { isRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, lookUp, readArray, readText } from '../json-value.ts';
 import type { ChatBody, ChatMessage, Recalled, UpstreamTarget } from '../upstream.ts';
 import { readClaudeTraits } from './claude-traits.ts';
 import type { Block } from './to-content.ts';
@@ -56,7 +56,7 @@ export function planThinking(target: UpstreamTarget, body: ChatBody, maxTokens: 
       ? { kind: 'adaptive', effort: 'low', isShown: false }
       : { kind: 'off', type: traits.thinkingOff === 'unasked' ? null : traits.thinkingOff };
   }
-  const effort = EFFORTS[level ?? ''] ?? null;
+  const effort = lookUp(EFFORTS, level) ?? null;
   return {
     kind: 'adaptive',
     effort: effort === 'xhigh' && !traits.hasXhigh ? 'high' : effort,
@@ -67,7 +67,7 @@ export function planThinking(target: UpstreamTarget, body: ChatBody, maxTokens: 
 function toBudget(level: string, maxTokens: number): number | null {
   if (level === 'none') return null;
   const room = maxTokens - Math.min(MAX_ANSWER_ROOM, Math.ceil(maxTokens / 4));
-  const budget = Math.min(BUDGETS[level] ?? BUDGETS['medium']!, room);
+  const budget = Math.min(lookUp(BUDGETS, level) ?? BUDGETS['medium']!, room);
   return budget < MIN_BUDGET ? null : budget;
 }
 

@@ -1,3 +1,4 @@
+import { lookUp } from '../json-value.ts';
 import type { FinishReason } from '../upstream.ts';
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
@@ -21,5 +22,5 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
  * (`MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`, `OTHER`, `NO_IMAGE`) or by one that is not known here.
  */
 export function toFinishReason(native: string): FinishReason | null {
-  return FINISH_REASONS[native] ?? null;
+  return lookUp(FINISH_REASONS, native) ?? null;
 }

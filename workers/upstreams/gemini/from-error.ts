@@ -1,6 +1,6 @@
 import type { Refusal } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
-import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord, lookUp, readArray, readText } from '../json-value.ts';
 import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
@@ -14,7 +14,7 @@ const STATUSES: Readonly<Record<string, { readonly status: number; readonly fail
   FAILED_PRECONDITION: { status: 400, failure: 'auth' },
   UNAUTHENTICATED: { status: 401, failure: 'auth' },
   PERMISSION_DENIED: { status: 403, failure: 'auth' },
-  NOT_FOUND: { status: 404, failure: 'rejected' },
+  NOT_FOUND: { status: 404, failure: 'missing' },
   RESOURCE_EXHAUSTED: { status: 429, failure: 'rate_limited' },
   CANCELLED: { status: 499, failure: 'unavailable' },
   INTERNAL: { status: 500, failure: 'unavailable' },
@@ -62,7 +62,7 @@ function buildError(
   retryAfterMs: number | null,
 ): UpstreamError {
   const name = readText(error['status']);
-  const known = STATUSES[name ?? ''];
+  const known = lookUp(STATUSES, name);
   const code = error['code'];
   const told = typeof code === 'number' && code >= 400 && code < 600 ? code : null;
   const status = httpStatus ?? told ?? known?.status ?? 500;

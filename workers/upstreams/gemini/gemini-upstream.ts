@@ -116,7 +116,8 @@ async function post(
 ): Promise<HttpAnswer> {
   const path = toMethodPath(target.model, method);
   const headers = target.apiKey === null ? {} : { 'x-goog-api-key': target.apiKey };
-  return await callVendor(client, { path, headers, body }, context, (refusal) =>
+  const isStream = method.startsWith('stream');
+  return await callVendor(client, { path, headers, body, isStream }, context, (refusal) =>
     toUpstreamError(refusal, target.apiKey),
   );
 }

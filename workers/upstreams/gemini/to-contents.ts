@@ -22,6 +22,34 @@ export interface Gathered {
   readonly recalled: Recalled;
 }
 
+interface KnownCall {
+  readonly name: string;
+  /** Its place among all calls of the conversation. */
+  readonly place: number;
+}
+
+/** The calls of a conversation so far, by id; of one that was given twice, the later. */
+class KnownCalls {
+  readonly #calls = new Map<string, KnownCall>();
+  #count = 0;
+
+  add(id: string, name: string): void {
+    this.#count += 1;
+    this.#calls.set(id, { name, place: this.#count });
+  }
+
+  find(id: string): KnownCall {
+    const call = this.#calls.get(id);
+    if (call === undefined) {
+      throw new UpstreamError(
+        'rejected',
+        `A tool message answers the call "${id.slice(0, 100)}", which no message before it made.`,
+      );
+    }
+    return call;
+  }
+}
+
 /**
  * A conversation as Gemini has it: two roles in turn, its instructions apart.
  *
@@ -35,7 +63,8 @@ export function toContents(
 ): { readonly contents: Content[]; readonly systemInstruction?: JsonRecord } {
   const contents: Content[] = [];
   const instructions: JsonRecord[] = [];
-  const nameOfCall = new Map<string, string>();
+  const calls = new KnownCalls();
+  const placeOfAnswer = new Map<JsonRecord, number>();
 
   function add(role: Content['role'], parts: readonly JsonRecord[]): void {
     const last = contents.at(-1);
@@ -60,12 +89,16 @@ export function toContents(
       case 'assistant':
         add('model', toParts(message.content, target, images));
         for (const call of readArray(message.tool_calls)) {
-          add('model', [toFunctionCall(isRecord(call) ? call : {}, target, recalled, nameOfCall)]);
+          add('model', [toFunctionCall(isRecord(call) ? call : {}, target, recalled, calls)]);
         }
         break;
-      case 'tool':
-        add('user', [toFunctionResponse(message, nameOfCall)]);
+      case 'tool': {
+        const { name, place } = calls.find(message.tool_call_id ?? '');
+        const answer = toFunctionResponse(message, name);
+        placeOfAnswer.set(answer, place);
+        add('user', [answer]);
         break;
+      }
       default:
         throw new UpstreamError('rejected', 'This model knows no messages of that role.');
     }
@@ -77,6 +110,9 @@ export function toContents(
     // Gemini answers contents only: where there are instructions alone, they are what is asked.
     return { contents: [{ role: 'user', parts: instructions }] };
   }
+  for (const content of contents) {
+    orderAnswers(content.parts, placeOfAnswer);
+  }
   if (readTraits(target.model).demandsSignatures) {
     standInForSignatures(contents);
   }
@@ -87,7 +123,7 @@ function toFunctionCall(
   call: JsonRecord,
   target: UpstreamTarget,
   recalled: Recalled,
-  nameOfCall: Map<string, string>,
+  calls: KnownCalls,
 ): JsonRecord {
   const told = isRecord(call['function']) ? call['function'] : {};
   const name = readText(told['name']);
@@ -96,7 +132,7 @@ function toFunctionCall(
   }
   const id = readText(call['id']);
   if (id !== null) {
-    nameOfCall.set(id, name);
+    calls.add(id, name);
   }
   const signature = findSignature(call, target.model, recalled);
   return {
@@ -117,17 +153,21 @@ function readArguments(text: unknown, name: string): JsonRecord {
 }
 
 /** Gemini wants the function's name with an answer, and an object as the answer itself. */
-function toFunctionResponse(message: ChatMessage, nameOfCall: ReadonlyMap<string, string>): JsonRecord {
-  const id = message.tool_call_id ?? '';
-  const name = nameOfCall.get(id);
-  if (name === undefined) {
-    throw new UpstreamError(
-      'rejected',
-      `A tool message answers the call "${id.slice(0, 100)}", which no message before it made.`,
-    );
-  }
+function toFunctionResponse(message: ChatMessage, name: string): JsonRecord {
+  const id = message.tool_call_id ?? null;
   const text = readOnlyText(message.content, 'tool');
   return { functionResponse: { ...toGivenId(id), name, response: parseObject(text) ?? { result: text } } };
+}
+
+/** Answers to calls of one name and without ids are told apart by their order: it must be that of the calls. */
+function orderAnswers(parts: JsonRecord[], placeOfAnswer: ReadonlyMap<JsonRecord, number>): void {
+  const places = [...parts.keys()].filter((index) => placeOfAnswer.has(parts[index]!));
+  const answers = places
+    .map((index) => parts[index]!)
+    .sort((one, other) => placeOfAnswer.get(one)! - placeOfAnswer.get(other)!);
+  for (const [position, index] of places.entries()) {
+    parts[index] = answers[position]!;
+  }
 }
 
 function toGivenId(id: string | null): JsonRecord {

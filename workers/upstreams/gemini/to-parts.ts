@@ -1,5 +1,5 @@
 import { parseDataUri } from '../../../shared/contract/data-uri.ts';
-import { isRecord, type JsonRecord, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord, lookUp, readText } from '../json-value.ts';
 import { type ChatMessage, type LoadedMedia, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 
 /** The contents of messages as Gemini's parts. Pure. */
@@ -19,9 +19,14 @@ const LINK_TYPES: Readonly<Record<string, string>> = {
   heif: 'image/heif',
 };
 
+/** Links to it name files of the key's own account: a caller's would read them, or be refused as the fault of the key. */
+const KEYED_HOST = /^generativelanguage\.googleapis\.com\.?$/;
+
 /** Whether a picture's bytes are sent: the vendor fetches links only where the route says so, and only https ones. */
 export function isLoaded(target: UpstreamTarget, url: string): boolean {
-  return target.imageUrls === 'fetch' || !url.startsWith('https://');
+  return (
+    target.imageUrls === 'fetch' || !url.startsWith('https://') || KEYED_HOST.test(new URL(url).hostname)
+  );
 }
 
 export function toParts(
@@ -83,7 +88,7 @@ function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImage
   }
   if (!isLoaded(target, url)) {
     const extension = /\.([a-z]+)$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
-    const mimeType = LINK_TYPES[extension];
+    const mimeType = lookUp(LINK_TYPES, extension);
     return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: url } };
   }
   const loaded = images.get(url);
@@ -106,7 +111,7 @@ function toFilePart(file: unknown): JsonRecord {
 
 function toAudioPart(audio: unknown): JsonRecord {
   const data = isRecord(audio) ? readText(audio['data']) : null;
-  const mediaType = isRecord(audio) ? AUDIO_TYPES[readText(audio['format']) ?? ''] : undefined;
+  const mediaType = isRecord(audio) ? lookUp(AUDIO_TYPES, readText(audio['format'])) : undefined;
   if (data === null || mediaType === undefined) {
     throw new UpstreamError(
       'rejected',

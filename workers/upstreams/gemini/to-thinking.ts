@@ -1,3 +1,4 @@
+import { lookUp } from '../json-value.ts';
 import type { JsonRecord } from '../json-value.ts';
 import type { UpstreamTarget } from '../upstream.ts';
 import { readTraits, type ThinkingLevel } from './gemini-traits.ts';
@@ -32,10 +33,10 @@ export function toThinkingConfig(target: UpstreamTarget, effort: string): JsonRe
     return how === 'budget' ? { thinkingBudget: traits.leastBudget } : { thinkingLevel: traits.levels[0] };
   }
   if (how === 'budget') {
-    const budget = effort === 'xhigh' ? traits.mostBudget : BUDGETS[effort];
+    const budget = effort === 'xhigh' ? traits.mostBudget : lookUp(BUDGETS, effort);
     return { includeThoughts: true, ...(budget === undefined ? {} : { thinkingBudget: budget }) };
   }
-  const level = LEVELS[effort];
+  const level = lookUp(LEVELS, effort);
   return {
     includeThoughts: true,
     ...(level === undefined ? {} : { thinkingLevel: chooseLevel(level, traits.levels) }),

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord, lookUp, readArray, readText } from '../json-value.ts';
 import { type ChatBody, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 import { readTraits } from './gemini-traits.ts';
 
@@ -6,7 +6,7 @@ import { readTraits } from './gemini-traits.ts';
 export function toTools(target: UpstreamTarget, body: ChatBody): JsonRecord {
   const choice = readChoice(body['tool_choice']);
   const declared = readArray(body['tools']).map((tool) => toDeclaration(isRecord(tool) ? tool : {}));
-  const functions = declared.filter(({ name }) => choice.only?.includes(name) ?? true);
+  const functions = declared.filter(({ name }) => choice.only?.has(name) ?? true);
   const tools: JsonRecord[] = [];
   if (functions.length > 0) {
     tools.push({ functionDeclarations: functions });
@@ -55,7 +55,7 @@ interface Choice {
   /** The functions that may be called; null for all. */
   readonly allowed: readonly string[] | null;
   /** The functions that are declared at all; null for all. */
-  readonly only: readonly string[] | null;
+  readonly only: ReadonlySet<string> | null;
 }
 
 const MODES: Readonly<Record<string, Choice['mode']>> = { auto: 'AUTO', none: 'NONE', required: 'ANY' };
@@ -64,8 +64,9 @@ function readChoice(choice: unknown): Choice {
   if (choice === undefined || choice === null) {
     return { mode: null, allowed: null, only: null };
   }
-  if (typeof choice === 'string' && MODES[choice] !== undefined) {
-    return { mode: MODES[choice], allowed: null, only: null };
+  const mode = typeof choice === 'string' ? lookUp(MODES, choice) : undefined;
+  if (mode !== undefined) {
+    return { mode, allowed: null, only: null };
   }
   if (isRecord(choice) && isRecord(choice['allowed_tools'])) {
     const { mode, tools } = choice['allowed_tools'];
@@ -73,7 +74,7 @@ function readChoice(choice: unknown): Choice {
     // Names go with `ANY` only. Of a free choice, what is not allowed is left out of the declarations.
     return mode === 'required'
       ? { mode: 'ANY', allowed: names, only: null }
-      : { mode: 'AUTO', allowed: null, only: names };
+      : { mode: 'AUTO', allowed: null, only: new Set(names) };
   }
   return { mode: 'ANY', allowed: [readFunctionName(choice)], only: null };
 }
@@ -98,8 +99,8 @@ function toCallingConfig({ mode, allowed }: Choice, isMixed: boolean): JsonRecor
 }
 
 function isWebSearchOn(body: ChatBody): boolean {
-  const search = body['web_search'];
-  return (
-    search === true || search === 'links' || search === 'no-links' || isRecord(body['web_search_options'])
-  );
+  const search = body['web_search'] ?? null;
+  return search === null
+    ? isRecord(body['web_search_options'])
+    : search === true || search === 'links' || search === 'no-links';
 }

@@ -1,6 +1,6 @@
 import type { Refusal } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
-import { isRecord, readText } from '../json-value.ts';
+import { isRecord, lookUp, readText } from '../json-value.ts';
 import type { UpstreamError } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
@@ -34,6 +34,8 @@ interface VendorError {
   readonly message: string;
   readonly code: string | null;
   readonly type: string | null;
+  /** OpenRouter looked at the request itself and did not like it: a 403 that is not of the key. */
+  readonly isFlagged: boolean;
 }
 
 export function toUpstreamError(answer: Refusal, apiKey: string | null): UpstreamError {
@@ -49,7 +51,7 @@ export function toErrorWithin(value: unknown, apiKey: string | null): UpstreamEr
   const status =
     Number.isInteger(numeric) && numeric >= 400 && numeric < 600
       ? numeric
-      : (STATUS_OF_CODE[error.code ?? ''] ?? STATUS_OF_TYPE[error.type ?? ''] ?? 500);
+      : (lookUp(STATUS_OF_CODE, error.code) ?? lookUp(STATUS_OF_TYPE, error.type) ?? 500);
   return buildError(status, error, apiKey, null);
 }
 
@@ -61,7 +63,7 @@ function buildError(
 ): UpstreamError {
   const isOfKey = KEY_CODES.has(error.code ?? '') || KEY_CODES.has(error.type ?? '');
   return createVendorError({
-    failure: isOfKey ? 'auth' : classifyStatus(status),
+    failure: isOfKey ? 'auth' : error.isFlagged ? 'rejected' : classifyStatus(status),
     status,
     name: error.code ?? error.type,
     message: error.message,
@@ -78,6 +80,7 @@ function readVendorError(value: unknown): VendorError {
   const body = isRecord(value) ? value : {};
   const error = isRecord(body['error']) ? body['error'] : body;
   const code = error['code'];
+  const metadata = isRecord(error['metadata']) ? error['metadata'] : {};
   return {
     message:
       readText(error['message']) ??
@@ -86,6 +89,7 @@ function readVendorError(value: unknown): VendorError {
       readDetail(body['detail']),
     code: typeof code === 'number' ? String(code) : readText(code),
     type: readText(error['type']) ?? readText(body['error_type']),
+    isFlagged: readText(metadata['flagged_input']) !== null,
   };
 }
 

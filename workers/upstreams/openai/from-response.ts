@@ -1,6 +1,14 @@
 import { type ChatEvent, type FinishReason, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
-import { isRecord, type JsonRecord, parseRecord, readArray, readCount, readText } from '../json-value.ts';
+import {
+  isRecord,
+  type JsonRecord,
+  lookUp,
+  parseRecord,
+  readArray,
+  readCount,
+  readText,
+} from '../json-value.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 
@@ -33,6 +41,14 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
 
 function toDelta(choice: JsonRecord, message: JsonRecord, index: number): ChatEvent {
   const said = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
+  // Each of a whole message is a call of its own, also where a server gives all of them one id.
+  const calls = readArray(said['tool_calls']);
+  if (calls.length > 0) {
+    said['tool_calls'] = calls.map((call, position) => ({
+      index: position,
+      ...(isRecord(call) ? call : {}),
+    }));
+  }
   const delta = createToolCallNormalizer().normalize(index, { role: 'assistant', content: '', ...said });
   const logprobs = choice['logprobs'] ?? null;
   return logprobs === null ? { type: 'delta', index, delta } : { type: 'delta', index, delta, logprobs };
@@ -58,7 +74,7 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
 };
 
 export function toFinish(index: number, native: string | null): ChatEvent {
-  const finishReason = FINISH_REASONS[native ?? 'stop'] ?? 'stop';
+  const finishReason = lookUp(FINISH_REASONS, native) ?? 'stop';
   return { type: 'finish', index, finishReason, nativeFinishReason: native };
 }
 

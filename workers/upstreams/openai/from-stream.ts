@@ -8,14 +8,18 @@ import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 
 const DONE = '[DONE]';
+/** A picture is one line, as a data URI: the same bound as for an answer in whole. */
+const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
 /**
  * A chat stream as OpenAI sends it, and as compatible servers nearly do: usage on any chunk, a last chunk twice, an
  * end with `finish_reason` but no `[DONE]` or the other way round. A repeated piece of text cannot be told from a
  * model that repeats itself and is passed on; a repeated end or usage counts once.
+ *
+ * @param choices how many answers were asked for: a stream that is cut before all of them came is not whole
  */
-export function createChatStreamTranslator(apiKey: string | null): ChatStreamTranslator {
-  const parser = createSseParser();
+export function createChatStreamTranslator(apiKey: string | null, choices = 1): ChatStreamTranslator {
+  const parser = createSseParser({ maxLineBytes: MAX_EVENT_BYTES });
   const toolCalls = createToolCallNormalizer();
   const openChoices = new Set<number>();
   const finishedChoices = new Set<number>();
@@ -94,7 +98,7 @@ export function createChatStreamTranslator(apiKey: string | null): ChatStreamTra
   }
 
   function isFinished(): boolean {
-    return openChoices.size === 0 && finishedChoices.size > 0;
+    return openChoices.size === 0 && finishedChoices.size >= choices;
   }
 
   return {

@@ -19,6 +19,7 @@ import {
   type UpstreamTarget,
 } from '../upstream.ts';
 import { toUpstreamError } from './from-error.ts';
+import { listUnreasonedCalls, rememberReasoning, restoreReasoning } from './remember-reasoning.ts';
 import { fromEmbeddingResponse } from './from-embedding-response.ts';
 import { fromImageResponse } from './from-image-response.ts';
 import { fromChatResponse } from './from-response.ts';
@@ -64,13 +65,24 @@ async function* chat(
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
   const isFetched = (url: string): boolean => target.imageUrls === 'fetch' && url.startsWith('https:');
-  const images = await collectImages(body, context, isFetched);
-  const request = toChatRequest(target, body, stream, images);
-  const answer = await post(client, '/chat/completions', request, target, context);
+  const unreasoned = listUnreasonedCalls(body);
+  const [images, recalled] = await Promise.all([
+    collectImages(body, context, isFetched),
+    unreasoned.length === 0 ? new Map<string, unknown>() : context.recall(unreasoned),
+  ]);
+  const whole = restoreReasoning(body, target.model, recalled);
+  const request = toChatRequest(target, whole, stream, images);
+  const answer = await post(client, '/chat/completions', request, target, context, stream);
   // Servers that cannot stream answer whole, whatever was asked.
-  if (!stream || isJson(answer))
-    yield* fromChatResponse(await readText(answer, MAX_BODY_BYTES), target.apiKey);
-  else yield* readChatStream(answer, createChatStreamTranslator(target.apiKey), context);
+  const events =
+    !stream || isJson(answer)
+      ? fromChatResponse(await readText(answer, MAX_BODY_BYTES), target.apiKey)
+      : readChatStream(answer, createChatStreamTranslator(target.apiKey, readChoices(body)), context);
+  yield* rememberReasoning(events, target.model);
+}
+
+function readChoices(body: ChatBody): number {
+  return typeof body['n'] === 'number' ? body['n'] : 1;
 }
 
 async function post(
@@ -79,9 +91,10 @@ async function post(
   body: object,
   target: UpstreamTarget,
   context: CallContext,
+  isStream = false,
 ): Promise<HttpAnswer> {
   const headers = target.apiKey === null ? {} : { authorization: `Bearer ${target.apiKey}` };
-  return await callVendor(client, { path, headers, body }, context, (refusal) =>
+  return await callVendor(client, { path, headers, body, isStream }, context, (refusal) =>
     toUpstreamError(refusal, target.apiKey),
   );
 }

@@ -20,7 +20,7 @@ import { readPictureShape } from '../picture-shape.ts';
  * refuses them `drops` them.
  */
 const CHAT_FIELDS = `
-  audio frequency_penalty function_call functions logit_bias logprobs metadata modalities moderation n
+  audio frequency_penalty function_call functions logit_bias logprobs metadata modalities n
   parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention
   reasoning_effort response_format safety_identifier seed service_tier stop store temperature tool_choice tools
   top_logprobs top_p user verbosity web_search_options
@@ -105,6 +105,10 @@ function toMessage(message: ChatMessage, images: ReadonlyMap<string, LoadedMedia
   const clean = withoutNulls(message);
   if (message.content === null) {
     clean['content'] = null;
+  }
+  if (Array.isArray(message.tool_calls)) {
+    // What Gemini's own dialect adds to calls is for Gemini.
+    clean['tool_calls'] = message.tool_calls.map(({ extra_content: _extra, ...call }) => call);
   }
   if (Array.isArray(message.content)) {
     clean['content'] = message.content.map((part: unknown) => toContentPart(part, images));

@@ -230,13 +230,13 @@ for (const stream of [false, true]) {
     t.deepEqual(asked[2]?.body['tools'], asked[0]?.body['tools']);
   });
 
-  test(`the sixth pause ends the answer, ${way}`, async (t) => {
+  test(`the third pause ends the answer, for no more is reserved, ${way}`, async (t) => {
     const { asked, listen } = await startRig(t, (response) => send(response, HELLO, 'pause_turn'));
     const said = await listen({ stream, fields: { web_search: true } });
-    t.is(asked.length, 6);
+    t.is(asked.length, 3);
     t.deepEqual(said.events.slice(-2), [
       { type: 'finish', index: 0, finishReason: 'length', nativeFinishReason: 'pause_turn' },
-      count(60, 30),
+      count(30, 15),
     ]);
   });
 }

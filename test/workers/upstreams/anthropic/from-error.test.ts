@@ -21,7 +21,7 @@ const documented = [
   [401, 'authentication_error', 'auth'],
   [402, 'billing_error', 'auth'],
   [403, 'permission_error', 'auth'],
-  [404, 'not_found_error', 'rejected'],
+  [404, 'not_found_error', 'missing'],
   [413, 'request_too_large', 'rejected'],
   [429, 'rate_limit_error', 'rate_limited'],
   [500, 'api_error', 'unavailable'],

@@ -79,6 +79,11 @@ test('turns of one role are merged, empty texts are left out, and the first turn
   t.regex(refuse(t, [user(' '), { role: 'assistant', content: '' }]), /hold no text/);
 });
 
+test('turns with nothing between them but an empty one are merged as well', (t) => {
+  const { turns } = convert([user('one'), { role: 'assistant', content: ' ' }, user('two')]);
+  t.deepEqual(turns, [{ role: 'user', content: [text('one'), text('two')] }]);
+});
+
 test('names are told where several users speak, and only there', (t) => {
   const said = (name: string, content: string): object => ({ role: 'user', name, content });
   t.deepEqual(convert([said('Ann', 'Hi'), said('Bob', 'Ho'), user('He')]).turns, [

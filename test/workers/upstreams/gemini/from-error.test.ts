@@ -20,7 +20,7 @@ const TABLE = [
   [400, 'FAILED_PRECONDITION', 'auth'],
   [401, 'UNAUTHENTICATED', 'auth'],
   [403, 'PERMISSION_DENIED', 'auth'],
-  [404, 'NOT_FOUND', 'rejected'],
+  [404, 'NOT_FOUND', 'missing'],
   [429, 'RESOURCE_EXHAUSTED', 'rate_limited'],
   [499, 'CANCELLED', 'unavailable'],
   [500, 'INTERNAL', 'unavailable'],
@@ -41,7 +41,7 @@ test('without a name the status decides, and without both it is unavailable', (t
   t.like(refuse(429, '<html>Too many</html>'), { failure: 'rate_limited', status: 429 });
   t.like(refuse(502, ''), { failure: 'unavailable', status: 502 });
   t.like(refuse(403, { error: { code: 403 } }), { failure: 'auth' });
-  t.like(toErrorWithin({ error: { code: 404 } }, KEY), { failure: 'rejected', status: 404 });
+  t.like(toErrorWithin({ error: { code: 404 } }, KEY), { failure: 'missing', status: 404 });
   t.like(toErrorWithin({ error: {} }, KEY), { failure: 'unavailable', status: 500 });
 });
 

@@ -123,7 +123,7 @@ test('what is no answer is an error of its kind', (t) => {
     [[], 'unavailable'],
     [['a'], 'unavailable'],
     ['text', 'unavailable'],
-    [{ error: { code: 404, message: 'no such model', status: 'NOT_FOUND' } }, 'rejected'],
+    [{ error: { code: 404, message: 'no such model', status: 'NOT_FOUND' } }, 'missing'],
     [[{ error: { code: 429, status: 'RESOURCE_EXHAUSTED' } }], 'rate_limited'],
   ];
   for (const [body, failure] of bodies) {

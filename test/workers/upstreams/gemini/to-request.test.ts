@@ -3,6 +3,7 @@ import test from 'ava';
 import type { JsonRecord } from '../../../../workers/upstreams/json-value.ts';
 import { toMethodPath, toModelName } from '../../../../workers/upstreams/gemini/model-name.ts';
 import type { Gathered } from '../../../../workers/upstreams/gemini/to-contents.ts';
+import { isLoaded } from '../../../../workers/upstreams/gemini/to-parts.ts';
 import { toChatRequest } from '../../../../workers/upstreams/gemini/to-request.ts';
 import { UpstreamError, type UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../../support/upstream-target.ts';
@@ -199,8 +200,8 @@ test('calls and their answers carry names, objects and Gemini’s own ids, all a
     {
       role: 'user',
       parts: [
-        { functionResponse: { name: 'now', response: { result: 'noon' } } },
         { functionResponse: { id: 'given-1', name: 'weather', response: { sun: true } } },
+        { functionResponse: { name: 'now', response: { result: 'noon' } } },
       ],
     },
   ]);
@@ -279,6 +280,8 @@ test('web search is a tool of the vendor’s, also beside functions', (t) => {
   for (const off of [false, null, undefined]) {
     t.is(translate({ web_search: off })['tools'], undefined);
   }
+  // The gateway checks and reserves by the same rule: `false` is off, whatever the options say.
+  t.is(translate({ web_search: false, web_search_options: {} })['tools'], undefined);
   const mixed = { web_search: true, tools: [tool('f')], tool_choice: 'auto' };
   const tools = [{ functionDeclarations: [{ name: 'f' }] }, { googleSearch: {} }];
   t.like(translate(mixed), { tools, toolConfig: { functionCallingConfig: { mode: 'AUTO' } } });
@@ -365,4 +368,32 @@ test('pictures are asked for by their modality, and their form only of models th
     imageConfig: { aspectRatio: '3:2', imageSize: '2K' },
   });
   t.is(config(form), undefined);
+});
+
+test('answers stand in the order of their calls, which is all that tells calls without ids apart', (t) => {
+  const round = (first: string, second: string): JsonRecord[] => [
+    { role: 'user', content: 'where is it warm?' },
+    { role: 'assistant', tool_calls: [call('call_gw_1', 'get', first), call('call_gw_2', 'get', second)] },
+    { role: 'tool', tool_call_id: 'call_gw_2', content: `of ${second}` },
+    { role: 'tool', tool_call_id: 'call_gw_1', content: `of ${first}` },
+  ];
+  // The same ids come again in the second round, as they do with models that count anew.
+  const messages = [...round('{"of":"Paris"}', '{"of":"Rome"}'), ...round('{"of":"Oslo"}', '{"of":"Bern"}')];
+  const parts = (contents({ messages }) as { parts: JsonRecord[] }[]).flatMap((content) => content.parts);
+  const results = parts.flatMap((part) => {
+    const response = part['functionResponse'] as { response: { result: string } } | undefined;
+    return response === undefined ? [] : response.response.result;
+  });
+  t.deepEqual(results, ['of {"of":"Paris"}', 'of {"of":"Rome"}', 'of {"of":"Oslo"}', 'of {"of":"Bern"}']);
+});
+
+test('a link to a file of the key’s own account is never passed on', (t) => {
+  const target = createTarget('gemini-2.5-flash', { imageUrls: 'pass' });
+  t.false(isLoaded(target, 'https://example.com/v1beta/files/abc'));
+  for (const url of [
+    'https://generativelanguage.googleapis.com/v1beta/files/abc',
+    'https://GenerativeLanguage.googleapis.com.:443/v1beta/files/abc',
+  ]) {
+    t.true(isLoaded(target, url), url);
+  }
 });

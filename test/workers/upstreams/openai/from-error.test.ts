@@ -16,7 +16,8 @@ function refusal(code: string | null, message = 'No.', type = 'invalid_request_e
 
 test('every status has its failure', (t) => {
   const expected: Record<UpstreamFailure, number[]> = {
-    rejected: [400, 404, 413, 422],
+    rejected: [400, 413, 422],
+    missing: [404],
     auth: [401, 402, 403],
     rate_limited: [429],
     timeout: [408, 504],
@@ -87,4 +88,16 @@ test('an error within a 200 is classified by its code or type', (t) => {
   for (const [body, failure] of expected) {
     t.is(toErrorWithin(body, KEY).failure, failure, JSON.stringify(body));
   }
+});
+
+test('a request that a moderator flagged is refused, and no matter of the key', (t) => {
+  const flagged = {
+    code: 403,
+    message: 'Your input was flagged.',
+    metadata: { reasons: ['violence'], flagged_input: 'how to …' },
+  };
+  const error = toError(403, { error: flagged });
+  t.is(error.failure, 'rejected');
+  t.is(error.message, 'Your input was flagged.');
+  t.is(toErrorWithin({ error: flagged }, KEY).failure, 'rejected');
 });

@@ -122,3 +122,19 @@ test('counts that no answer can have are taken for not reported', (t) => {
     t.like(events.at(-1), { type: 'usage', usage: { promptTokens: 19, completionTokens: null } });
   }
 });
+
+test('whole tool calls under one id stay calls of their own', (t) => {
+  const calls = ['Paris', 'Rome'].map((city) => ({
+    id: 'call_0',
+    type: 'function',
+    function: { name: 'get', arguments: JSON.stringify({ city }) },
+  }));
+  const [delta] = answer({
+    choices: [{ message: { content: null, tool_calls: calls }, finish_reason: 'tool_calls' }],
+  });
+  t.true(delta?.type === 'delta');
+  t.deepEqual(
+    (delta as { delta: Record<string, unknown> }).delta['tool_calls'],
+    calls.map((call, index) => ({ ...call, index })),
+  );
+});

@@ -289,3 +289,12 @@ test('chunks without choices, comments and filter results give nothing', (t) => 
     [delta({ content: 'a' }), STOP],
   );
 });
+
+test('a picture is one line, however long', (t) => {
+  const url = `data:image/png;base64,${'A'.repeat(10_000_000)}`;
+  const images = [{ type: 'image_url', image_url: { url } }];
+  const [delta] = translateText(
+    toStream({ choices: [{ index: 0, delta: { images }, finish_reason: 'stop' }] }, '[DONE]'),
+  );
+  t.deepEqual(delta, { type: 'delta', index: 0, delta: { images } });
+});

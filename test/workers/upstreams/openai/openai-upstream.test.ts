@@ -204,7 +204,7 @@ test('a reasoning model works where the route drops what it refuses', async (t) 
 
 test('every status is an error of its kind, before anything was said', async (t) => {
   const { chat, embed, draw } = await startRig(t);
-  const failures = { 400: 'rejected', 401: 'auth', 404: 'rejected', 429: 'rate_limited', 500: 'unavailable' };
+  const failures = { 400: 'rejected', 401: 'auth', 404: 'missing', 429: 'rate_limited', 500: 'unavailable' };
   for (const [status, failure] of Object.entries(failures)) {
     const model = `gpt-sim+fail-${status}+retry-1500`;
     for (const stream of [true, false]) {

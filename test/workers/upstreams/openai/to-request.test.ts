@@ -185,3 +185,14 @@ test('a picture’s shape and class go to models that draw, and to no others', (
   t.is(chat({ modalities: ['image', 'text'] })['image_config'], undefined);
   t.is(chat({ ...asked, modalities: ['image'] }, 'image_config')['image_config'], undefined);
 });
+
+test('calls go out without what another dialect added to them, and messages with the thought that led to them', (t) => {
+  const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const said = {
+    role: 'assistant',
+    tool_calls: [{ ...call, extra_content: { google: {} } }],
+    reasoning_content: 'Hm.',
+  };
+  const request = toChatRequest(target('gpt'), { messages: [said] }, false);
+  t.deepEqual(request['messages'], [{ role: 'assistant', tool_calls: [call], reasoning_content: 'Hm.' }]);
+});

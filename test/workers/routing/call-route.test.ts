@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import type { CatalogRoute } from '../../../shared/catalog/catalog-schema.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { callRoute, type Routing } from '../../../workers/routing/call-route.ts';
+import { RouteGate } from '../../../workers/routing/route-gate.ts';
+import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
+import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
+import { createRoute } from '../../support/routing.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+/** One call through its routes: what is tried, in which order, and for how long. */
+
+const redis = useRedis(test);
+const log = createLogger('test', 'silent');
+
+function createRouting(t: ExecutionContext): Routing {
+  const gate = new RouteGate(redis(), randomUUID(), log);
+  const upstreams = new UpstreamPool(log);
+  t.teardown(async () => {
+    await gate.stop();
+    await upstreams.close();
+  });
+  return { gate, upstreams };
+}
+
+type Attempt = (model: string) => string;
+
+async function call(routing: Routing, routes: readonly CatalogRoute[], attempt: Attempt): Promise<string> {
+  return await callRoute(routing, {
+    routes,
+    signal: new AbortController().signal,
+    deadlineAtMs: Date.now() + 60_000,
+    patience: { keyMs: 15_000, breakerMs: 1_500 },
+    log,
+    hasOutput: () => false,
+    attempt: (_upstream, { model }) => Promise.resolve(attempt(model)),
+  });
+}
+
+const limited = (retryAfterMs: number): UpstreamError =>
+  new UpstreamError('rate_limited', 'slower', { status: 429, retryAfterMs });
+
+test('a route that failed once is tried again rather than that one waits long for the key of another', async (t) => {
+  const routing = createRouting(t);
+  const steady = createRoute('steady', { weight: 1e9, apiKeys: ['a'] });
+  const paused = createRoute('paused', { weight: 1e-9, apiKeys: ['b'] });
+  const tried: string[] = [];
+  await t.throwsAsync(
+    call(routing, [paused], () => {
+      throw limited(10_000);
+    }),
+    { message: /failed to answer/ },
+  );
+  const startedAt = performance.now();
+  const answer = await call(routing, [steady, paused], (model) => {
+    tried.push(model);
+    if (tried.length === 1) throw new UpstreamError('unavailable', 'a bad moment', { status: 503 });
+    return model;
+  });
+  t.is(answer, 'steady');
+  t.deepEqual(tried, ['steady', 'steady']);
+  t.true(performance.now() - startedAt < 1_000);
+});
+
+test('the key of another route that is back shortly is waited for', async (t) => {
+  const routing = createRouting(t);
+  const steady = createRoute('steady-2', { weight: 1e9, apiKeys: ['a'] });
+  const paused = createRoute('paused-2', { weight: 1e-9, apiKeys: ['b'] });
+  await t.throwsAsync(
+    call(routing, [paused], () => {
+      throw limited(600);
+    }),
+  );
+  const tried: string[] = [];
+  const answer = await call(routing, [steady, paused], (model) => {
+    tried.push(model);
+    if (model === 'steady-2') throw new UpstreamError('unavailable', 'a bad moment', { status: 503 });
+    return model;
+  });
+  t.is(answer, 'paused-2');
+});
+
+test('no call begins once the request has been at it for as long as one call may take', async (t) => {
+  const routing = createRouting(t);
+  const route = createRoute('bounded', { apiKeys: ['a'] });
+  const startedAt = performance.now();
+  const begun: number[] = [];
+  await t.throwsAsync(
+    call(routing, [route], () => {
+      begun.push(performance.now() - startedAt);
+      throw limited(3_000);
+    }),
+    { message: /failed to answer/ },
+  );
+  t.true(
+    begun.every((ms) => ms < route.upstream.timeoutMs),
+    String(begun),
+  );
+});

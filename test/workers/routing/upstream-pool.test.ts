@@ -1,0 +1,19 @@
+import test from 'ava';
+import type { Catalog } from '../../../shared/catalog/catalog-schema.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
+import { createRoute } from '../../support/routing.ts';
+
+test('requests from before and after a change of the catalog take turns on two upstreams, not on ever new ones', async (t) => {
+  const pool = new UpstreamPool(createLogger('test', 'silent'));
+  const { upstream: before } = createRoute('a');
+  const after = { ...before, timeoutMs: 2_000 };
+  const used = new Set<unknown>();
+  for (let i = 0; i < 20; i++) used.add(pool.get(before)).add(pool.get(after));
+  t.is(used.size, 2);
+  pool.forgetMissing({ upstreams: [] } as unknown as Catalog);
+  t.true(used.has(pool.get(before)));
+  await pool.close();
+  t.false(used.has(pool.get(before)));
+  await pool.close();
+});

@@ -1,0 +1,79 @@
+import test from 'ava';
+import type { ChatBody, ChatEvent } from '../../../../workers/upstreams/upstream.ts';
+import {
+  listUnreasonedCalls,
+  rememberReasoning,
+  restoreReasoning,
+} from '../../../../workers/upstreams/openai/remember-reasoning.ts';
+
+const delta = (said: object, index = 0): ChatEvent => ({ type: 'delta', index, delta: { ...said } });
+const finish = (index = 0): ChatEvent => ({
+  type: 'finish',
+  index,
+  finishReason: 'tool_calls',
+  nativeFinishReason: 'tool_calls',
+});
+const call = (id: string): object => ({
+  index: 0,
+  id,
+  type: 'function',
+  function: { name: 'f', arguments: '{}' },
+});
+
+async function collect(events: ChatEvent[]): Promise<ChatEvent[]> {
+  const all: ChatEvent[] = [];
+  for await (const event of rememberReasoning(events, 'm')) all.push(event);
+  return all;
+}
+
+test('what a model thought before its calls is remembered with the first of them, and all else passes as it is', async (t) => {
+  const events = [
+    delta({ role: 'assistant', reasoning_content: 'Let me ' }),
+    delta({ reasoning_content: 'see.' }),
+    delta({ tool_calls: [call('call_1')] }),
+    delta({ tool_calls: [{ ...call('call_2'), index: 1 }] }),
+    finish(),
+  ];
+  const all = await collect(events);
+  t.deepEqual(
+    all.filter(({ type }) => type !== 'remember'),
+    events,
+  );
+  t.deepEqual(
+    all.filter(({ type }) => type === 'remember'),
+    [
+      {
+        type: 'remember',
+        toolCallId: 'call_1',
+        value: { kind: 'openai', model: 'm', reasoning: 'Let me see.' },
+      },
+    ],
+  );
+});
+
+test('nothing is remembered of a model that tells no thought, or makes no calls', async (t) => {
+  for (const events of [
+    [delta({ tool_calls: [call('call_1')] }), finish()],
+    [delta({ reasoning_content: 'Hm.' }), delta({ content: 'Yes' }), finish()],
+  ]) {
+    t.deepEqual(await collect(events), events);
+  }
+});
+
+test('a message gets back the thought of its own model, and keeps the one its client sent', (t) => {
+  const made = { role: 'assistant', content: null, tool_calls: [call('call_1')] };
+  const kept = { role: 'assistant', tool_calls: [call('call_2')], reasoning_content: 'Mine.' };
+  const body = { messages: [{ role: 'user', content: 'hi' }, made, kept] } as unknown as ChatBody;
+  t.deepEqual(listUnreasonedCalls(body), ['call_1']);
+  const value = { kind: 'openai', model: 'm', reasoning: 'Let me see.' };
+  const { messages } = restoreReasoning(body, 'm', new Map([['call_1', value]]));
+  t.deepEqual(messages, [body.messages[0], { ...made, reasoning_content: 'Let me see.' }, kept] as never);
+  for (const other of [
+    { ...value, model: 'other' },
+    { kind: 'anthropic', model: 'm', blocks: [] },
+    'text',
+    null,
+  ]) {
+    t.deepEqual(restoreReasoning(body, 'm', new Map([['call_1', other]])).messages, body.messages);
+  }
+});
