@@ -59,9 +59,8 @@ return { redis.call('LLEN', order), held, dropped }
 /** Redis frees what expired in its own time, and until then it must count. */
 const graceMs = 3_600_000;
 
-/** Dropped for each that is kept, at most: several short vectors make room for a long one. */
-const dropsPerEntry = 8;
-const dropsAtLeast = 64;
+/** By one run: a millisecond or two of Redis's time, in which many short vectors make room for a few long ones. */
+const mostDrops = 500;
 
 export interface VectorToKeep {
   readonly hash: string;
@@ -88,13 +87,11 @@ export async function runKeepVectors(
     value,
     measureEntry(keys[i]!.length, value.length),
   ]);
-  const mostDrops = Math.max(dropsAtLeast, dropsPerEntry * vectors.length);
   return await run(redis, modelId, keys, [maxBytes, ttlSeconds * 1_000, graceMs, mostDrops, ...entries]);
 }
 
 /** What is kept, without what has expired. */
 export async function countKeptVectors(redis: RedisClient, modelId: string): Promise<KeptVectors> {
-  const mostDrops = 1_000;
   for (;;) {
     const kept = await run(redis, modelId, [], [0, 0, 0, mostDrops]);
     if (kept.dropped < mostDrops) return kept;
