@@ -112,7 +112,7 @@ function isVectorOf(t: ExecutionContext, { status, answer }: Asked, texts: reado
   for (const [i, { index, embedding }] of answer.data.entries()) {
     t.is(index, i);
     const bytes = readBytes(embedding);
-    t.true(bytes.equals(Buffer.from(deriveVector(texts[i]!, bytes.length / 4).buffer)), texts[i]!);
+    t.true(bytes.equals(Buffer.from(deriveVector(texts[i]!, bytes.length / 4).buffer)), texts[i]);
   }
 }
 

@@ -62,9 +62,7 @@ export class VectorCacheStore {
     try {
       const entries = fitting.map((one) => ({ hash: one.name, value: encodeEntry(one) }));
       const parts = cutByBytes(entries);
-      await Promise.all(
-        parts.map((part) => runKeepVectors(this.#redis, space.modelId, space.limits, part)),
-      );
+      await Promise.all(parts.map((part) => runKeepVectors(this.#redis, space.modelId, space.limits, part)));
     } catch (error) {
       this.#tell(error, 'vectors could not be kept');
     } finally {
