@@ -32,6 +32,7 @@ import { TurnMemoryStore } from './jobs/turn-memory-store.ts';
 import { startLedgerReader } from './ledger/ledger-reader.ts';
 import { ShardLeases } from './ledger/shard-leases.ts';
 import { EmbeddingLines } from './embeddings/embedding-lines.ts';
+import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
 import { createImageChecker } from './media/check-image.ts';
 import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
@@ -84,7 +85,12 @@ export async function startWorker(
   const traffic = new TrafficRecorder(new TrafficStore(redis), log);
   const routing = { upstreams, gate };
   const media = { fetchClient: createSafeFetchClient(), checkImage: createImageChecker() };
-  const embeddings = new EmbeddingLines(catalog, { routing, log, media });
+  const embeddings = new EmbeddingLines(catalog, {
+    routing,
+    log,
+    media,
+    vectorCache: new VectorCacheStore(redis, log),
+  });
   const dependencies: JobDependencies = {
     redis,
     ledger,

@@ -1,6 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { CacheUseStore } from '../../shared/vector-cache/cache-use-store.ts';
 import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
 import { withCatalog } from './with-catalog.ts';
 
@@ -23,8 +24,14 @@ function describeModel(model: CatalogModel, active: boolean) {
 }
 
 async function listModels(context: AdminContext): Promise<unknown> {
+  const cacheUse = new CacheUseStore(context.redis);
   return await withCatalog(context, (catalog) =>
-    catalog.current.models.map((model) => describeModel(model, catalog.isActive(model))),
+    Promise.all(
+      catalog.current.models.map(async (model) => ({
+        ...describeModel(model, catalog.isActive(model)),
+        embedding_cache: model.embeddingCache === null ? null : await cacheUse.read(model.id),
+      })),
+    ),
   );
 }
 

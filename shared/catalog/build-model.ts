@@ -53,6 +53,7 @@ export function buildModel(
     tokensPerPicture: entry.tokens_per_picture ?? defaultTokensPerPicture,
     tokensPerSearch: entry.tokens_per_search ?? defaultTokensPerSearch,
     dimensions: readDimensions(entry),
+    embeddingCache: readEmbeddingCache(entry),
     sizes: entry.size ?? null,
     rpmCoefficient: entry.rpm_coefficient,
     pricing,
@@ -72,6 +73,12 @@ function readDimensions({ dimensions }: ModelEntry): CatalogModel['dimensions'] 
     ...(choices === undefined ? {} : { choices }),
     ...(max === undefined ? {} : { max }),
   };
+}
+
+function readEmbeddingCache({ embeddingCache }: ModelEntry): CatalogModel['embeddingCache'] {
+  return embeddingCache === undefined
+    ? null
+    : { ttlSeconds: embeddingCache.ttl, maxBytes: embeddingCache.maxBytes };
 }
 
 function publishModel(entry: ModelEntry, pricing: Pricing): Omit<Model, 'active'> {

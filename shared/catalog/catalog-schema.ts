@@ -105,6 +105,13 @@ export interface CatalogDimensions {
   readonly max?: number;
 }
 
+/** How long vectors are kept, and how much of Redis they may take. */
+export interface CatalogEmbeddingCache {
+  readonly ttlSeconds: number;
+  /** Of all accounts together. */
+  readonly maxBytes: number;
+}
+
 export interface CatalogModel {
   readonly id: string;
   readonly aliases: readonly string[];
@@ -118,6 +125,8 @@ export interface CatalogModel {
   readonly tokensPerSearch: number;
   /** Set for embedding models, and for no others. */
   readonly dimensions: CatalogDimensions | null;
+  /** Null where every input goes to the model. */
+  readonly embeddingCache: CatalogEmbeddingCache | null;
   readonly sizes: readonly string[] | null;
   readonly rpmCoefficient: number;
   readonly pricing: Pricing;
@@ -189,6 +198,12 @@ const DimensionsEntry = Type.Object({
   max: Type.Optional(positiveInteger()),
 });
 
+const EmbeddingCacheEntry = Type.Object({
+  ttl: Type.Integer({ minimum: 1, maximum: 30 * 86_400, default: 86_400 }),
+  // Less would not hold one request's vectors.
+  maxBytes: Type.Integer({ minimum: 1_000_000, default: 100_000_000 }),
+});
+
 /** A model under the spec's names, and what only the gateway needs to know of it. */
 export const ModelEntry = Type.Object({
   id: Type.String(),
@@ -199,6 +214,7 @@ export const ModelEntry = Type.Object({
   tokens_per_picture: Type.Optional(positiveInteger()),
   tokens_per_search: Type.Optional(positiveInteger()),
   dimensions: Type.Optional(DimensionsEntry),
+  embeddingCache: Type.Optional(EmbeddingCacheEntry),
   pricing: PricingEntry,
   routes: Type.Array(RouteEntry, { minItems: 1 }),
 

@@ -92,7 +92,11 @@ export function checkModel(
   for (const [i, alias] of model.aliases.entries()) checkId(alias, ['aliases', i]);
 
   if (model.type === 'embedding') checkDimensions(model, add);
-  else if (model.dimensions !== undefined) add(['dimensions'], 'is for embedding models only', 'key');
+  else {
+    for (const name of ['dimensions', 'embeddingCache'] as const) {
+      if (model[name] !== undefined) add([name], 'is for embedding models only', 'key');
+    }
+  }
   if (model.type === 'image') checkSizes(model, add);
   if (model.max_output_tokens !== undefined && model.max_output_tokens > model.context) {
     add(['max_output_tokens'], 'must not be more than context');

@@ -84,6 +84,16 @@ export const redisKeys = {
   callsOfKey: (upstream: string, fingerprint: string) => `mg:{routes}:calls:key:${upstream}:${fingerprint}`,
   callsOfRoute: (routeId: string) => `mg:{routes}:calls:route:${routeId}`,
 
+  /**
+   * String: a vector that a model gave one account for one text, by a hash of all of that; as long as the catalog says.
+   * All keys of a model's cache share a tag: one script keeps new vectors and drops the oldest.
+   */
+  keptVector: (modelId: string, hash: string) => `mg:{vectors:${modelId}}:v:${hash}`,
+  /** List: the kept vectors of a model, oldest first, and what they take; an hour longer than the last of them. */
+  keptVectorsOrder: (modelId: string) => `mg:{vectors:${modelId}}:order`,
+  /** Hash: how many inputs were looked up in a model's cache and found, or not; 30 days after the last. */
+  keptVectorsUse: (modelId: string) => `mg:{vectors:${modelId}}:use`,
+
   /** Hash: `figure:model` → its sum over five minutes of settled requests; 40 minutes. The bucket comes last. */
   modelTraffic: (bucket: number | '') => `mg:{traffic}:models:${bucket}`,
   /** Hash: figure → its sum over ten minutes of settled requests of all models; 25 hours. The bucket comes last. */

@@ -3,16 +3,13 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import { callRoute, type Routing } from '../routing/call-route.ts';
-import { UpstreamError, type CallContext, type EmbeddingAnswer } from '../upstreams/upstream.ts';
-import {
-  AskUnderWay,
-  WorkUnit,
-  type EmbeddedInput,
-  type EmbeddingAnswerOfAsk,
-  type EmbeddingAsk,
-} from './embedding-work.ts';
+import { UpstreamError, type CallContext } from '../upstreams/upstream.ts';
+import { AskUnderWay, WorkUnit, type EmbeddingAnswerOfAsk, type EmbeddingAsk } from './embedding-work.ts';
 import { FairLine, type CallLimits } from './fair-line.ts';
-import { shareExactly } from './share-exactly.ts';
+import { deliverKept, keepOutcomes } from './kept-vectors.ts';
+import { shareAnswer } from './share-answer.ts';
+import type { VectorCacheStore } from './vector-cache-store.ts';
+import { findVectorSpace } from './vector-space.ts';
 
 /** How long a batch waits where no route can be called for the moment. */
 const patience = { keyMs: 60_000, breakerMs: 30_000 };
@@ -35,6 +32,7 @@ export interface LineDependencies {
   readonly routing: Routing;
   readonly log: Logger;
   readonly media: MediaSources;
+  readonly vectorCache: VectorCacheStore;
 }
 
 export interface LineOptions {
@@ -75,8 +73,12 @@ export class EmbeddingLine {
     this.#deadlines ??= setInterval(() => this.#failOverdue(), deadlineCheckMs);
     const onAbort = (): void => underWay.fail(ask.signal.reason);
     ask.signal.addEventListener('abort', onAbort, { once: true });
-    for (const [i, text] of ask.inputs.entries()) this.#add(underWay, i, text, ask.inputTokens[i] ?? 0);
     if (ask.signal.aborted) onAbort();
+    const space = findVectorSpace(this.#options.findModel(), this.#options.dimensions);
+    if (space !== null) await deliverKept(this.#dependencies.vectorCache, space, underWay);
+    for (const i of underWay.findMissing()) {
+      this.#add(underWay, i, ask.inputs[i]!, ask.inputTokens[i] ?? 0);
+    }
     this.#knock();
     const answer = await underWay.answer;
     ask.signal.removeEventListener('abort', onAbort);
@@ -150,7 +152,7 @@ export class EmbeddingLine {
     chooseUnits: () => readonly WorkUnit[],
   ): Promise<void> {
     const { modelId, dimensions } = this.#options;
-    const { routing, log, media } = this.#dependencies;
+    const { routing, log, media, vectorCache } = this.#dependencies;
     if (model === undefined || model.routes.length === 0) {
       throw new AppError('model_disabled', { message: `The model ${modelId} has no upstream now.` });
     }
@@ -180,7 +182,11 @@ export class EmbeddingLine {
           recall: () => Promise.resolve(new Map()),
         };
         const answer = await upstream.embed(target, call, context);
-        deliver(units, answer, Math.round(performance.now() - startedAtMs));
+        const outcomes = shareAnswer(units, answer, Math.round(performance.now() - startedAtMs));
+        for (const [i, unit] of units.entries()) unit.deliver(outcomes[i]!);
+        // By the model that was called: the catalog may have changed since the units were looked up.
+        const space = findVectorSpace(model, dimensions);
+        if (space !== null) void keepOutcomes(vectorCache, space, units, outcomes);
       },
     });
   }
@@ -249,24 +255,6 @@ function findUser(units: readonly WorkUnit[]): string | null {
   const asks = new Set(units.flatMap((unit) => unit.asks));
   const [only] = asks;
   return asks.size === 1 ? only!.ask.user : null;
-}
-
-function deliver(units: readonly WorkUnit[], answer: EmbeddingAnswer, tookMs: number): void {
-  const weights = units.map((unit) => unit.tokens);
-  const counted = answer.promptTokens === null;
-  const tokens = shareExactly(answer.promptTokens ?? weights.reduce((a, b) => a + b, 0), weights);
-  const times = shareExactly(tookMs, weights);
-  const size = answer.dimensions * 4;
-  for (const [i, unit] of units.entries()) {
-    const outcome: EmbeddedInput = {
-      vector: answer.vectors.subarray(i * size, (i + 1) * size),
-      dimensions: answer.dimensions,
-      tokens: tokens[i]!,
-      counted,
-      billedMs: times[i]!,
-    };
-    unit.deliver(outcome);
-  }
 }
 
 /** Units of one request stand and fall together. A shared one goes with the first that asked for it. */

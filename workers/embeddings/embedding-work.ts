@@ -1,7 +1,7 @@
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { shareExactly } from './share-exactly.ts';
 
-/** What one vendor call brought one of its inputs. */
+/** What one vendor call brought one of its inputs; where it is known of an earlier call, no time passed. */
 export interface EmbeddedInput {
   readonly vector: Buffer;
   readonly dimensions: number;
@@ -34,7 +34,7 @@ export interface EmbeddingAsk {
 export interface EmbeddingAnswerOfAsk {
   /** One for each input, in order. */
   readonly outcomes: readonly InputOutcome[];
-  /** Whether a model was asked for any of them. */
+  /** Whether a model was asked for any of them, or had been asked for all of them before. */
   readonly reachedModel: boolean;
 }
 
@@ -59,6 +59,12 @@ export class AskUnderWay {
 
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Places of the inputs that nothing is known of; none where nobody waits any more. */
+  findMissing(): number[] {
+    if (this.#isOver) return [];
+    return [...this.#outcomes.keys()].filter((i) => this.#outcomes[i] === undefined);
   }
 
   deliver(index: number, outcome: InputOutcome): void {

@@ -1,8 +1,14 @@
 import { finishRequest } from '../../shared/billing/finish-request.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
 import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type EmbeddingResultHeader } from '../../shared/reply/result.ts';
-import type { EmbeddedInput, EmbeddingAnswerOfAsk } from '../embeddings/embedding-work.ts';
+import type {
+  EmbeddedInput,
+  EmbeddingAnswerOfAsk,
+  FailedInput,
+  InputOutcome,
+} from '../embeddings/embedding-work.ts';
 import {
   describeFailure,
   isModelsFailure,
@@ -34,13 +40,22 @@ export async function runEmbedding(
   );
 }
 
+/**
+ * Vectors of different lengths make no answer. It takes a vendor that changed its model, or routes to different ones, for
+ * one request to be given such.
+ */
+function findMixture(outcomes: readonly InputOutcome[]): FailedInput | undefined {
+  const lengths = new Set(outcomes.map((one) => ('error' in one ? null : one.dimensions)));
+  return lengths.size > 1 ? { error: new AppError('upstream_error') } : undefined;
+}
+
 async function answerPart(
   dependencies: JobDependencies,
   { request, inputs }: EmbeddingPart,
   run: RequestRun,
   { outcomes, reachedModel }: EmbeddingAnswerOfAsk,
 ): Promise<void> {
-  const failed = outcomes.find((outcome) => 'error' in outcome);
+  const failed = outcomes.find((outcome) => 'error' in outcome) ?? findMixture(outcomes);
   if (failed !== undefined && isReplaced(run)) return;
   const error = failed === undefined ? null : describeFailure(failed.error);
   if (error?.code === 'internal_error') run.log.error({ err: failed?.error }, 'embedding failed');

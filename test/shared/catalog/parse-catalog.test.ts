@@ -29,6 +29,7 @@ test('a model without options gets every default, and is published with every fi
   t.is(model.maxOutputTokens, 100);
   t.is(model.rpmCoefficient, 1);
   t.is(model.dimensions, null);
+  t.is(model.embeddingCache, null);
   t.is(model.sizes, null);
   const [route] = model.routes;
   t.is(route?.weight, 1);
@@ -141,6 +142,18 @@ test('dimensions with choices or an upper bound are adjustable', (t) => {
     adjustable: true,
     choices: [16, 8],
     max: 16,
+  });
+});
+
+test('vectors are kept only where the file says so: for a day, in 100 MB, unless it says how long and in how much', (t) => {
+  const read = (lines: string) =>
+    parse(fileOf(`${chat.replace('chat', 'embedding\ndimensions: { default: 8 }')}${lines}`)).find('first')
+      ?.embeddingCache;
+  t.is(read(''), null);
+  t.deepEqual(read('\nembeddingCache: {}'), { ttlSeconds: 86_400, maxBytes: 100_000_000 });
+  t.deepEqual(read('\nembeddingCache: { ttl: 60, maxBytes: 1000000 }'), {
+    ttlSeconds: 60,
+    maxBytes: 1_000_000,
   });
 });
 
@@ -415,6 +428,31 @@ const faults: [title: string, text: string, expected: string[]][] = [
     'dimensions of another model',
     fileOf(`${chat}\ndimensions: { default: 3 }`),
     ['catalog.yaml:9:5 models[0].dimensions is for embedding models only'],
+  ],
+  [
+    'a cache of vectors for another model',
+    fileOf(`${chat}\nembeddingCache: { ttl: 60 }`),
+    ['catalog.yaml:9:5 models[0].embeddingCache is for embedding models only'],
+  ],
+  [
+    'a cache of vectors out of its bounds',
+    fileOf(
+      `${chat.replace('chat', 'embedding\ndimensions: { default: 8 }')}\nembeddingCache: { ttl: 2592001, maxBytes: 999999 }`,
+    ),
+    [
+      'catalog.yaml:10:28 models[0].embeddingCache.ttl must be <= 2592000',
+      'catalog.yaml:10:47 models[0].embeddingCache.maxBytes must be >= 1000000',
+    ],
+  ],
+  [
+    'a misspelt field of a cache of vectors',
+    fileOf(
+      `${chat.replace('chat', 'embedding\ndimensions: { default: 8 }')}\nembeddingCache: { ttl: 0, maxbytes: 5000000 }`,
+    ),
+    [
+      'catalog.yaml:10:28 models[0].embeddingCache.ttl must be >= 1',
+      'catalog.yaml:10:31 models[0].embeddingCache.maxbytes is not a known field; did you mean "maxBytes"?',
+    ],
   ],
   [
     'contradictory dimensions',

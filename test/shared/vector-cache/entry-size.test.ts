@@ -1,0 +1,93 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { countKeptVectors, runKeepVectors } from '../../../shared/vector-cache/keep-vectors-script.ts';
+import { startTestRedis } from '../../support/redis.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** What is counted, held against what Redis says that it uses. */
+
+const log = createLogger('test', 'silent');
+const modelId = 'text-embedding-3-small';
+const maxBytes = 12_000_000;
+
+async function connect(url: string): Promise<RedisClient> {
+  const client = createRedis(url, 'commands', log);
+  await waitUntilReady(client);
+  return client;
+}
+
+async function readMemory(url: string): Promise<number> {
+  const client = await connect(url);
+  const info = await client.info('memory');
+  client.disconnect();
+  return Number(/used_memory:(\d+)/.exec(info)![1]);
+}
+
+/** Keeps entries of these lengths in turn until they come to so many bytes. @returns the first one's hash */
+async function fill(
+  writer: RedisClient,
+  lengths: readonly number[],
+  bytes: number,
+  ttlSeconds: number,
+): Promise<string> {
+  const meanBytes = lengths.reduce((a, b) => a + b, 0) / lengths.length + 300;
+  const runs = Math.ceil(bytes / meanBytes / 250);
+  const hashes: string[] = [];
+  for (let run = 0; run < runs; run++) {
+    const vectors = Array.from({ length: 250 }, (_, i) => ({
+      hash: randomUUID().slice(0, 32),
+      value: randomBytes(9 + lengths[i % lengths.length]!),
+    }));
+    hashes.push(vectors[0]!.hash);
+    await runKeepVectors(writer, modelId, { ttlSeconds, maxBytes }, vectors);
+  }
+  return hashes[0]!;
+}
+
+function isWithin(t: ExecutionContext, taken: number, counted: number): void {
+  t.log(`${((100 * taken) / counted).toFixed(1)} % of what is counted`);
+  // The script itself and Redis's own buffers take a third of a megabyte, however much is kept.
+  t.true(taken < 1.02 * counted + 500_000, `${taken} bytes are taken where ${counted} are counted`);
+  t.true(taken > 0.85 * counted, `${taken} bytes are taken where ${counted} are counted`);
+}
+
+for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4, 768 * 4, 1024 * 4]]) {
+  test(`Redis takes no more than is counted for vectors of ${lengths.join(', ')} bytes, however often they change`, async (t) => {
+    const server = await startTestRedis();
+    t.teardown(() => server.stop());
+    const before = await readMemory(server.url);
+    const writer = await connect(server.url);
+    t.teardown(() => writer.disconnect());
+    await fill(writer, lengths, 2 * maxBytes, 1_000);
+    const { bytes } = await countKeptVectors(writer, modelId);
+    t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
+    // Its buffers go with it.
+    writer.disconnect();
+    isWithin(t, (await readMemory(server.url)) - before, bytes);
+  });
+}
+
+test('what expired, freed or not, leaves no room for more than the bound', async (t) => {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const before = await readMemory(server.url);
+  const writer = await connect(server.url);
+  t.teardown(() => writer.disconnect());
+  // What expired is freed as seldom as can be.
+  await writer.config('SET', 'hz', '1');
+  const first = await fill(writer, [1024], 0.9 * maxBytes, 2);
+  const key = redisKeys.keptVector(modelId, first);
+  await waitFor('the first entries to expire', async () => (await writer.exists(key)) === 0);
+  await waitFor('the last entries to expire', async () => {
+    const [last] = await writer.lrange(redisKeys.keptVectorsOrder(modelId), -1, -1);
+    return (await writer.exists(redisKeys.keptVector(modelId, last!.split(' ')[0]!))) === 0;
+  });
+  await fill(writer, [1024], 2 * maxBytes, 1_000);
+  const { bytes } = await countKeptVectors(writer, modelId);
+  t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
+  writer.disconnect();
+  isWithin(t, (await readMemory(server.url)) - before, bytes);
+});

@@ -1,0 +1,328 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { CacheUseStore } from '../../../shared/vector-cache/cache-use-store.ts';
+import { countKeptVectors } from '../../../shared/vector-cache/keep-vectors-script.ts';
+import { VectorCacheStore, type NamedVector } from '../../../workers/embeddings/vector-cache-store.ts';
+import type { VectorSpace } from '../../../workers/embeddings/vector-space.ts';
+import { startTestRedis } from '../../support/redis.ts';
+import { useRedis } from '../../support/use-redis.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const redis = useRedis(test);
+const log = createLogger('test', 'silent');
+
+interface SpaceOptions {
+  readonly modelId?: string;
+  readonly dimensions?: number;
+  readonly ttlSeconds?: number;
+  readonly maxBytes?: number;
+}
+
+/** A space of a model of its own, unless one is named. */
+function createSpace(options: SpaceOptions = {}): VectorSpace {
+  const { modelId = randomUUID(), dimensions = 64, ttlSeconds = 1_000, maxBytes = 1_000_000 } = options;
+  return { modelId, dimensions, identity: 'one', limits: { ttlSeconds, maxBytes } };
+}
+
+/** Any bytes at all: what is kept is given back to the bit, not as numbers. */
+function createVectors(space: VectorSpace, names: readonly string[]): NamedVector[] {
+  return names.map((name, i) => {
+    return { name, vector: randomBytes(space.dimensions * 4), tokens: i, counted: i % 2 === 1 };
+  });
+}
+
+const createNames = (count: number): string[] => Array.from({ length: count }, () => randomUUID());
+
+const openStore = (): VectorCacheStore => new VectorCacheStore(redis(), log);
+
+async function findNames(space: VectorSpace, names: readonly string[]): Promise<string[]> {
+  const kept = await openStore().read(space, names);
+  return names.filter((_, i) => kept[i] !== null);
+}
+
+/** What is counted is what is there: one record for each entry, and none beside. */
+async function isExact(t: ExecutionContext, { modelId }: VectorSpace): Promise<void> {
+  const records = await redis().lrange(redisKeys.keptVectorsOrder(modelId), 0, -1);
+  const keys = await redis().keys(redisKeys.keptVector(modelId, '*'));
+  const fields = records.map((record) => record.split(' '));
+  t.deepEqual(fields.map(([hash]) => redisKeys.keptVector(modelId, hash!)).sort(), keys.sort());
+  const { entries, bytes } = await countKeptVectors(redis(), modelId);
+  t.is(entries, keys.length);
+  t.is(
+    bytes,
+    fields.reduce((sum, [, , size]) => sum + Number(size), 0),
+  );
+}
+
+test('what was kept is found by its name, to the bit, with what it was billed as', async (t) => {
+  const space = createSpace({ dimensions: 1536 });
+  const vectors = createVectors(space, ['a', 'b', 'c']);
+  await openStore().write(space, vectors);
+  const kept = await openStore().read(space, ['c', 'none', 'a', 'b', 'a']);
+  const expect = (i: number): object => {
+    const { vector, tokens, counted } = vectors[i]!;
+    return { vector, tokens, counted };
+  };
+  t.deepEqual(kept, [expect(2), null, expect(0), expect(1), expect(0)]);
+  t.deepEqual(await openStore().read(space, []), []);
+  t.deepEqual(await findNames(createSpace({ dimensions: 1536 }), ['a']), [], 'another model has none of it');
+});
+
+test('thousands of inputs are looked up and kept by commands of a bounded size', async (t) => {
+  const server = await startTestRedis();
+  const own = createRedis(server.url, 'commands', log);
+  t.teardown(async () => {
+    own.disconnect();
+    await server.stop();
+  });
+  await waitUntilReady(own);
+  const countCalls = async (command: string): Promise<number> => {
+    const stats = await own.info('commandstats');
+    return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  };
+  const space = createSpace({ dimensions: 1536, maxBytes: 100_000_000 });
+  const store = new VectorCacheStore(own, log);
+  const vectors = createVectors(space, createNames(2048));
+  await store.write(space, vectors);
+  const kept = await store.read(
+    space,
+    vectors.map(({ name }) => name),
+  );
+  t.true(kept.every((one, i) => one !== null && one.vector.equals(vectors[i]!.vector)));
+  t.is(await countCalls('mget'), 8);
+  // Each was sent by its hash first, which this Redis did not know yet.
+  const writes = (await countCalls('evalsha')) + (await countCalls('eval'));
+  t.true(writes >= 13 && writes <= 30, `${writes} scripts for 12.6 MB`);
+});
+
+test('many writes never take more than the bound, and the oldest go first', async (t) => {
+  const space = createSpace({ dimensions: 256 });
+  const store = openStore();
+  const names = createNames(3_000);
+  for (let at = 0; at < names.length; at += 50) {
+    await store.write(space, createVectors(space, names.slice(at, at + 50)));
+    const { bytes } = await countKeptVectors(redis(), space.modelId);
+    t.true(bytes <= 1_000_000, `${bytes} bytes`);
+  }
+  const { entries, bytes } = await countKeptVectors(redis(), space.modelId);
+  t.true(bytes > 990_000, 'the bound is made use of');
+  t.deepEqual(await findNames(space, names), names.slice(-entries));
+  await isExact(t, space);
+});
+
+test('short vectors make room for long ones, and the other way round', async (t) => {
+  const short = createSpace({ dimensions: 8 });
+  const long = createSpace({ modelId: short.modelId, dimensions: 3072 });
+  for (let round = 0; round < 40; round++) {
+    await openStore().write(short, createVectors(short, createNames(200)));
+    await openStore().write(long, createVectors(long, createNames(10)));
+    const { bytes } = await countKeptVectors(redis(), short.modelId);
+    t.true(bytes <= 1_000_000, `${bytes} bytes`);
+  }
+  const last = createNames(5);
+  await openStore().write(long, createVectors(long, last));
+  t.deepEqual(await findNames(long, last), last);
+  await isExact(t, short);
+});
+
+test('an entry that is there is neither doubled nor made younger by a second write', async (t) => {
+  const space = createSpace({ dimensions: 2048 });
+  const first = createVectors(space, ['first']);
+  await openStore().write(space, first);
+  await openStore().write(space, createVectors(space, createNames(90)));
+  await openStore().write(space, createVectors(space, ['first']));
+  t.is((await countKeptVectors(redis(), space.modelId)).entries, 91);
+  t.true((await openStore().read(space, ['first']))[0]!.vector.equals(first[0]!.vector));
+  await openStore().write(space, createVectors(space, createNames(60)));
+  t.deepEqual(await findNames(space, ['first']), []);
+  await isExact(t, space);
+});
+
+test('a bound that was lowered holds after a few writes', async (t) => {
+  const wide = createSpace({ dimensions: 256, maxBytes: 5_000_000 });
+  await openStore().write(wide, createVectors(wide, createNames(3_000)));
+  const narrow = createSpace({ modelId: wide.modelId, dimensions: 256 });
+  for (let i = 0; i < 6; i++) await openStore().write(narrow, createVectors(narrow, createNames(1)));
+  t.true((await countKeptVectors(redis(), wide.modelId)).bytes <= 1_000_000);
+  await isExact(t, narrow);
+});
+
+test('entries expire when they should, are not counted then, and leave nothing behind', async (t) => {
+  const space = createSpace({ ttlSeconds: 1 });
+  const store = openStore();
+  const names = createNames(1_500);
+  await store.write(space, createVectors(space, names));
+  const before = await countKeptVectors(redis(), space.modelId);
+  t.is(before.entries, 1_500);
+  t.true((await redis().pttl(redisKeys.keptVector(space.modelId, names[0]!))) <= 1_000);
+  await waitFor('the entries to expire', async () => (await findNames(space, names)).length === 0);
+  t.like(await countKeptVectors(redis(), space.modelId), { entries: 0, bytes: 0 });
+  t.deepEqual(await redis().keys(redisKeys.keptVector(space.modelId, '*')), []);
+
+  const [again] = createVectors(space, [names[0]!]);
+  await store.write(space, [again!]);
+  t.like(await countKeptVectors(redis(), space.modelId), { entries: 1 });
+  const ttlMs = await redis().pttl(redisKeys.keptVectorsOrder(space.modelId));
+  t.true(ttlMs > 3_500_000 && ttlMs <= 3_601_000, 'the order outlives its entries, and not for ever');
+});
+
+test('what expires is dropped bit by bit by the writes that come', async (t) => {
+  const space = createSpace({ ttlSeconds: 1, dimensions: 8, maxBytes: 10_000_000 });
+  const names = createNames(2_000);
+  await openStore().write(space, createVectors(space, names));
+  await waitFor('the entries to expire', async () => (await findNames(space, names)).length === 0);
+  const order = redisKeys.keptVectorsOrder(space.modelId);
+  const lengths: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    const lasting = createSpace({ ...space, ttlSeconds: 1_000, maxBytes: 10_000_000 });
+    await openStore().write(lasting, createVectors(space, createNames(1)));
+    lengths.push(await redis().llen(order));
+  }
+  t.deepEqual(lengths, [1_501, 1_002, 503, 4, 5]);
+});
+
+test('an entry that was kept anew after it expired outlives its first record', async (t) => {
+  const space = createSpace({ dimensions: 2048, ttlSeconds: 1_000 });
+  const brief = { ...space, limits: { ...space.limits, ttlSeconds: 1 } };
+  await openStore().write(space, createVectors(space, ['old']));
+  await openStore().write(brief, createVectors(space, ['text']));
+  await waitFor('the entry to expire', async () => (await findNames(space, ['text'])).length === 0);
+  const others = createNames(50);
+  await openStore().write(space, createVectors(space, others));
+  await openStore().write(space, createVectors(space, ['text']));
+  // The records of `old` and of the first `text` go, and with them one entry.
+  let written = 0;
+  while ((await redis().lindex(redisKeys.keptVectorsOrder(space.modelId), 0))!.split(' ')[0] !== others[0]) {
+    t.true(++written < 100);
+    await openStore().write(space, createVectors(space, createNames(1)));
+  }
+  t.deepEqual(await findNames(space, ['old', 'text', others[0]!]), ['text', others[0]!]);
+  await isExact(t, space);
+});
+
+test('bytes that are no vector of the length asked for are a miss, and give way to the one made then', async (t) => {
+  const space = createSpace({ dimensions: 4 });
+  const [vector] = createVectors(space, ['good']);
+  await openStore().write(space, [vector!]);
+  const whole = (await redis().getBuffer(redisKeys.keptVector(space.modelId, 'good')))!;
+  const spoil = (change: (bytes: Buffer) => void): Buffer => {
+    const bytes = Buffer.from(whole);
+    change(bytes);
+    return bytes;
+  };
+  const spoilt: Record<string, Buffer> = {
+    empty: Buffer.alloc(0),
+    short: whole.subarray(0, -1),
+    long: Buffer.concat([whole, Buffer.alloc(4)]),
+    header: whole.subarray(0, 9),
+    otherLength: spoil((bytes) => bytes.writeUInt32LE(3, 0)),
+    flag: spoil((bytes) => bytes.writeUInt8(7, 8)),
+  };
+  for (const [name, bytes] of Object.entries(spoilt)) {
+    await redis().set(redisKeys.keptVector(space.modelId, name), bytes);
+    const store = openStore();
+    t.deepEqual(await store.read(space, [name, 'good']), [
+      null,
+      { vector: vector!.vector, tokens: vector!.tokens, counted: vector!.counted },
+    ]);
+    const [remade] = createVectors(space, [name]);
+    await store.write(space, [remade!]);
+    t.true((await store.read(space, [name]))[0]?.vector.equals(remade!.vector), name);
+  }
+  await isExact(t, space);
+  t.deepEqual(await openStore().read(createSpace({ ...space, dimensions: 5 }), ['good']), [null]);
+});
+
+test('a value of another type is a miss', async (t) => {
+  const space = createSpace();
+  await redis().rpush(redisKeys.keptVector(space.modelId, 'list'), 'x');
+  t.deepEqual(await openStore().read(space, ['list']), [null]);
+});
+
+test('a vector of another length than the space’s is not kept', async (t) => {
+  const space = createSpace({ dimensions: 4 });
+  await openStore().write(space, createVectors(createSpace({ dimensions: 3 }), ['odd']));
+  await openStore().write(space, []);
+  t.is((await countKeptVectors(redis(), space.modelId)).entries, 0);
+});
+
+test('many workers that keep the same and other vectors at once agree on what is there', async (t) => {
+  const space = createSpace({ dimensions: 512 });
+  const common = createNames(100);
+  const clients = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const { host, port } = redis().options as { host: string; port: number };
+      const client = createRedis(`redis://${host}:${port}`, 'commands', log);
+      await waitUntilReady(client);
+      t.teardown(() => client.disconnect());
+      return client;
+    }),
+  );
+  await Promise.all(
+    clients.map(async (client) => {
+      const store = new VectorCacheStore(client, log);
+      for (let round = 0; round < 10; round++) {
+        const names = [...common.slice(round * 10, round * 10 + 10), ...createNames(30)];
+        await store.write(space, createVectors(space, names));
+        await store.read(space, names);
+      }
+    }),
+  );
+  const { bytes, entries } = await countKeptVectors(redis(), space.modelId);
+  t.true(bytes <= 1_000_000 && bytes > 980_000 && entries > 300);
+  await isExact(t, space);
+});
+
+test('hits and misses are counted input by input, spoilt ones as misses', async (t) => {
+  const space = createSpace();
+  const use = new CacheUseStore(redis());
+  t.deepEqual(await use.read(space.modelId), { hits: 0, misses: 0, entries: 0, bytes: 0 });
+  await openStore().write(space, createVectors(space, ['a', 'b']));
+  await redis().set(redisKeys.keptVector(space.modelId, 'spoilt'), 'x');
+  await openStore().read(space, ['a', 'b', 'none', 'spoilt', 'a']);
+  await openStore().read(space, ['a']);
+  const seen = await waitFor('the counts', async () => {
+    const seen = await use.read(space.modelId);
+    return seen.hits + seen.misses === 6 ? seen : null;
+  });
+  t.like(seen, { hits: 4, misses: 2, entries: 2 });
+  t.true((await redis().ttl(redisKeys.keptVectorsUse(space.modelId))) > 29 * 86_400);
+});
+
+test('without Redis nothing is found, nothing is kept and nobody fails', async (t) => {
+  const away = createRedis('redis://127.0.0.1:1', 'commands', log);
+  t.teardown(() => away.disconnect());
+  const store = new VectorCacheStore(away, log);
+  const space = createSpace();
+  await t.notThrowsAsync(store.write(space, createVectors(space, ['a'])));
+  t.deepEqual(await store.read(space, ['a', 'b']), [null, null]);
+});
+
+test('a Redis that refuses is a miss', async (t) => {
+  const space = createSpace();
+  const store = openStore();
+  await redis().set(redisKeys.keptVectorsOrder(space.modelId), 'no list');
+  await t.notThrowsAsync(store.write(space, createVectors(space, ['a'])));
+  t.deepEqual(await store.read(space, ['a']), [null]);
+});
+
+test('a Redis that does not answer is a miss after a second', async (t) => {
+  const server = await startTestRedis();
+  const [own, other] = [server.url, server.url].map((url) => createRedis(url, 'commands', log));
+  t.teardown(async () => {
+    own!.disconnect();
+    other!.disconnect();
+    await server.stop();
+  });
+  await Promise.all([waitUntilReady(own!), waitUntilReady(other!)]);
+  const space = createSpace();
+  const store = new VectorCacheStore(own!, log);
+  await store.write(space, createVectors(space, ['a']));
+  await other!.client('PAUSE', 10_000, 'ALL');
+  const startedAtMs = performance.now();
+  t.deepEqual(await store.read(space, ['a']), [null]);
+  t.true(performance.now() - startedAtMs < 3_000);
+});

@@ -1,0 +1,131 @@
+import { isRedisAway, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { CacheUseStore } from '../../shared/vector-cache/cache-use-store.ts';
+import { runKeepVectors, type VectorToKeep } from '../../shared/vector-cache/keep-vectors-script.ts';
+import { decodeEntry, encodeEntry, type StoredVector } from './vector-entry.ts';
+import type { VectorSpace } from './vector-space.ts';
+
+/** Commands of more than this would let everyone else of Redis wait for longer than a moment. */
+const namesPerCommand = 256;
+const bytesPerCommand = 1_000_000;
+
+/** Later than this the vendor is as quick. */
+const lookUpMs = 1_000;
+
+/** Writes are waited for by nobody: a Redis that is slow must not fill the worker with them. */
+const maxBytesUnderWay = 64_000_000;
+
+export interface NamedVector extends StoredVector {
+  readonly name: string;
+}
+
+/**
+ * Vectors that models have given, by their names in a space, for as long as the catalog says. Losing one costs a call to
+ * the vendor and nothing else, so a Redis that is away, slow or wrong is no failure here: nothing is found, and nothing
+ * kept.
+ */
+export class VectorCacheStore {
+  readonly #redis: RedisClient;
+  readonly #use: CacheUseStore;
+  readonly #log: Logger;
+  #bytesUnderWay = 0;
+
+  constructor(redis: RedisClient, log: Logger) {
+    this.#redis = redis;
+    this.#use = new CacheUseStore(redis);
+    this.#log = log;
+  }
+
+  /** One trip. What is kept under each name, in order; null where nothing is. */
+  async read(space: VectorSpace, names: readonly string[]): Promise<(StoredVector | null)[]> {
+    const { modelId, dimensions } = space;
+    const keys = names.map((name) => redisKeys.keptVector(modelId, name));
+    try {
+      const kept = await within(lookUpMs, this.#readKeys(keys));
+      const found = kept.map((bytes) => (bytes === null ? null : decodeEntry(bytes, dimensions)));
+      this.#drop(keys.filter((_, i) => kept[i] !== null && found[i] === null));
+      this.#count(modelId, found);
+      return found;
+    } catch (error) {
+      this.#tell(error, 'kept vectors could not be looked up');
+      return names.map(() => null);
+    }
+  }
+
+  /** One trip. A vector of another length than the space's is not kept. */
+  async write(space: VectorSpace, vectors: readonly NamedVector[]): Promise<void> {
+    const fitting = vectors.filter(({ vector }) => vector.length === space.dimensions * 4);
+    const bytes = fitting.reduce((sum, { vector }) => sum + vector.length, 0);
+    if (bytes === 0 || this.#bytesUnderWay + bytes > maxBytesUnderWay) return;
+    this.#bytesUnderWay += bytes;
+    try {
+      const entries = fitting.map((one) => ({ hash: one.name, value: encodeEntry(one) }));
+      const parts = cutByBytes(entries);
+      await Promise.all(parts.map((part) => runKeepVectors(this.#redis, space.modelId, space.limits, part)));
+    } catch (error) {
+      this.#tell(error, 'vectors could not be kept');
+    } finally {
+      this.#bytesUnderWay -= bytes;
+    }
+  }
+
+  async #readKeys(keys: readonly string[]): Promise<(Buffer | null)[]> {
+    const parts: Promise<(Buffer | null)[]>[] = [];
+    for (let at = 0; at < keys.length; at += namesPerCommand) {
+      parts.push(this.#redis.mgetBuffer(keys.slice(at, at + namesPerCommand)));
+    }
+    return (await Promise.all(parts)).flat();
+  }
+
+  /** What is no vector would stand in the way of the one that is made for it now. */
+  #drop(keys: readonly string[]): void {
+    if (keys.length === 0) return;
+    this.#log.warn({ entries: keys.length }, 'kept vectors were spoilt and are dropped');
+    this.#redis.unlink([...keys]).catch((error: unknown) => {
+      this.#tell(error, 'spoilt vectors could not be dropped');
+    });
+  }
+
+  #count(modelId: string, found: readonly (StoredVector | null)[]): void {
+    const hits = found.filter((one) => one !== null).length;
+    this.#use.count(modelId, hits, found.length - hits).catch((error: unknown) => {
+      this.#tell(error, 'a look-up of kept vectors could not be counted');
+    });
+  }
+
+  #tell(error: unknown, message: string): void {
+    const isOurs = !(error instanceof LookUpTooSlow) && !isRedisAway(error);
+    this.#log[isOurs ? 'warn' : 'debug']({ err: error }, message);
+  }
+}
+
+class LookUpTooSlow extends Error {
+  override readonly name = 'LookUpTooSlow';
+}
+
+async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new LookUpTooSlow(`no answer within ${limitMs} ms`)), limitMs);
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function cutByBytes(entries: readonly VectorToKeep[]): VectorToKeep[][] {
+  const parts: VectorToKeep[][] = [];
+  let bytes = Infinity;
+  for (const entry of entries) {
+    bytes += entry.value.length;
+    if (bytes > bytesPerCommand || parts.at(-1)!.length >= namesPerCommand) {
+      parts.push([]);
+      bytes = entry.value.length;
+    }
+    parts.at(-1)!.push(entry);
+  }
+  return parts;
+}
