@@ -3,16 +3,10 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import { callRoute, type Routing } from '../routing/call-route.ts';
-import { UpstreamError, type CallContext, type EmbeddingAnswer } from '../upstreams/upstream.ts';
-import {
-  AskUnderWay,
-  WorkUnit,
-  type EmbeddedInput,
-  type EmbeddingAnswerOfAsk,
-  type EmbeddingAsk,
-} from './embedding-work.ts';
+import { UpstreamError, type CallContext } from '../upstreams/upstream.ts';
+import { AskUnderWay, WorkUnit, type EmbeddingAnswerOfAsk, type EmbeddingAsk } from './embedding-work.ts';
+import { deliverVectors } from './deliver-vectors.ts';
 import { FairLine, type CallLimits } from './fair-line.ts';
-import { shareExactly } from './share-exactly.ts';
 
 /** How long a batch waits where no route can be called for the moment. */
 const patience = { keyMs: 60_000, breakerMs: 30_000 };
@@ -180,7 +174,7 @@ export class EmbeddingLine {
           recall: () => Promise.resolve(new Map()),
         };
         const answer = await upstream.embed(target, call, context);
-        deliver(units, answer, Math.round(performance.now() - startedAtMs));
+        deliverVectors(units, answer, Math.round(performance.now() - startedAtMs));
       },
     });
   }
@@ -249,24 +243,6 @@ function findUser(units: readonly WorkUnit[]): string | null {
   const asks = new Set(units.flatMap((unit) => unit.asks));
   const [only] = asks;
   return asks.size === 1 ? only!.ask.user : null;
-}
-
-function deliver(units: readonly WorkUnit[], answer: EmbeddingAnswer, tookMs: number): void {
-  const weights = units.map((unit) => unit.tokens);
-  const counted = answer.promptTokens === null;
-  const tokens = shareExactly(answer.promptTokens ?? weights.reduce((a, b) => a + b, 0), weights);
-  const times = shareExactly(tookMs, weights);
-  const size = answer.dimensions * 4;
-  for (const [i, unit] of units.entries()) {
-    const outcome: EmbeddedInput = {
-      vector: answer.vectors.subarray(i * size, (i + 1) * size),
-      dimensions: answer.dimensions,
-      tokens: tokens[i]!,
-      counted,
-      billedMs: times[i]!,
-    };
-    unit.deliver(outcome);
-  }
 }
 
 /** Units of one request stand and fall together. A shared one goes with the first that asked for it. */
