@@ -55,6 +55,7 @@ export function createImages(services: Services) {
     const { header, body: images } = decodeResult(bytes, 'image');
     const { s3 } = services.config;
     const linkOf = (key: string): string => `${s3.publicUrl ?? `${services.publicUrl}/files`}/${key}`;
+    context.type = 'application/json';
     context.body = presentImages(admitted.requestId, header, images, linkOf);
   };
 }

@@ -24,7 +24,13 @@ export function answerEmbeddings({ body, model, faults, settings }: SimulatedCal
   const { vectors } = settings;
   const items = vectors.isFast
     ? cutFastItems(vectors, texts.length, dimensions, isBase64)
-    : texts.map((text, index) => renderItem(vectors, text, index, dimensions, isBase64)).join(',');
+    : texts
+        .map((text, index) =>
+          faults.overflow !== undefined && text.includes(faults.overflow)
+            ? renderOverflow(index, dimensions, isBase64)
+            : renderItem(vectors, text, index, dimensions, isBase64),
+        )
+        .join(',');
   const tokens = texts.reduce((total, text) => total + countWords(text), 0);
   const usage =
     faults.usage === 'missing' ? '' : `,"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;
@@ -45,6 +51,14 @@ function renderItem(
   const vector = isBase64
     ? `"${vectors.toBase64(text, dimensions)}"`
     : `[${vectors.toFloats(text, dimensions).join(',')}]`;
+  return `{"object":"embedding","index":${index},"embedding":${vector}}`;
+}
+
+/** What servers of half precision have been seen to send. */
+function renderOverflow(index: number, dimensions: number, isBase64: boolean): string {
+  const vector = isBase64
+    ? `"${Buffer.alloc(dimensions * 4, 0xff).toString('base64')}"`
+    : `[${Array.from({ length: dimensions }, () => '1e39').join(',')}]`;
   return `{"object":"embedding","index":${index},"embedding":${vector}}`;
 }
 

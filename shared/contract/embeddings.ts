@@ -46,7 +46,7 @@ export const EmbeddingRequest = Type.Object(
       Nullable(
         StringEnum(['float', 'base64'], {
           default: 'float',
-          description: '`base64` is a quarter of the size: float32, little-endian.',
+          description: '`base64` is less than half of the size: float32, little-endian.',
         }),
       ),
     ),
@@ -73,7 +73,7 @@ export const Embedding = Type.Object(
     object: Type.Literal('embedding'),
     embedding: Type.Unsafe<number[] | string>({
       anyOf: [{ type: 'array', items: { type: 'number' } }, { type: 'string' }],
-      description: 'Numbers, or base64 of little-endian float32.',
+      description: 'Numbers, with as many digits as a float32 has, or base64 of little-endian float32.',
     }),
     index: Type.Integer({ description: 'The place of its text in `input`, from 0.' }),
   },

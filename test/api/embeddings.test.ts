@@ -27,6 +27,8 @@ ${vectorModel('neighbours', 'emb-neighbours+slow-30', '{ in_cost_per_million: 7.
 ${vectorModel('burst', 'emb-burst+slow-50', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('merged', 'emb-merged+slow-50', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('poisoned', 'emb-poisoned+poison', '{ in_cost_per_million: 7.77 }')}
+${vectorModel('overflowing', 'emb-overflowing+overflow+slow-50', '{ in_cost_per_million: 7.77 }')}
+${vectorModel('overflowing-numbers', 'emb-numbers+overflow+floats', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('numbers', 'emb-numbers+floats', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('unreported', 'emb-unreported+nousage', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('by-character', 'emb-characters', '{ type: characters, cost_per_million: 3.33 }')}
@@ -308,6 +310,25 @@ test('one caller’s poison fails that caller alone', async (t) => {
   await waitForNoReservation(stack);
 });
 
+test('a vector without finite numbers fails its caller alone, who does not pay', async (t) => {
+  const accounts = await Promise.all(Array.from({ length: 12 }, () => stack.createAccount()));
+  const texts = accounts.map((_, i) => (i === 7 ? 'an overflow here' : wordsOf(i + 1)));
+  const answers = await Promise.all(texts.map((text, i) => embed(accounts[i]!, 'overflowing', text)));
+  for (const [i, asked] of answers.entries()) {
+    if (i === 7) {
+      t.is(asked.status, 502);
+      t.is(asked.answer.error.code, 'upstream_error');
+      t.is(await readLoss(stack, accounts[i]!.id, '100'), 0n);
+    } else {
+      isVectorOf(t, asked, [texts[i]!]);
+    }
+  }
+  const asked = await embed(accounts[0]!, 'overflowing-numbers', ['fine', 'an overflow']);
+  t.is(asked.status, 502);
+  t.is(asked.answer.error.code, 'upstream_error');
+  await waitForNoReservation(stack);
+});
+
 test('2048 inputs of 1536 dimensions come back in their order', async (t) => {
   const account = await stack.createAccount();
   const texts = Array.from({ length: 2048 }, (_, i) => `input ${i}`);
@@ -315,6 +336,23 @@ test('2048 inputs of 1536 dimensions come back in their order', async (t) => {
   isVectorOf(t, asked, texts);
   t.is(asked.answer.usage.prompt_tokens, 4096);
   t.is(await readLoss(stack, account.id, '100'), 4096n * 7_770n);
+});
+
+test('an answer tells its length unless it is large', async (t) => {
+  const account = await stack.createAccount();
+  for (const [count, isTold] of [
+    [1, true],
+    [100, false],
+  ] as const) {
+    for (const encoding_format of ['float', 'base64']) {
+      const input = Array.from({ length: count }, (_, i) => `length ${i}`);
+      const asked = { model: 'plain', input, encoding_format };
+      const response = await stack.post('/v1/embeddings', account.apiKey, asked);
+      const { byteLength } = await response.arrayBuffer();
+      t.is(response.headers.get('content-type'), 'application/json; charset=utf-8');
+      t.is(response.headers.get('content-length'), isTold ? String(byteLength) : null);
+    }
+  }
 });
 
 test('many floats come back as well-formed as few', async (t) => {

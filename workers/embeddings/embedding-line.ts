@@ -5,9 +5,9 @@ import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import { callRoute, type Routing } from '../routing/call-route.ts';
 import { UpstreamError, type CallContext } from '../upstreams/upstream.ts';
 import { AskUnderWay, WorkUnit, type EmbeddingAnswerOfAsk, type EmbeddingAsk } from './embedding-work.ts';
+import { deliverVectors } from './deliver-vectors.ts';
 import { FairLine, type CallLimits } from './fair-line.ts';
 import { deliverKept, keepOutcomes } from './kept-vectors.ts';
-import { shareAnswer } from './share-answer.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
 
@@ -182,11 +182,10 @@ export class EmbeddingLine {
           recall: () => Promise.resolve(new Map()),
         };
         const answer = await upstream.embed(target, call, context);
-        const outcomes = shareAnswer(units, answer, Math.round(performance.now() - startedAtMs));
-        for (const [i, unit] of units.entries()) unit.deliver(outcomes[i]!);
+        const embedded = deliverVectors(units, answer, Math.round(performance.now() - startedAtMs));
         // By the model that was called: the catalog may have changed since the units were looked up.
         const space = findVectorSpace(model, dimensions);
-        if (space !== null) void keepOutcomes(vectorCache, space, units, outcomes);
+        if (space !== null) void keepOutcomes(vectorCache, space, embedded);
       },
     });
   }
@@ -198,7 +197,8 @@ export class EmbeddingLine {
   async #fail(units: readonly WorkUnit[], error: unknown, search: { left: number }): Promise<void> {
     const wanted = units.filter((unit) => unit.isWanted);
     const groups = groupByAsk(wanted);
-    const isRefused = error instanceof AppError && error.code === 'upstream_rejected';
+    const cause = error instanceof AppError ? error.cause : null;
+    const isRefused = cause instanceof UpstreamError && cause.failure === 'rejected';
     if (!isRefused || groups.length <= 1) {
       for (const unit of wanted) unit.deliver({ error });
       return;

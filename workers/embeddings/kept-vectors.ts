@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AskUnderWay, EmbeddedInput, WorkUnit } from './embedding-work.ts';
+import type { EmbeddedUnit } from './deliver-vectors.ts';
+import type { AskUnderWay } from './embedding-work.ts';
 import type { NamedVector, VectorCacheStore } from './vector-cache-store.ts';
 import { createVectorNames, type VectorSpace } from './vector-space.ts';
 
@@ -22,16 +23,15 @@ export async function deliverKept(
 export async function keepOutcomes(
   cache: VectorCacheStore,
   space: VectorSpace,
-  units: readonly WorkUnit[],
-  outcomes: readonly EmbeddedInput[],
+  embedded: readonly EmbeddedUnit[],
 ): Promise<void> {
   // Whoever waits for the vectors is answered first.
   await nextTurn();
   const namesOf = new Map<string, (text: string) => string>();
-  const vectors = units.map(({ accountId, text }, i): NamedVector => {
+  const vectors = embedded.map(({ unit: { accountId, text }, outcome }): NamedVector => {
     const nameOf = namesOf.get(accountId) ?? createVectorNames(space, accountId);
     namesOf.set(accountId, nameOf);
-    return { name: nameOf(text), ...outcomes[i]! };
+    return { name: nameOf(text), ...outcome };
   });
   await cache.write(space, vectors);
 }

@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { createServer, get, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pipeline, type Readable, Writable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import test from 'ava';
+import { presentEmbeddings, type EmbeddingAnswer } from '../../../api/present/embeddings.ts';
+
+function toAnswer(
+  numbers: Float32Array<ArrayBuffer>,
+  dimensions: number,
+  format: EmbeddingAnswer['format'],
+): EmbeddingAnswer {
+  return {
+    requestId: '019aa2f4-70b3-7d0e-8c44-5e9f0d6a1b27',
+    model: 'модель "e5"',
+    header: {
+      created: 1_763_726_842,
+      costNano: '15540',
+      free: false,
+      durationMs: 12,
+      promptTokens: 7,
+      dimensions,
+    },
+    vectors: Buffer.from(numbers.buffer),
+    format,
+  };
+}
+
+/** The same answer by JSON.stringify. */
+function stringify({ requestId, model, header, vectors, format }: EmbeddingAnswer): string {
+  const size = header.dimensions * 4;
+  const data = Array.from({ length: vectors.length / size }, (_, index) => {
+    const vector = vectors.subarray(index * size, (index + 1) * size);
+    const numbers = Array.from({ length: header.dimensions }, (__, i) => vector.readFloatLE(i * 4));
+    const embedding = format === 'base64' ? vector.toString('base64') : numbers;
+    return { object: 'embedding', index, embedding };
+  });
+  const usage = {
+    prompt_tokens: 7,
+    total_tokens: 7,
+    total_time: 0.012,
+    cost_request: 0.00001554,
+    free_request: false,
+  };
+  return JSON.stringify({ id: requestId, created: header.created, object: 'list', model, data, usage });
+}
+
+/** Of so few digits that they are written alike as float32 and as doubles. */
+const roundNumbers = (count: number): Float32Array<ArrayBuffer> =>
+  Float32Array.from({ length: count }, (_, i) => ((i % 129) - 64) / 64);
+
+/** As long as those of real vectors. */
+function oddNumbers(count: number): Float32Array<ArrayBuffer> {
+  let state = 1;
+  const next = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
+  return Float32Array.from({ length: count }, () => (next() - 0.5) / 20);
+}
+
+async function read(body: Buffer | Readable): Promise<string> {
+  return (Buffer.isBuffer(body) ? body : await buffer(body)).toString();
+}
+
+for (const format of ['float', 'base64'] as const) {
+  test(`${format}: an answer has the bytes that JSON.stringify gives it, whole and as a stream`, async (t) => {
+    for (const [count, dimensions] of [
+      [1, 1],
+      [3, 5],
+      [2, 1_536],
+      [11, 7],
+      [64_000, 1],
+      [300, 1_536],
+      [2, 65_536],
+    ] as const) {
+      const answer = toAnswer(roundNumbers(count * dimensions), dimensions, format);
+      const body = presentEmbeddings(answer);
+      t.is(Buffer.isBuffer(body), answer.vectors.length < 256_000, `${count} × ${dimensions}`);
+      t.true((await read(body)) === stringify(answer), `${count} × ${dimensions}`);
+    }
+  });
+}
+
+test('floats are the vectors to the bit, in fewer than 13 bytes each', async (t) => {
+  for (const count of [1, 100]) {
+    const numbers = oddNumbers(count * 1_536);
+    const text = await read(presentEmbeddings(toAnswer(numbers, 1_536, 'float')));
+    const { data } = JSON.parse(text) as { data: { embedding: number[] }[] };
+    t.deepEqual(Float32Array.from(data.flatMap((item) => item.embedding)), numbers);
+    t.true(text.length < numbers.length * 13);
+  }
+});
+
+const sameVector = oddNumbers(3_072);
+const sameVectors = new Float32Array(2_048 * sameVector.length);
+for (let at = 0; at < sameVectors.length; at += sameVector.length) sameVectors.set(sameVector, at);
+const largest = toAnswer(sameVectors, sameVector.length, 'float');
+
+const single = toAnswer(sameVector, sameVector.length, 'float');
+
+/** Of an answer that repeats the only vector of this one. */
+function hashSameVectors(text: string, count: number): string {
+  const [head, rest] = text.split('{"object":"embedding","index":0') as [string, string];
+  const end = rest.indexOf('}') + 1;
+  const hash = createHash('sha256').update(head);
+  for (let index = 0; index < count; index++) {
+    hash.update(`${index === 0 ? '' : ','}{"object":"embedding","index":${index}${rest.slice(0, end)}`);
+  }
+  return hash.update(rest.slice(end)).digest('hex');
+}
+
+test('the largest answer passes through a socket', async (t) => {
+  const server = createServer((_, response) => {
+    pipeline(presentEmbeddings(largest), response, () => undefined);
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get({ port, host: '127.0.0.1', agent: false }, resolve).on('error', reject);
+  });
+  const received = createHash('sha256');
+  let length = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    received.update(chunk);
+    length += chunk.length;
+  }
+  t.true(length > 70_000_000);
+  t.is(received.digest('hex'), hashSameVectors(await read(presentEmbeddings(single)), 2_048));
+});
+
+test('what nobody takes is not made', async (t) => {
+  let written = 0;
+  let begin = (): void => undefined;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const reader = new Writable({
+    write(chunk: Buffer) {
+      // Its callback is not called: this reader takes no more.
+      written += chunk.length;
+      begin();
+    },
+  });
+  const source = presentEmbeddings(largest) as Readable;
+  pipeline(source, reader, () => undefined);
+  await begun;
+  for (let turn = 0; turn < 200; turn++) await nextTurn();
+  t.true(written + reader.writableLength + source.readableLength < 1_000_000);
+  source.destroy();
+});
+
+test('others have their turn while a reader takes all that it can', async (t) => {
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  let chunks = 0;
+  for await (const chunk of presentEmbeddings(largest) as AsyncIterable<Buffer>) {
+    t.true(chunk.length < 300_000);
+    chunks += 1;
+  }
+  isOver = true;
+  t.true(turns >= chunks / 2, `${turns} turns for ${chunks} chunks`);
+});

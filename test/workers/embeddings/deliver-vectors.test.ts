@@ -1,0 +1,74 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { deliverVectors } from '../../../workers/embeddings/deliver-vectors.ts';
+import {
+  AskUnderWay,
+  WorkUnit,
+  type EmbeddingAsk,
+  type InputOutcome,
+} from '../../../workers/embeddings/embedding-work.ts';
+import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
+
+const ask: Omit<EmbeddingAsk, 'inputs'> = {
+  accountId: 'ann',
+  user: null,
+  inputTokens: [],
+  signal: new AbortController().signal,
+  deadlineAtMs: Infinity,
+  log: undefined as never,
+};
+
+/** Each vector for a request of its own, all with one call. @returns what each request gets */
+async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOutcome[]> {
+  const units: WorkUnit[] = [];
+  const asks = vectors.map((_, i) => {
+    const underWay = new AskUnderWay({ ...ask, inputs: [`text ${i}`] });
+    const unit = new WorkUnit('ann', `text ${i}`, 1);
+    unit.claim(underWay, 0);
+    units.push(unit);
+    return underWay;
+  });
+  const bytes = Buffer.from(Float32Array.from(vectors.flat()).buffer);
+  deliverVectors(units, { vectors: bytes, dimensions: vectors[0]!.length, promptTokens: null }, 10);
+  const answers = await Promise.all(asks.map((underWay) => underWay.answer));
+  return answers.map((answer) => answer.outcomes[0]!);
+}
+
+test('of inputs that share a call only those whose vector is not finite fail', async (t) => {
+  for (const wrong of [NaN, Infinity, -Infinity, 3.5e38]) {
+    const [good, bad, other] = await deliver([
+      [1, -2],
+      [0.5, wrong],
+      [3, 4],
+    ]);
+    t.like(good, { vector: Buffer.from(Float32Array.of(1, -2).buffer), tokens: 1 });
+    t.like(other, { vector: Buffer.from(Float32Array.of(3, 4).buffer), tokens: 1 });
+    const error = (bad as { error: AppError }).error;
+    t.true(error instanceof AppError);
+    t.is(error.code, 'upstream_error');
+  }
+});
+
+test('a call without any finite vector is its upstream’s failure', async (t) => {
+  const error = await t.throwsAsync(
+    deliver([
+      [NaN, 0],
+      [Infinity, 0],
+    ]),
+    { instanceOf: UpstreamError },
+  );
+  t.is(error?.failure, 'unavailable');
+});
+
+test('a vector is taken exactly if all of its numbers are finite', async (t) => {
+  const isTaken = async (numbers: readonly number[]): Promise<boolean> =>
+    'vector' in (await deliver([numbers, numbers.map(() => 0)]))[0]!;
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.float(), { minLength: 1, maxLength: 5 }), async (numbers) => {
+      t.is(await isTaken(numbers), numbers.every(Number.isFinite));
+    }),
+  );
+  t.false(await isTaken([0, NaN]));
+  t.true(await isTaken([3.4028234663852886e38, -3.4028234663852886e38, 2 ** -149, -0]));
+});
