@@ -1,0 +1,135 @@
+import test from 'ava';
+import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { findRow, readLoss, toNano } from '../support/observe.ts';
+import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Calls of many callers as one call of the vendor's: who shares what, who waits for whom, and who pays. */
+
+interface Rig {
+  readonly stack: TestStack;
+  readonly vendor: VendorSimulator;
+}
+
+async function startRig(t: Parameters<typeof useStack>[0], vendorModel: string, more = ''): Promise<Rig> {
+  const vendor = await startVendorSimulator({ logCapacity: 10_000 });
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, {
+    catalog: `
+upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1"${more} } }
+models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 8, adjustable: true }, pricing: { in_cost_per_million: 1000 }, routes: [{ upstream: vendor, model: "${vendorModel}" }] }]
+`,
+  });
+  return { stack, vendor };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly requestId: string;
+  readonly answer: {
+    readonly data: { embedding: number[] }[];
+    readonly usage: { prompt_tokens: number; cost_request: number };
+    readonly error?: { code: string };
+  };
+  readonly endedAt: number;
+}
+
+async function embed({ stack }: Rig, { apiKey }: TestAccount, input: string | string[]): Promise<Answer> {
+  const response = await stack.post('/v1/embeddings', apiKey, { model: 'emb', input, dimensions: 8 });
+  const answer = (await response.json()) as Answer['answer'];
+  const requestId = response.headers.get('x-request-id')!;
+  return { status: response.status, requestId, answer, endedAt: performance.now() };
+}
+
+const inputsOf = (entry: LoggedRequest): string[] => (entry.body as { input: string[] }).input;
+
+test('equal texts of one account that are under way are computed once and paid by each who asked; of another account never', async (t) => {
+  const rig = await startRig(t, 'emb+slow-300');
+  const [ann, bob] = [await rig.stack.createAccount(), await rig.stack.createAccount()];
+  const first = embed(rig, ann, 'the same text');
+  await waitFor('the first call', () => rig.vendor.requests.counters.total > 0);
+  const answers = await Promise.all([
+    first,
+    embed(rig, ann, 'the same text'),
+    embed(rig, bob, 'the same text'),
+  ]);
+  const asked = rig.vendor.requests.entries.flatMap(inputsOf);
+  t.deepEqual(asked, ['the same text', 'the same text'], 'once for each account');
+  for (const { status, answer } of answers) {
+    t.is(status, 200);
+    t.deepEqual(answer.data[0]!.embedding, answers[0].answer.data[0]!.embedding);
+    t.is(answer.usage.prompt_tokens, answers[0].answer.usage.prompt_tokens);
+    t.true(answer.usage.cost_request > 0);
+  }
+  const paid = toNano(answers[0].answer.usage.cost_request);
+  t.is(await readLoss(rig.stack, ann.id, '100'), 2n * paid);
+});
+
+test('a text whose first asker leaves is still computed for the second', async (t) => {
+  const rig = await startRig(t, 'emb+slow-400');
+  const ann = await rig.stack.createAccount();
+  const leaving = new AbortController();
+  const left = fetch(`${rig.stack.url}/v1/embeddings`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${ann.apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'emb', input: 'shared', dimensions: 8 }),
+    signal: leaving.signal,
+  }).then(
+    () => 'answered',
+    () => 'left',
+  );
+  await waitFor('the call', () => rig.vendor.requests.counters.total > 0);
+  const second = embed(rig, ann, 'shared');
+  // Attached by the time the first leaves: its batch is taken within milliseconds.
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  leaving.abort();
+  t.is(await left, 'left');
+  t.is((await second).status, 200);
+});
+
+test('one account’s large calls keep another’s single input waiting for one call at the most', async (t) => {
+  // One call at a time, each a third of a second.
+  const rig = await startRig(t, 'emb+slow-300', ', maxConcurrency: 1, maxBatchInputs: 512');
+  const [heavy, light] = [await rig.stack.createAccount(), await rig.stack.createAccount()];
+  const large = (part: number): string[] => Array.from({ length: 2_048 }, (_, i) => `part ${part} text ${i}`);
+  const bulk = Promise.all([0, 1, 2].map((part) => embed(rig, heavy, large(part))));
+  await waitFor('the bulk to be under way', () => rig.vendor.requests.counters.total >= 2);
+  const before = rig.vendor.requests.counters.total;
+  const single = await embed(rig, light, 'a single input');
+  t.is(single.status, 200);
+  const entry = rig.vendor.requests.entries.findIndex((one) => inputsOf(one).includes('a single input'));
+  // The one that was under way, perhaps one that began while the single was on its way, then its own.
+  t.true(entry + 1 - before <= 2, `${entry + 1 - before} calls after it was sent`);
+  t.true((await bulk).every(({ status }) => status === 200));
+  t.is(rig.vendor.requests.counters.total, 13, 'twelve full calls, and the single’s own room in one of them');
+});
+
+test('a bad input among two hundred callers fails its caller alone, and is found with few further calls', async (t) => {
+  const rig = await startRig(t, 'emb+poison', ', maxConcurrency: 2');
+  const accounts = await Promise.all(Array.from({ length: 4 }, () => rig.stack.createAccount()));
+  // Something holds the slots while the others gather.
+  const asks = Array.from({ length: 200 }, (_, i) =>
+    embed(rig, accounts[i % 4]!, i === 77 ? 'this one is poison' : `input number ${i}`),
+  );
+  const answers = await Promise.all(asks);
+  t.deepEqual(
+    answers.flatMap(({ status }, i) => (status === 200 ? [] : [`${i}: ${status}`])),
+    ['77: 422'],
+  );
+  t.is(answers[77]!.answer.error?.code, 'upstream_rejected');
+  const row = await findRow(rig.stack, answers[77]!.requestId);
+  t.is(row.costNano, 0n);
+  const refused = rig.vendor.requests.counters.byStatus[400] ?? 0;
+  t.true(refused <= 2 + Math.ceil(Math.log2(200)), `${refused} refused calls`);
+});
+
+test('where a vendor refuses everybody the search for who is at fault ends', async (t) => {
+  const rig = await startRig(t, 'emb+fail-400', ', maxConcurrency: 1');
+  const ann = await rig.stack.createAccount();
+  const answers = await Promise.all(Array.from({ length: 300 }, (_, i) => embed(rig, ann, `input ${i}`)));
+  t.true(answers.every(({ status }) => status === 422 || status === 502));
+  t.is(await readLoss(rig.stack, ann.id, '100'), 0n);
+  // Each merged call costs 64 further ones at the most; some callers came alone.
+  t.true(rig.vendor.requests.counters.total < 300, `${rig.vendor.requests.counters.total} calls`);
+});
