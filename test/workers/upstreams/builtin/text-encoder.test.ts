@@ -56,7 +56,7 @@ test('texts of like meaning are nearer than texts of unlike meaning', async (t) 
   t.true(dot(question, answer) > dot(question, other));
 });
 
-test('vectors have 512 numbers, length one, and are the same each time', async (t) => {
+test.serial('vectors have 512 numbers, length one, and are the same each time', async (t) => {
   const first = await encode('A quiet morning above the river');
   t.is(first[0]?.length, DIMENSIONS);
   t.true(Math.abs(Math.sqrt(dot(first[0], first[0])) - 1) < 1e-6);
