@@ -1,8 +1,8 @@
 import { cutHead, estimateTokens } from './encoder-input.ts';
 
 /**
- * Numbers in a batch, filled up to its longest input as it is: as much work as one input of full length, about 50 ms. More
- * at once gains a twentieth at most, and whoever comes next waits for all of it.
+ * Tokens of a batch whose inputs are all filled up to its longest one: as much work as one input of full length, about
+ * 50 ms. More at once gains a twentieth at most, and whoever comes next waits for all of it.
  */
 const BATCH_TOKENS = 128;
 /** Filling up costs half of what tokens cost: with more than this of it, two batches are quicker than one. */
@@ -26,20 +26,24 @@ interface WaitingCall<C extends EncoderCall> {
   readonly call: C;
   /** The shortest last. */
   readonly inputs: EncoderInput<C>[];
+  /** Of all these inputs. */
+  tokens: number;
 }
 
 /**
- * What waits for the encoder. A batch is made in the moment in which it can be begun, of inputs of similar length and of
- * all calls that have some; calls take turns at being the one whose inputs it is made for, so that none waits for all of
- * another.
+ * What waits for the encoder. A batch is made in the moment in which it can be begun, of inputs of similar length from
+ * all calls that have some. One batch is made for the call that has the least left, the next for the one that came first:
+ * so a short call hardly waits for long ones, however many there are, and a long one goes on however many short ones
+ * come.
  */
 export class EncoderLine<C extends EncoderCall> {
+  /** In the order in which they came. */
   #waiting: WaitingCall<C>[] = [];
-  #tokens = 0;
+  #wasForShortest = false;
 
   /** About so many batches are waiting. */
   get batches(): number {
-    return Math.ceil(this.#tokens / BATCH_TOKENS);
+    return Math.ceil(this.#waiting.reduce((sum, { tokens }) => sum + tokens, 0) / BATCH_TOKENS);
   }
 
   add(call: C, texts: readonly string[]): void {
@@ -48,22 +52,19 @@ export class EncoderLine<C extends EncoderCall> {
       return { call, text, place, tokens: estimateTokens(text) };
     });
     inputs.sort((a, b) => b.tokens - a.tokens);
-    this.#tokens += countTokens(inputs);
-    this.#waiting.push({ call, inputs });
+    this.#waiting.push({ call, inputs, tokens: inputs.reduce((sum, { tokens }) => sum + tokens, 0) });
   }
 
   /** What should be done together next; empty where nothing waits. */
   take(): EncoderInput<C>[] {
-    this.#dropOver();
+    this.#waiting = this.#waiting.filter(({ call }) => !call.isOver);
     const batch = new Batch<C>();
-    const first = this.#waiting.shift();
+    const first = this.#chooseFirst();
     if (first === undefined) return batch.inputs;
-    this.#waiting.push(first);
     batch.takeFrom(first);
-    // The others are asked in the order of their turns, and keep it.
+    // What room it leaves is the others'.
     for (const other of this.#waiting) batch.takeFrom(other);
     this.#waiting = this.#waiting.filter(({ inputs }) => inputs.length > 0);
-    this.#tokens -= countTokens(batch.inputs);
     return batch.inputs;
   }
 
@@ -71,17 +72,19 @@ export class EncoderLine<C extends EncoderCall> {
   drain(): C[] {
     const calls = this.#waiting.map(({ call }) => call);
     this.#waiting = [];
-    this.#tokens = 0;
     return calls;
   }
 
-  /** A call that left takes its inputs with it. */
-  #dropOver(): void {
-    this.#waiting = this.#waiting.filter(({ call, inputs }) => {
-      if (call.isOver) this.#tokens -= countTokens(inputs);
-      return !call.isOver;
-    });
+  #chooseFirst(): WaitingCall<C> | undefined {
+    this.#wasForShortest = !this.#wasForShortest;
+    return this.#wasForShortest ? findShortest(this.#waiting) : this.#waiting[0];
   }
+}
+
+function findShortest<C extends EncoderCall>(calls: readonly WaitingCall<C>[]): WaitingCall<C> | undefined {
+  let shortest = calls[0];
+  for (const call of calls) if (call.tokens < shortest!.tokens) shortest = call;
+  return shortest;
 }
 
 class Batch<C extends EncoderCall> {
@@ -89,9 +92,11 @@ class Batch<C extends EncoderCall> {
   #longest = 0;
   #tokens = 0;
 
-  takeFrom({ inputs }: WaitingCall<C>): void {
+  takeFrom(from: WaitingCall<C>): void {
+    const { inputs } = from;
     for (let next = inputs.at(-1); next !== undefined && this.#hasRoomFor(next); next = inputs.at(-1)) {
       inputs.pop();
+      from.tokens -= next.tokens;
       this.inputs.push(next);
       this.#longest = Math.max(this.#longest, next.tokens);
       this.#tokens += next.tokens;
@@ -104,8 +109,4 @@ class Batch<C extends EncoderCall> {
       this.inputs.length === 0 || (filled <= BATCH_TOKENS && filled - this.#tokens - tokens <= PADDING_TOKENS)
     );
   }
-}
-
-function countTokens(inputs: readonly { readonly tokens: number }[]): number {
-  return inputs.reduce((sum, { tokens }) => sum + tokens, 0);
 }
