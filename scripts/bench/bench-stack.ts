@@ -132,13 +132,21 @@ function writeCatalog(urls: Readonly<Record<VendorName, string>>): string {
     pricing: { type: 'tokens', prompt: 15, completion: 60 },
     routes: [{ upstream: 'instant', model: 'gpt-sim' }],
   };
+  const encoder = {
+    id: 'use-lite-en-512',
+    type: 'embedding',
+    context: 8192,
+    dimensions: { default: 512, adjustable: false },
+    pricing: { type: 'tokens', in_cost_per_million: 10 },
+    routes: [{ upstream: 'builtin', model: 'use-lite-en-512' }],
+  };
   const upstreams = names.map((name) => [
     name,
     { kind: 'openai', baseUrl: `${urls[name]}/v1`, maxConcurrency: vendors[name].maxConcurrency },
   ]);
   return JSON.stringify({
-    upstreams: Object.fromEntries(upstreams),
-    models: [chat, ...names.map(embedding)],
+    upstreams: { ...Object.fromEntries(upstreams), builtin: { kind: 'builtin' } },
+    models: [chat, ...names.map(embedding), encoder],
   });
 }
 

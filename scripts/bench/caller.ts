@@ -5,8 +5,8 @@ export interface CallerOptions {
   readonly host: string;
   readonly port: number;
   readonly countsTokens: boolean;
-  /** The bytes of one request, each time another. */
-  readonly nextRequest: () => string;
+  /** The bytes of one request, each time another; null ends this caller. */
+  readonly nextRequest: () => string | null;
   readonly onAnswer: (answer: Answer, latencyMs: number) => void;
   readonly onError: (reason: string) => void;
 }
@@ -70,9 +70,15 @@ export class Caller {
   }
 
   #send(): void {
+    const request = this.#options.nextRequest();
+    if (request === null) {
+      this.#isStopping = true;
+      this.#onIdle?.();
+      return;
+    }
     this.#isWaiting = true;
     this.#sentAtMs = performance.now();
-    this.#socket!.write(this.#options.nextRequest(), 'latin1');
+    this.#socket!.write(request, 'latin1');
   }
 
   #take(answer: Answer): void {

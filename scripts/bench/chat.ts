@@ -13,6 +13,8 @@ const body = {
 
 const common = {
   callers: 64,
+  background: 0,
+  requestsEach: null,
   vendor: 'instant',
   path: '/chat/completions',
   models: { direct: 'gpt-sim', gateway: 'bench-chat' },

@@ -1,70 +1,169 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { findFault } from './answer-checks.ts';
 import { Caller } from './caller.ts';
-import { compareCpu, sampleCpu } from './cpu-clock.ts';
-import type { LoadPlan, LoadResult } from './load-plan.ts';
+import { compareCpu, sampleCpu, type CpuSample } from './cpu-clock.ts';
+import type { LoadMessage, LoadPlan, LoadResult, TimeSpan, WorkSpan } from './load-plan.ts';
 import { uniqueMark } from './scenario.ts';
 
 /** How long the requests that are under way at the end may still take. */
 const drainMs = 30_000;
+/** A work that brings no answer for so long is stuck. */
+const stuckMs = 120_000;
+const progressMs = 250;
 const maxReasons = 20;
 
 /** The load's own process: takes a plan from its parent, carries it out, answers with the result and ends. */
-async function generateLoad(plan: LoadPlan): Promise<LoadResult> {
-  const pids = { ...plan.pids, load: process.pid };
-  const errors: Record<string, number> = {};
-  let latencies: number[] = [];
-  let allAnswers = 0;
-  let isMeasuring = false;
+class Load {
+  readonly #plan: LoadPlan;
+  readonly #pids: Readonly<Record<string, number>>;
+  readonly #nextRequest: () => string;
+  readonly #errors: Record<string, number> = {};
+  readonly #latencies: number[] = [];
+  #isMeasuring = false;
+  #allAnswers = 0;
+  #backgroundAnswers = 0;
+  #failures = 0;
+  #onEnded: () => void = () => undefined;
 
-  const countError = (reason: string): void => {
-    const known = reason in errors || Object.keys(errors).length < maxReasons ? reason : 'other errors';
-    errors[known] = (errors[known] ?? 0) + 1;
-  };
-  const nextRequest = createRequestWriter(plan);
-  const callers = Array.from({ length: plan.callers }, () => {
-    return new Caller({
-      host: plan.host,
-      port: plan.port,
-      countsTokens: plan.expects.kind === 'stream',
-      nextRequest,
-      onAnswer: (answer, latencyMs) => {
-        const fault = findFault(answer, plan.expects);
-        if (fault !== null) {
-          countError(fault);
-          return;
-        }
-        allAnswers += 1;
-        if (isMeasuring) latencies.push(latencyMs);
-      },
-      onError: countError,
+  constructor(plan: LoadPlan) {
+    this.#plan = plan;
+    this.#pids = { ...plan.pids, load: process.pid };
+    this.#nextRequest = createRequestWriter(plan);
+  }
+
+  async run(): Promise<LoadResult> {
+    const { span } = this.#plan;
+    const { before, after } = await (span.kind === 'time' ? this.#runFor(span) : this.#runThrough(span));
+    const latencies = this.#latencies.sort((a, b) => a - b);
+    const atShare = (share: number): number =>
+      latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
+    return {
+      measuredMs: after.atMs - before.atMs,
+      answers: latencies.length,
+      backgroundAnswers: this.#backgroundAnswers,
+      allAnswers: this.#allAnswers,
+      p50Ms: atShare(0.5),
+      p99Ms: atShare(0.99),
+      maxMs: atShare(1),
+      errors: this.#errors,
+      cpu: compareCpu(before.cpu, after.cpu),
+    };
+  }
+
+  async #runFor({ warmUpMs, measureMs }: TimeSpan): Promise<Measured> {
+    const callers = [
+      ...this.#createCallers(this.#plan.callers, this.#nextRequest, (ms) => this.#latencies.push(ms)),
+      ...this.#createCallers(this.#plan.background, this.#nextRequest, () => (this.#backgroundAnswers += 1)),
+    ];
+    for (const caller of callers) caller.start();
+    await delay(warmUpMs);
+    const before = this.#sample();
+    this.#isMeasuring = true;
+    await delay(measureMs);
+    this.#isMeasuring = false;
+    const after = this.#sample();
+    const stopped = Promise.all(callers.map((caller) => caller.stop())).then(() => true);
+    if (!(await Promise.race([stopped, delay(drainMs, false)])))
+      this.#countError('no answer at the end of the run');
+    return { before, after };
+  }
+
+  async #runThrough({ requests }: WorkSpan): Promise<Measured> {
+    await this.#answer(
+      this.#createCallers(1, limitTo(1, this.#nextRequest), () => undefined),
+      1,
+    );
+    const ended = this.#ended;
+    const before = this.#sample();
+    this.#isMeasuring = true;
+    const progress = setInterval(
+      () => send({ kind: 'progress', answers: this.#latencies.length }),
+      progressMs,
+    );
+    const next = limitTo(requests, this.#nextRequest);
+    const callers = this.#createCallers(this.#plan.callers, next, (ms) => this.#latencies.push(ms));
+    await this.#answer(callers, ended + requests);
+    clearInterval(progress);
+    return { before, after: this.#sample() };
+  }
+
+  /** Starts the callers, and resolves once so many requests have ended in all. */
+  async #answer(callers: readonly Caller[], ended: number): Promise<void> {
+    for (const caller of callers) caller.start();
+    const isDone = await new Promise<boolean>((resolve) => {
+      const patience = setTimeout(() => resolve(false), stuckMs);
+      this.#onEnded = () => {
+        patience.refresh();
+        if (this.#ended < ended) return;
+        clearTimeout(patience);
+        resolve(true);
+      };
     });
-  });
+    this.#onEnded = () => undefined;
+    if (isDone) await Promise.all(callers.map((caller) => caller.stop()));
+    else this.#countError(`no answer within ${stuckMs} ms`);
+  }
 
-  for (const caller of callers) caller.start();
-  await delay(plan.warmUpMs);
-  const before = sampleCpu(pids);
-  const startedAtMs = performance.now();
-  isMeasuring = true;
-  await delay(plan.measureMs);
-  isMeasuring = false;
-  const measuredMs = performance.now() - startedAtMs;
-  const after = sampleCpu(pids);
-  const stopped = Promise.all(callers.map((caller) => caller.stop())).then(() => true);
-  if (!(await Promise.race([stopped, delay(drainMs, false)]))) countError('no answer at the end of the run');
+  get #ended(): number {
+    return this.#allAnswers + this.#failures;
+  }
 
-  latencies = latencies.sort((a, b) => a - b);
-  const atShare = (share: number): number =>
-    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
-  return {
-    measuredMs,
-    answers: latencies.length,
-    allAnswers,
-    p50Ms: atShare(0.5),
-    p99Ms: atShare(0.99),
-    maxMs: atShare(1),
-    errors,
-    cpu: compareCpu(before, after),
+  #createCallers(
+    count: number,
+    nextRequest: () => string | null,
+    onMeasured: (latencyMs: number) => void,
+  ): Caller[] {
+    const { host, port, expects } = this.#plan;
+    return Array.from({ length: count }, () => {
+      return new Caller({
+        host,
+        port,
+        countsTokens: expects.kind === 'stream',
+        nextRequest,
+        onAnswer: (answer, latencyMs) => {
+          const fault = findFault(answer, expects);
+          if (fault !== null) {
+            this.#countError(fault);
+            return;
+          }
+          this.#allAnswers += 1;
+          if (this.#isMeasuring) onMeasured(latencyMs);
+          this.#onEnded();
+        },
+        onError: (reason) => this.#countError(reason),
+      });
+    });
+  }
+
+  #countError(reason: string): void {
+    const isKnown = reason in this.#errors || Object.keys(this.#errors).length < maxReasons;
+    const name = isKnown ? reason : 'other errors';
+    this.#errors[name] = (this.#errors[name] ?? 0) + 1;
+    this.#failures += 1;
+    this.#onEnded();
+  }
+
+  #sample(): Sample {
+    return { atMs: performance.now(), cpu: sampleCpu(this.#pids) };
+  }
+}
+
+interface Sample {
+  readonly atMs: number;
+  readonly cpu: CpuSample;
+}
+
+interface Measured {
+  readonly before: Sample;
+  readonly after: Sample;
+}
+
+function limitTo(count: number, next: () => string): () => string | null {
+  let left = count;
+  return () => {
+    if (left === 0) return null;
+    left -= 1;
+    return next();
   };
 }
 
@@ -82,7 +181,7 @@ function createRequestWriter({ host, port, path, apiKey, body }: LoadPlan): () =
   const [first = '', ...rest] = `${head}\r\n\r\n${body}`.split(uniqueMark);
   if (rest.length === 0) return () => first;
   // Each process counts from a place of its own: not even two runs against one gateway share a text.
-  let number = (Date.now() % 1_000_000) * 100_000;
+  let number = (Date.now() % 999_000) * 100_000;
   return () => {
     let text = first;
     for (const piece of rest) {
@@ -93,11 +192,13 @@ function createRequestWriter({ host, port, path, apiKey, body }: LoadPlan): () =
   };
 }
 
+function send(message: LoadMessage, onSent: () => void = () => undefined): void {
+  process.send!(message, onSent);
+}
+
 process.once('message', (plan) => {
-  generateLoad(plan as LoadPlan).then(
-    (result) => {
-      process.send!(result, () => process.exit(0));
-    },
+  new Load(plan as LoadPlan).run().then(
+    (result) => send({ kind: 'result', result }, () => process.exit(0)),
     (error: unknown) => {
       console.error(error);
       process.exit(1);

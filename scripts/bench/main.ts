@@ -5,6 +5,9 @@ import type { FastestScenario } from './money-report.ts';
 import { readOptions, usage, type Options } from './options.ts';
 import { Progress } from './progress.ts';
 import { chooseRun, computeRatio, countErrors, type ScenarioResult } from './report.ts';
+import type { MemoryRun } from './memory.ts';
+import { countMemoryFaults } from './memory-report.ts';
+import { runMemory } from './run-memory.ts';
 import { countFaults, runMoney, type MoneyResults } from './run-money.ts';
 import { runScenarios } from './run-scenarios.ts';
 import { Workshop } from './workshop.ts';
@@ -20,10 +23,14 @@ async function runBench(options: Options, workshop: Workshop): Promise<boolean> 
           runScenarios({ options, programs, dir, progress, cpus }),
         );
   const money = await runMoney({ options, workshop, progress, cpus, fastest: findFastest(results) });
+  const memory = await runMemory(options, workshop, progress);
   if (options.jsonPath !== null)
-    writeFileSync(options.jsonPath, `${JSON.stringify(toJson(results, money, cpus), null, 2)}\n`);
+    writeFileSync(options.jsonPath, `${JSON.stringify(toJson(results, money, memory, cpus), null, 2)}\n`);
   const runs = results.flatMap((result) => result.runs);
-  const errors = runs.reduce((sum, run) => sum + countErrors(run), countFaults(money));
+  const errors = runs.reduce(
+    (sum, run) => sum + countErrors(run),
+    countFaults(money) + countMemoryFaults(memory),
+  );
   if (errors > 0)
     console.error(`\n!!! ${errors} ERRORS: these numbers are worth nothing until they are explained.`);
   return errors === 0;
@@ -38,7 +45,12 @@ function findFastest(results: readonly ScenarioResult[]): FastestScenario | null
   return speeds.sort((a, b) => b.settlementsPerSecond - a.settlementsPerSecond)[0] ?? null;
 }
 
-function toJson(results: readonly ScenarioResult[], money: MoneyResults, cpus: number): object {
+function toJson(
+  results: readonly ScenarioResult[],
+  money: MoneyResults,
+  memory: MemoryRun | null,
+  cpus: number,
+): object {
   return {
     at: new Date().toISOString(),
     node: process.versions.node,
@@ -52,6 +64,7 @@ function toJson(results: readonly ScenarioResult[], money: MoneyResults, cpus: n
       runs,
     })),
     money,
+    ...(memory === null ? {} : { memory }),
   };
 }
 

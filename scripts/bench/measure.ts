@@ -1,17 +1,14 @@
-import { once } from 'node:events';
-import { dist } from '../start/paths.ts';
 import type { BenchStack } from './bench-stack.ts';
 import type { LoadPlan, LoadResult } from './load-plan.ts';
 import type { MoneyCheck, MoneyResult } from './money-check.ts';
 import type { Programs } from './programs.ts';
-import type { Scenario } from './scenario.ts';
-
-export type Way = 'direct' | 'gateway';
+import { runLoad } from './run-load.ts';
+import { countCallers, type Scenario, type Way } from './scenario.ts';
 
 export interface RunResult extends LoadResult {
   readonly way: Way;
   readonly requestsPerSecond: number;
-  /** Milliseconds of CPU for each answer, by process. */
+  /** Milliseconds of CPU for each answer, those of the background among them, by process. */
   readonly cpuMsPerRequest: Readonly<Record<string, number>>;
   /** CPU time that others used of all there was, 0..1. */
   readonly othersShare: number;
@@ -36,7 +33,7 @@ export async function measure(options: MeasureOptions, scenario: Scenario, way: 
   const load = await runLoad(programs, makePlan(options, scenario, way));
   const entries = Object.entries(load.cpu.processes).map(([name, ms]) => [
     name,
-    ms / Math.max(1, load.answers),
+    ms / Math.max(1, load.answers + load.backgroundAnswers),
   ]);
   return {
     ...load,
@@ -48,33 +45,22 @@ export async function measure(options: MeasureOptions, scenario: Scenario, way: 
   };
 
   function makePlan({ callers, warmUpMs, measureMs }: MeasureOptions, of: Scenario, to: Way): LoadPlan {
-    const target = to === 'direct' ? stack.vendors[of.vendor] : stack.gateway;
-    const vendor = stack.vendorPids[of.vendor];
+    const { vendor, background, requestsEach } = of;
+    const target = to === 'direct' && vendor !== null ? stack.vendors[vendor] : stack.gateway;
+    const count = countCallers(of, callers);
     return {
       ...target,
       path: `/v1${of.path}`,
       body: JSON.stringify({ model: of.models[to], ...of.body }),
-      callers: callers ?? of.callers,
-      warmUpMs,
-      measureMs,
+      callers: count,
+      background,
+      span:
+        requestsEach === null
+          ? { kind: 'time', warmUpMs, measureMs }
+          : { kind: 'work', requests: count * requestsEach },
       expects: of.expects,
       // Those that a way does not need are told apart from what others of this machine do.
-      pids: { vendor, ...stack.pids },
+      pids: { ...(vendor === null ? {} : { vendor: stack.vendorPids[vendor] }), ...stack.pids },
     };
   }
-}
-
-async function runLoad(programs: Programs, plan: LoadPlan): Promise<LoadResult> {
-  const { child, ended } = programs.start({
-    name: 'load',
-    file: process.execPath,
-    args: [dist('scripts/bench/load-generator.js')],
-    env: {},
-    kind: 'talks',
-  });
-  const answered = once(child, 'message') as Promise<[LoadResult]>;
-  child.send(plan);
-  const [result] = await answered;
-  await ended;
-  return result;
 }

@@ -3,17 +3,26 @@ import { parseArgs } from 'node:util';
 import { ConfigError } from '../../shared/runtime/config.ts';
 import { chatScenarios } from './chat.ts';
 import { embeddingScenarios } from './embeddings.ts';
-import { moneyScenarios, scenarioGroups, type MoneyScenario, type Scenario } from './scenario.ts';
+import {
+  memoryScenario,
+  moneyScenarios,
+  scenarioGroups,
+  type MoneyScenario,
+  type Scenario,
+} from './scenario.ts';
 
-const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios];
+const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, memoryScenario];
 
 export const usage = `npm run bench -- [${groups.join('] [')}] [options]
+
+Without a name it runs all but memory, which takes minutes and is run only by its name.
 
   --callers 64       callers at once, instead of each scenario's own number
   --seconds 5        measured time of each run
   --warm-up 3        seconds before it that are not counted
   --rounds 1         how often each scenario is run; of several, the middle one is shown
   --entries 50000    charges that the ledger is measured with
+  --inputs 1000000   inputs that memory is measured with
   --only NAME        only the scenarios whose name holds this text
   --log-level info   of api and worker
   --json FILE        writes everything that was measured
@@ -28,6 +37,9 @@ export interface Options {
   readonly warmUpMs: number;
   readonly rounds: number;
   readonly entries: number;
+  /** Only where it was asked for by name. */
+  readonly measuresMemory: boolean;
+  readonly inputs: number;
   readonly logLevel: string;
   readonly jsonPath: string | null;
   readonly profileDir: string | null;
@@ -45,6 +57,7 @@ export function readOptions(args: string[]): Options | null {
       'warm-up': text('3'),
       rounds: text('1'),
       entries: text('50000'),
+      inputs: text('1000000'),
       only: text(''),
       'log-level': text('info'),
       json: { type: 'string' },
@@ -63,16 +76,19 @@ export function readOptions(args: string[]): Options | null {
     isChosen(group, name),
   );
   const money = moneyScenarios.filter((name) => isChosen(name, name));
-  if (scenarios.length + money.length === 0)
+  const measuresMemory = positionals.includes(memoryScenario) && isChosen(memoryScenario, memoryScenario);
+  if (scenarios.length + money.length === 0 && !measuresMemory)
     throw new ConfigError(`No scenario's name holds "${values.only}".`);
   return {
     scenarios,
     moneyScenarios: money,
+    measuresMemory,
     callers: values.callers === undefined ? null : readCount('callers', values.callers),
     measureMs: readNumber('seconds', values.seconds) * 1_000,
     warmUpMs: readNumber('warm-up', values['warm-up']) * 1_000,
     rounds: readCount('rounds', values.rounds),
     entries: readCount('entries', values.entries),
+    inputs: readCount('inputs', values.inputs),
     logLevel: values['log-level'],
     jsonPath: values.json === undefined ? null : resolve(values.json),
     profileDir: values.profile === undefined ? null : resolve(values.profile),

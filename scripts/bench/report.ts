@@ -1,5 +1,5 @@
-import type { RunResult, Way } from './measure.ts';
-import { vendors, type Scenario } from './scenario.ts';
+import type { RunResult } from './measure.ts';
+import { countVectors, listWays, vendors, type Scenario, type Way } from './scenario.ts';
 
 export interface ScenarioResult {
   readonly scenario: Scenario;
@@ -23,7 +23,9 @@ export function chooseRun(runs: readonly RunResult[], way: Way): RunResult {
   return own.sort((a, b) => a.requestsPerSecond - b.requestsPerSecond)[Math.floor(own.length / 2)]!;
 }
 
-export function computeRatio(runs: readonly RunResult[]): number {
+/** Null where there is no vendor to call directly. */
+export function computeRatio(runs: readonly RunResult[]): number | null {
+  if (runs.every(({ way }) => way === 'gateway')) return null;
   return chooseRun(runs, 'gateway').requestsPerSecond / chooseRun(runs, 'direct').requestsPerSecond;
 }
 
@@ -35,27 +37,53 @@ export function formatHead(): string {
   return `${formatRow(['', '', '', '', 'CPU ms a request'])}\n${formatRow(columns)}`;
 }
 
-/** The block of one scenario: both ways, their ratio, and whatever was wrong. */
-export function formatScenario({ scenario, callers, runs }: ScenarioResult): string {
-  const direct = chooseRun(runs, 'direct');
+/** The block of one scenario: all its ways, what the gateway's costs, and whatever was wrong. */
+export function formatScenario(result: ScenarioResult): string {
+  const { scenario, callers, runs } = result;
   const gateway = chooseRun(runs, 'gateway');
-  const ratio = computeRatio(runs);
-  const added = gateway.p50Ms - direct.p50Ms;
+  const { vendor } = scenario;
   const lines = [
     '',
-    `${scenario.title} · ${callers} callers · the vendor answers ${vendors[scenario.vendor].text}`,
-    formatRun(direct),
-    formatRun(gateway),
-    `${'  ratio'.padEnd(widths[0]!)} ${`${ratio.toFixed(ratio < 1 ? 2 : 1)}×`.padStart(widths[1]!)}   ` +
-      `p50 ${added < 0 ? '−' : '+'}${formatMs(Math.abs(added))} ms · ` +
-      `${gateway.money!.charges} charges for ${gateway.allAnswers} answers · ` +
-      `the ledger was ${Math.round(gateway.money!.behindMs)} ms behind`,
+    `${scenario.title} · ${callers} ${callers === 1 ? 'caller' : 'callers'} · ` +
+      (vendor === null ? 'computed in the worker' : `the vendor answers ${vendors[vendor].text}`),
+    ...listWays(scenario).map((way) => formatRun(chooseRun(runs, way))),
+    formatComparison(result),
+    ...(countVectors(scenario) > 1 ? [formatVectors(scenario, gateway)] : []),
   ];
   const faults = runs.flatMap((run) => [
     ...Object.entries(run.errors).map(([reason, count]) => `${run.way}: ${count} × ${reason}`),
     ...(run.money?.faults ?? []).map((fault) => `${run.way}: ${fault}`),
   ]);
   return [...lines, ...faults.map((fault) => `  !!! ERROR  ${fault}`)].join('\n');
+}
+
+function formatComparison({ callers, runs }: ScenarioResult): string {
+  const gateway = chooseRun(runs, 'gateway');
+  const money =
+    `${gateway.money!.charges} charges for ${gateway.allAnswers} answers · ` +
+    `the ledger was ${Math.round(gateway.money!.behindMs)} ms behind`;
+  const ratio = computeRatio(runs);
+  if (ratio === null) return formatNote('money', '', money);
+  const addedMs = gateway.p50Ms - chooseRun(runs, 'direct').p50Ms;
+  const added = `p50 ${addedMs < 0 ? '−' : '+'}${formatMs(Math.abs(addedMs))} ms`;
+  // How many requests a single caller gets through says nothing that its waiting does not.
+  return callers === 1
+    ? formatNote('added', added, money)
+    : formatNote('ratio', `${ratio.toFixed(ratio < 1 ? 2 : 1)}×`, `${added} · ${money}`);
+}
+
+function formatVectors(scenario: Scenario, gateway: RunResult): string {
+  const vectors = countVectors(scenario);
+  const parts = (['api', 'worker', 'redis'] as const).map(
+    // Milliseconds a vector are thousands of seconds a million.
+    (name) => `${name} ${formatCount(((gateway.cpuMsPerRequest[name] ?? 0) / vectors) * 1_000)}`,
+  );
+  const perSecond = `${formatCount(gateway.requestsPerSecond * vectors)}/s`;
+  return formatNote('vectors', perSecond, `CPU seconds a million: ${parts.join(' · ')}`);
+}
+
+function formatNote(name: string, value: string, text: string): string {
+  return `${`  ${name}`.padEnd(widths[0]!)} ${value.padStart(widths[1]!)}   ${text}`;
 }
 
 function formatRun(run: RunResult): string {
@@ -88,4 +116,5 @@ const formatMs = (value: number): string => value.toFixed(value < 100 ? 1 : 0);
 export const legend = `
 CPU is of the measured time alone, by /proc. "others" is the CPU time of this machine that none of these processes
 used; with "!" the numbers are disturbed. The ratio is requests a second through the gateway to those straight to the
-vendor, in the same run.`;
+vendor, in the same run; "added" is what a single caller waits longer. Work that the encoder does is measured from the
+first request to the last answer.`;

@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { startBenchStack } from './bench-stack.ts';
-import { measure, type MeasureOptions, type RunResult, type Way } from './measure.ts';
+import { measure, type MeasureOptions, type RunResult } from './measure.ts';
 import { MoneyCheck } from './money-check.ts';
 import type { Options } from './options.ts';
 import type { Programs } from './programs.ts';
 import type { Progress } from './progress.ts';
 import { formatHead, formatScenario, legend, type ScenarioResult } from './report.ts';
-import type { Scenario } from './scenario.ts';
+import { countCallers, listWays, type Scenario } from './scenario.ts';
 
 export interface ScenariosContext {
   readonly options: Options;
@@ -31,7 +31,7 @@ export async function runScenarios(context: ScenariosContext): Promise<ScenarioR
     console.log(`\n${formatHead()}`);
     for (const [index, scenario] of options.scenarios.entries()) {
       const runs = await runScenario(measuring, scenario, { progress, index, options });
-      const result = { scenario, callers: options.callers ?? scenario.callers, runs };
+      const result = { scenario, callers: countCallers(scenario, options.callers), runs };
       results.push(result);
       progress.clear();
       console.log(formatScenario(result));
@@ -52,8 +52,8 @@ async function runScenario(
 ): Promise<RunResult[]> {
   const runs: RunResult[] = [];
   for (let round = 0; round < options.rounds; round++) {
-    const ways: Way[] = (index + round) % 2 === 0 ? ['direct', 'gateway'] : ['gateway', 'direct'];
-    for (const way of ways) {
+    const ways = listWays(scenario);
+    for (const way of (index + round) % 2 === 0 ? ways : ways.toReversed()) {
       const step = `${index + 1}/${options.scenarios.length}`;
       progress.show(`${step} ${scenario.name}, ${way}${options.rounds > 1 ? `, round ${round + 1}` : ''}`);
       runs.push(await measure(measuring, scenario, way));

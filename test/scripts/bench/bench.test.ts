@@ -8,6 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 interface Run {
   readonly way: 'direct' | 'gateway';
   readonly answers: number;
+  readonly backgroundAnswers: number;
   readonly allAnswers: number;
   readonly errors: Record<string, number>;
   readonly cpuMsPerRequest: Record<string, number>;
@@ -15,7 +16,18 @@ interface Run {
 }
 
 interface Report {
-  readonly scenarios: readonly { name: string; ratio: number; runs: readonly Run[] }[];
+  readonly scenarios: readonly {
+    name: string;
+    callers: number;
+    vendor: string | null;
+    ratio: number | null;
+    runs: readonly Run[];
+  }[];
+  readonly memory?: {
+    readonly inputs: number;
+    readonly processes: readonly { process: string; atMarksMb: number[]; peakMb: number }[];
+    readonly money: { charges: number; faults: string[] };
+  };
   readonly money: {
     readonly admissions: {
       readonly ratio: number;
@@ -66,11 +78,13 @@ async function findProcessesOf(dir: string): Promise<string[]> {
 test('every scenario runs without an error, and what was charged is what the balances lost', async (t) => {
   const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
-  const timing = ['--callers', '4', '--seconds', '1', '--warm-up', '2', '--entries', '2000', '--json', file];
+  // Many scenarios, one after the other, perhaps beside other tests.
+  t.timeout(300_000);
+  const timing = ['--callers', '4', '--seconds', '1', '--warm-up', '1', '--entries', '2000', '--json', file];
   const bench = await startBench(t, timing);
   t.deepEqual(await bench.exited, [0, null] as never, bench.output());
 
-  const { scenarios, money } = JSON.parse(await readFile(file, 'utf8')) as Report;
+  const { scenarios, money, memory } = JSON.parse(await readFile(file, 'utf8')) as Report;
   t.deepEqual(
     scenarios.map(({ name }) => name),
     [
@@ -78,20 +92,28 @@ test('every scenario runs without an error, and what was charged is what the bal
       'stream',
       'embeddings-busy-base64',
       'embeddings-busy-float',
+      'embeddings-alone-idle',
+      'embeddings-alone-window',
+      'embeddings-large',
       'embeddings-instant-base64',
       'embeddings-instant-float',
+      'embeddings-encoder-short',
+      'embeddings-encoder-mixed',
     ],
   );
-  for (const { name, ratio, runs } of scenarios) {
-    t.true(ratio > 0, name);
-    t.deepEqual(runs.map((run) => run.way).sort(), ['direct', 'gateway']);
+  for (const { name, callers, vendor, ratio, runs } of scenarios) {
+    t.is(callers, name.includes('alone') ? 1 : 4, name);
+    t.true(vendor === null ? ratio === null : ratio! > 0, name);
+    t.deepEqual(runs.map((run) => run.way).sort(), vendor === null ? ['gateway'] : ['direct', 'gateway']);
     for (const run of runs) {
       t.deepEqual(run.errors, {}, name);
-      t.true(run.answers > 0 && run.allAnswers >= run.answers, name);
+      t.true(run.answers > 0 && run.allAnswers >= run.answers + run.backgroundAnswers, name);
+      t.is(run.backgroundAnswers > 0, name === 'embeddings-alone-window', name);
       t.is(run.money?.charges ?? run.allAnswers, run.allAnswers, name);
     }
     t.is(runs.find((run) => run.way === 'gateway')?.money?.charges !== undefined, true);
   }
+  t.is(memory, undefined);
   t.true(money.admissions.ratio > 0);
   t.deepEqual(
     money.admissions.runs.map(({ way, faults }) => ({ way, faults })),
@@ -118,6 +140,25 @@ test('a scenario of money runs alone, with no vendor and no api', async (t) => {
   t.notRegex(bench.output(), /Chat|vendor|Ledger into/);
 });
 
+test('memory is measured where it is asked for by name, over as many inputs as are asked for', async (t) => {
+  const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
+  t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
+  const bench = await startBench(t, ['memory', '--inputs', '5000', '--callers', '4', '--json', file]);
+  t.deepEqual(await bench.exited, [0, null] as never, bench.output());
+  t.regex(bench.output(), /Memory, 256 inputs a call, base64 · 4 callers · 5 120 inputs/);
+  const { memory, scenarios } = JSON.parse(await readFile(file, 'utf8')) as Report;
+  t.deepEqual(scenarios, []);
+  t.is(memory?.inputs, 5_120);
+  // One call before the run warms up.
+  t.deepEqual(memory?.money, { ...memory?.money, charges: 21, faults: [] });
+  t.deepEqual(
+    memory?.processes.map(({ process }) => process),
+    ['api', 'worker', 'redis', 'mongo', 'vendor', 'load'],
+  );
+  for (const { process, peakMb } of memory?.processes ?? []) t.true(peakMb > 1, process);
+  t.deepEqual(await findProcessesOf(bench.dir), []);
+});
+
 test('Ctrl-C leaves no process and no folder', async (t) => {
   const bench = await startBench(t, ['chat', '--seconds', '60']);
   while (!bench.output().includes('chat, direct')) await once(bench.child.stderr, 'data');
@@ -135,7 +176,7 @@ test('a wrong argument is one message and the usage', async (t) => {
   t.is((await bench.exited)[0], 1);
   t.regex(
     bench.output(),
-    /There is no "picture" to measure; there are chat, stream, embeddings, admissions, ledger\.\n\nnpm run bench/,
+    /There is no "picture" to measure; there are chat, stream, embeddings, admissions, ledger, memory\.\n\nnpm run bench/,
   );
   t.deepEqual(await readdir(bench.dir), []);
 });

@@ -55,8 +55,11 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       if (call.dimensions !== null && call.dimensions !== ENCODER_DIMENSIONS) {
         throw new UpstreamError('rejected', `dimensions must be ${ENCODER_DIMENSIONS}`);
       }
-      const vectors = await encoder.encode(call.inputs, signal);
-      const promptTokens = await countBilledTokens(call.inputs, signal);
+      // Threads encode meanwhile.
+      const [vectors, promptTokens] = await Promise.all([
+        encoder.encode(call.inputs, signal),
+        countBilledTokens(call.inputs, signal),
+      ]);
       return { vectors, dimensions: ENCODER_DIMENSIONS, promptTokens };
     },
 

@@ -15,6 +15,14 @@ export function cutHead(text: string): string {
   return text.trimStart().slice(0, HEAD_CHARS);
 }
 
+/** Of English; more of what is not. */
+const CHARS_PER_TOKEN = 4;
+
+/** About how many tokens the encoder reads of such a head: to know it costs more than it is worth on the main thread. */
+export function estimateTokens(head: string): number {
+  return Math.min(MAX_ENCODER_TOKENS, Math.max(1, Math.ceil(head.length / CHARS_PER_TOKEN)));
+}
+
 /**
  * The encoder's tokens of a text, at most MAX_ENCODER_TOKENS and at least one. Entries of its vocabulary never span
  * words, so a word at a time gives the same tokens as all at once, and the work ends where the room does.

@@ -1,4 +1,7 @@
-/** Entry point of an encoder's thread: one batch of texts in, the buffer of their vectors out, one at a time. */
+/**
+ * Entry point of an encoder's thread. Says null when it can begin; then, for each batch of texts, the buffer of their
+ * vectors, in the order in which the batches came.
+ */
 import { parentPort } from 'node:worker_threads';
 import { loadSentenceModel } from './sentence-model.ts';
 
@@ -10,10 +13,7 @@ if (port === null) throw new Error('encoder-thread is started as a worker thread
 const model = await loadSentenceModel();
 
 port.on('message', (texts: readonly string[]) => {
-  void answer(texts);
+  const { buffer } = model.encode(texts);
+  port.postMessage(buffer, [buffer]);
 });
-
-async function answer(texts: readonly string[]): Promise<void> {
-  const { buffer } = await model.encode(texts);
-  port?.postMessage(buffer, [buffer]);
-}
+port.postMessage(null);

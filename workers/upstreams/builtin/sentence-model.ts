@@ -5,7 +5,7 @@ import { tokenizeInput } from './encoder-input.ts';
 export const ENCODER_DIMENSIONS = 512;
 
 interface Tensor {
-  data(): Promise<Float32Array>;
+  dataSync(): Float32Array;
   dispose(): void;
 }
 
@@ -17,18 +17,34 @@ interface TensorLibrary {
 }
 
 interface ModelData {
-  model: { executeAsync(inputs: Record<string, Tensor>): Promise<Tensor> };
+  model: {
+    readonly outputs: readonly { readonly name: string }[];
+    execute(inputs: Record<string, Tensor>, output: string): Tensor;
+  };
   vocabulary: unknown;
 }
 
 interface SentenceModel {
   /** Unit vectors of ENCODER_DIMENSIONS numbers, one after another, in order. */
-  encode(texts: readonly string[]): Promise<Float32Array<ArrayBuffer>>;
+  encode(texts: readonly string[]): Float32Array<ArrayBuffer>;
 }
+
+const transformer = 'module_apply_default/Encoder_en/KonaTransformer';
+/**
+ * Nodes of the graph whose values are known beforehand, as no input has more tokens than the model takes: tokens that
+ * are not cut off, and the places in a batch that are not filled up. To find these by itself the graph would have to be
+ * executed asynchronously, which costs a third of a short batch's time.
+ */
+const nodes = {
+  places: `${transformer}/ClipToMaxLength/GatherV2`,
+  tokens: `${transformer}/ClipToMaxLength/GatherV2_1`,
+  filled: `${transformer}/Encode/TransformerStack/Layer_1/TransformerLayer/FFN/StoreMask/ToInt32`,
+  columns: `${transformer}/Encode/TransformerStack/Layer_0/AddTimingSignal/strided_slice_2`,
+};
 
 /**
  * Loads Universal Sentence Encoder Lite and its WebAssembly from node_modules; takes half a second of CPU and about
- * 130 MB. Calls must not overlap.
+ * 130 MB.
  */
 export async function loadSentenceModel(): Promise<SentenceModel> {
   const require = createRequire(import.meta.url);
@@ -42,50 +58,64 @@ export async function loadSentenceModel(): Promise<SentenceModel> {
   await tf.ready();
   const data = await modelSource();
   const { tokenizer } = new EmbeddingsModel(data);
+  const output = data.model.outputs[0]!.name;
 
   return {
-    async encode(texts) {
+    encode(texts) {
       const rows = texts.map((text) => tokenizeInput(text, (word) => tokenizer.encode(word)));
-      const values = Int32Array.from(rows.flat());
-      const indices = new Int32Array(values.length * 2);
+      const tokens = Int32Array.from(rows.flat());
+      const columns = new Int32Array(tokens.length);
+      const places = new Int32Array(tokens.length * 2);
       let at = 0;
-      for (const [row, tokens] of rows.entries()) {
-        for (let column = 0; column < tokens.length; column++) {
-          indices[at++] = row;
-          indices[at++] = column;
+      for (const [row, { length }] of rows.entries()) {
+        for (let column = 0; column < length; column++, at++) {
+          columns[at] = column;
+          places[at * 2] = row;
+          places[at * 2 + 1] = column;
         }
       }
-      const inputs = {
-        indices: tf.tensor2d(indices, [values.length, 2], 'int32'),
-        values: tf.tensor1d(values, 'int32'),
+      const used: Tensor[] = [];
+      const keep = (tensor: Tensor): Tensor => {
+        used.push(tensor);
+        return tensor;
       };
       try {
-        const output = await data.model.executeAsync(inputs);
-        try {
-          return copyAsUnitVectors(await output.data(), texts.length);
-        } finally {
-          output.dispose();
-        }
+        const placesTensor = keep(tf.tensor2d(places, [tokens.length, 2], 'int32'));
+        const inputs = {
+          [nodes.places]: placesTensor,
+          [nodes.tokens]: keep(tf.tensor1d(tokens, 'int32')),
+          [nodes.filled]: placesTensor,
+          [nodes.columns]: keep(tf.tensor1d(columns, 'int32')),
+        };
+        return toUnitVectors(keep(data.model.execute(inputs, output)).dataSync(), texts.length);
       } finally {
-        inputs.indices.dispose();
-        inputs.values.dispose();
+        for (const tensor of used) tensor.dispose();
       }
     },
   };
 }
 
-/** The model's vectors have length 1 but for rounding; this takes out the rounding too. */
-function copyAsUnitVectors(data: Float32Array, count: number): Float32Array<ArrayBuffer> {
+/**
+ * The model's vectors have length 1 but for rounding; this takes out the rounding too. In place where the numbers are
+ * alone in memory of their own, which can then be handed to another thread as it is.
+ */
+function toUnitVectors(data: Float32Array, count: number): Float32Array<ArrayBuffer> {
   if (data.length !== count * ENCODER_DIMENSIONS) {
     throw new Error(`the encoder gave ${data.length} numbers for ${count} inputs`);
   }
-  const vectors = new Float32Array(data);
+  const vectors = isAlone(data) ? data : new Float32Array(data);
   for (let start = 0; start < vectors.length; start += ENCODER_DIMENSIONS) {
-    const vector = vectors.subarray(start, start + ENCODER_DIMENSIONS);
-    const length = Math.hypot(...vector);
+    const end = start + ENCODER_DIMENSIONS;
+    let square = 0;
+    for (let i = start; i < end; i++) square += vectors[i]! ** 2;
+    const length = Math.sqrt(square);
     if (!Number.isFinite(length) || length === 0)
       throw new Error('the encoder gave a vector without a direction');
-    for (let i = 0; i < vector.length; i++) vector[i] = vector[i]! / length;
+    for (let i = start; i < end; i++) vectors[i] = vectors[i]! / length;
   }
   return vectors;
+}
+
+function isAlone(data: Float32Array): data is Float32Array<ArrayBuffer> {
+  return data.buffer instanceof ArrayBuffer && data.buffer.byteLength === data.byteLength;
 }

@@ -1,18 +1,18 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { UpstreamError } from '../upstream.ts';
-import { cutHead } from './encoder-input.ts';
+import { EncoderLine, type EncoderCall, type EncoderInput } from './encoder-line.ts';
 import { ENCODER_DIMENSIONS } from './sentence-model.ts';
 
-/** Bounds of a batch: more gains nothing and takes memory, and a caller that leaves occupies its thread for one. */
-const BATCH_INPUTS = 16;
-const BATCH_CHARS = 4096;
 const VECTOR_BYTES = ENCODER_DIMENSIONS * 4;
+/** One at work and one behind it, so that no thread waits for this one to look at its answer and think of more. */
+const BATCHES_AHEAD = 2;
 /** A thread holds the weights, about 150 MB; one that nobody needed for so long is ended, and started anew in 0.3 s. */
 const IDLE_MS = 30_000;
+const MAX_THREADS = 4;
 
 export interface TextEncoderOptions {
-  /** One a core but one, at most two, unless set. */
+  /** One a core but one, at most four, unless set. */
   readonly threads?: number | undefined;
   /** How long a thread without work is kept. */
   readonly idleMs?: number | undefined;
@@ -20,34 +20,40 @@ export interface TextEncoderOptions {
   readonly onThread?: ((thread: Worker) => void) | undefined;
 }
 
-/** Sentence vectors, computed in threads that are started by the first call and replaced when they die. */
+/** Sentence vectors, computed in threads that are started as they are needed and replaced when they die. */
 export interface SentenceEncoder {
   /** Unit vectors of 512 float32 each, little-endian, in the order of `texts`. Rejects at once on abort. */
   encode(texts: readonly string[], signal: AbortSignal): Promise<Buffer>;
   close(): Promise<void>;
 }
 
-interface Batch {
-  readonly texts: readonly string[];
-  readonly call: Call;
-  /** Where each text's vector goes in the call's answer. */
-  readonly places: readonly number[];
-  isSecondTry: boolean;
-}
-
-interface Call {
+interface Call extends EncoderCall {
   readonly vectors: Buffer;
-  batchesLeft: number;
+  inputsLeft: number;
   isOver: boolean;
   finish(): void;
   fail(reason: unknown): void;
 }
 
+interface Batch {
+  readonly inputs: readonly EncoderInput<Call>[];
+  readonly isSecondTry: boolean;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  /** The first is at work, the others wait behind it. */
+  batches: Batch[];
+  /** It has loaded the model; until then it is given nothing, as another may be free sooner. */
+  isReady: boolean;
+}
+
 export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEncoder {
-  const maxThreads = options.threads ?? Math.max(1, Math.min(2, availableParallelism() - 1));
-  const threads = new Map<Worker, Batch | null>();
-  /** Batches of each call that wait: calls take turns, so that a long one does not hold up a short one. */
-  const waiting: Batch[][] = [];
+  const maxThreads = options.threads ?? Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
+  const threads = new Set<Thread>();
+  const line = new EncoderLine<Call>();
+  /** Batches whose thread died. */
+  const returned: Batch[] = [];
   let isClosed = false;
   let idleTimer: NodeJS.Timeout | null = null;
 
@@ -55,73 +61,93 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
   function endIdleThreadsLater(): void {
     if (idleTimer !== null) clearTimeout(idleTimer);
     idleTimer = setTimeout(() => {
-      for (const [thread, batch] of threads) {
-        if (batch !== null) continue;
+      for (const thread of threads) {
+        if (!thread.isReady || thread.batches.length > 0) continue;
         threads.delete(thread);
-        void thread.terminate();
+        void thread.worker.terminate();
       }
     }, options.idleMs ?? IDLE_MS);
     idleTimer.unref();
   }
 
   function takeBatch(): Batch | undefined {
-    for (;;) {
-      const batches = waiting.shift();
-      const batch = batches?.shift();
-      if (batches === undefined || batch === undefined) return undefined;
-      if (batch.call.isOver) continue;
-      if (batches.length > 0) waiting.push(batches);
-      return batch;
+    for (let batch = returned.shift(); batch !== undefined; batch = returned.shift()) {
+      if (batch.inputs.some(({ call }) => !call.isOver)) return batch;
     }
+    const inputs = line.take();
+    return inputs.length > 0 ? { inputs, isSecondTry: false } : undefined;
+  }
+
+  function findFreestThread(): Thread | undefined {
+    let freest: Thread | undefined;
+    for (const thread of threads) {
+      if (!thread.isReady || thread.batches.length >= BATCHES_AHEAD) continue;
+      if (freest === undefined || thread.batches.length < freest.batches.length) freest = thread;
+    }
+    return freest;
   }
 
   function assignBatches(): void {
-    while (waiting.length > 0) {
-      const idle = [...threads].find(([, batch]) => batch === null)?.[0];
-      if (idle === undefined && threads.size >= maxThreads) return;
+    for (let thread = findFreestThread(); thread !== undefined; thread = findFreestThread()) {
       const batch = takeBatch();
-      if (batch === undefined) return;
-      const thread = idle ?? startThread();
-      threads.set(thread, batch);
+      if (batch === undefined) break;
+      thread.batches.push(batch);
       // An idle thread does not keep the process alive, one at work does.
-      thread.ref();
-      thread.postMessage(batch.texts, []);
+      thread.worker.ref();
+      thread.worker.postMessage(
+        batch.inputs.map(({ text }) => text),
+        [],
+      );
     }
+    startThreads();
   }
 
-  function startThread(): Worker {
-    const thread = new Worker(new URL('./encoder-thread.js', import.meta.url), { name: 'text-encoder' });
+  /** As many as there is work for that no thread has room for, each of them counting as one batch. */
+  function startThreads(): void {
+    if (isClosed) return;
+    let wanted = returned.length + line.batches;
+    for (const { isReady } of threads) if (!isReady) wanted -= 1;
+    for (; wanted > 0 && threads.size < maxThreads; wanted -= 1) startThread();
+  }
+
+  function startThread(): void {
+    const worker = new Worker(new URL('./encoder-thread.js', import.meta.url), { name: 'text-encoder' });
+    const thread: Thread = { worker, batches: [], isReady: false };
     let cause: unknown;
-    thread.on('message', (vectors: ArrayBuffer) => {
-      const batch = threads.get(thread);
-      if (batch === undefined || batch === null) return;
-      threads.set(thread, null);
-      thread.unref();
-      storeVectors(batch, vectors);
+    worker.on('message', (vectors: ArrayBuffer | null) => {
+      const batch = vectors === null ? undefined : thread.batches.shift();
+      if (vectors === null) thread.isReady = true;
+      else if (batch !== undefined) storeVectors(batch, vectors);
       assignBatches();
+      if (thread.batches.length === 0) worker.unref();
       endIdleThreadsLater();
     });
-    thread.on('error', (error) => {
+    worker.on('error', (error) => {
       cause = error;
     });
-    thread.on('exit', () => {
-      const batch = threads.get(thread);
-      threads.delete(thread);
-      if (batch !== undefined && batch !== null) retryOrFail(batch, cause);
+    worker.on('exit', () => {
+      if (threads.delete(thread)) takeBack(thread, cause);
       assignBatches();
     });
-    threads.set(thread, null);
-    options.onThread?.(thread);
-    return thread;
+    threads.add(thread);
+    options.onThread?.(worker);
   }
 
-  function retryOrFail(batch: Batch, cause: unknown): void {
-    if (batch.isSecondTry || isClosed) {
-      batch.call.fail(new UpstreamError('unavailable', 'the encoder stopped at work', { cause }));
+  /** What was at work may be why the thread died, what waited behind it is not. */
+  function takeBack({ isReady, batches }: Thread, cause: unknown): void {
+    const suspect = isReady ? batches.shift() : takeBatch();
+    returned.unshift(...batches);
+    if (suspect === undefined) return;
+    if (suspect.isSecondTry || isClosed) {
+      const error = new UpstreamError('unavailable', 'the encoder stopped at work', { cause });
+      for (const { call } of suspect.inputs) call.fail(error);
       return;
     }
-    batch.isSecondTry = true;
-    waiting.unshift([batch]);
+    // Each call by itself: should one of them be to blame, the others have nothing to do with it.
+    for (const call of new Set(suspect.inputs.map((input) => input.call))) {
+      const inputs = suspect.inputs.filter((input) => input.call === call);
+      returned.unshift({ inputs, isSecondTry: true });
+    }
   }
 
   return {
@@ -132,7 +158,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
       return new Promise<Buffer>((resolve, reject) => {
         const call: Call = {
           vectors: Buffer.allocUnsafeSlow(texts.length * VECTOR_BYTES),
-          batchesLeft: 0,
+          inputsLeft: texts.length,
           isOver: false,
           finish() {
             end();
@@ -149,9 +175,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
         };
         const onAbort = (): void => call.fail(signal.reason);
         signal.addEventListener('abort', onAbort);
-        const batches = planBatches(texts, call);
-        call.batchesLeft = batches.length;
-        waiting.push(batches);
+        line.add(call, texts);
         assignBatches();
       });
     },
@@ -159,41 +183,20 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
     async close() {
       isClosed = true;
       if (idleTimer !== null) clearTimeout(idleTimer);
-      for (const batch of waiting.splice(0).flat()) {
-        batch.call.fail(new UpstreamError('unavailable', 'the encoder is closed'));
-      }
-      await Promise.all([...threads.keys()].map((thread) => thread.terminate()));
+      const error = new UpstreamError('unavailable', 'the encoder is closed');
+      for (const call of line.drain()) call.fail(error);
+      for (const { inputs } of returned.splice(0)) for (const { call } of inputs) call.fail(error);
+      await Promise.all([...threads].map(({ worker }) => worker.terminate()));
     },
   };
 }
 
-/** Inputs of similar length go together, as each is filled up to the longest of its batch. */
-function planBatches(texts: readonly string[], call: Call): Batch[] {
-  const inputs = texts.map((text, place) => ({ text: cutHead(text), place }));
-  inputs.sort((a, b) => a.text.length - b.text.length);
-  const batches: Batch[] = [];
-  let batchTexts: string[] = [];
-  let places: number[] = [];
-  for (const { text, place } of inputs) {
-    const isFull = places.length >= BATCH_INPUTS || (places.length + 1) * text.length > BATCH_CHARS;
-    if (isFull || batches.length === 0) {
-      batchTexts = [];
-      places = [];
-      batches.push({ texts: batchTexts, call, places, isSecondTry: false });
-    }
-    batchTexts.push(text);
-    places.push(place);
-  }
-  return batches;
-}
-
-function storeVectors(batch: Batch, vectors: ArrayBuffer): void {
-  const { call, places } = batch;
-  if (call.isOver) return;
+function storeVectors({ inputs }: Batch, vectors: ArrayBuffer): void {
   const rows = Buffer.from(vectors);
-  for (const [row, place] of places.entries()) {
+  for (const [row, { call, place }] of inputs.entries()) {
+    if (call.isOver) continue;
     rows.copy(call.vectors, place * VECTOR_BYTES, row * VECTOR_BYTES, (row + 1) * VECTOR_BYTES);
+    call.inputsLeft -= 1;
+    if (call.inputsLeft === 0) call.finish();
   }
-  call.batchesLeft -= 1;
-  if (call.batchesLeft === 0) call.finish();
 }

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import test from 'ava';
 import { tokenizeInput } from '../../../../workers/upstreams/builtin/encoder-input.ts';
@@ -8,6 +8,8 @@ import { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 const DIMENSIONS = 512;
 const encoder = createTextEncoder({ threads: 1 });
 const { signal } = new AbortController();
+// Many calls of these tests share it.
+setMaxListeners(0, signal);
 
 test.after.always(() => encoder.close());
 
@@ -56,7 +58,7 @@ test('texts of like meaning are nearer than texts of unlike meaning', async (t) 
   t.true(dot(question, answer) > dot(question, other));
 });
 
-test('vectors have 512 numbers, length one, and are the same each time', async (t) => {
+test.serial('vectors have 512 numbers, length one, and are the same each time', async (t) => {
   const first = await encode('A quiet morning above the river');
   t.is(first[0]?.length, DIMENSIONS);
   t.true(Math.abs(Math.sqrt(dot(first[0], first[0])) - 1) < 1e-6);
@@ -71,6 +73,25 @@ test.serial('300 inputs of mixed lengths come back in order, each as it is alone
     const [alone] = await encode(texts[index] ?? '');
     t.true(findDistance(together[index], alone) < 1e-5, `input ${index}`);
   }
+});
+
+test.serial('calls of one input that come together come back each as it is alone', async (t) => {
+  const texts = makeSentences(40);
+  const together = await Promise.all(texts.map((text) => encode(text)));
+  for (const index of [0, 1, 13, 39]) {
+    const [alone] = await encode(texts[index] ?? '');
+    t.true(findDistance(together[index]?.[0], alone) < 1e-5, `input ${index}`);
+  }
+});
+
+test.serial('a short call that comes while a long one is at work does not wait for it', async (t) => {
+  const ended: string[] = [];
+  const long = encode(...makeSentences(120)).then(() => ended.push('long'));
+  await encode('something before it, so that the long one is at work');
+  await encode('hello');
+  ended.push('short');
+  await long;
+  t.deepEqual(ended, ['short', 'long']);
 });
 
 test('any text has a finite vector', async (t) => {
@@ -176,6 +197,31 @@ test.serial('a call whose threads die twice fails as unavailable', async (t) => 
   const error = await t.throwsAsync(own.encode(['hello'], signal), { instanceOf: UpstreamError });
   t.is(error?.failure, 'unavailable');
   t.is(started, 2);
+});
+
+test.serial('calls that shared a batch with one whose thread died are answered', async (t) => {
+  const threads: Worker[] = [];
+  const own = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
+  t.teardown(() => own.close());
+  await own.encode(['hello'], signal);
+  const texts = makeSentences(12);
+  const calls = texts.map((text) => own.encode([text], signal));
+  await threads[0]?.terminate();
+  const vectors = await Promise.all(calls);
+  t.is(threads.length, 2);
+  for (const [index, vector] of vectors.entries()) {
+    t.true(findDistance(readVectors(vector)[0], (await encode(texts[index] ?? ''))[0]) < 1e-5);
+  }
+});
+
+test.serial('work for more threads than one starts as many, and short work one', async (t) => {
+  const threads: Worker[] = [];
+  const own = createTextEncoder({ threads: 3, onThread: (thread) => threads.push(thread) });
+  t.teardown(() => own.close());
+  await own.encode(['hello'], signal);
+  t.is(threads.length, 1);
+  t.is((await own.encode(makeSentences(100), signal)).length, 100 * DIMENSIONS * 4);
+  t.is(threads.length, 3);
 });
 
 test.serial('no thread is started before the first call, and closing ends what is under way', async (t) => {

@@ -1,0 +1,42 @@
+import { memoryLoad } from './embeddings.ts';
+import { memoryMarks, type MemoryRun } from './memory.ts';
+import { formatCount } from './report.ts';
+
+const columns = ['', ...memoryMarks.map((mark) => `${mark * 100} %`), 'most', ''];
+const widths = [10, ...memoryMarks.map(() => 8), 8, 10];
+
+export function formatMemory(run: MemoryRun): string {
+  const rows = run.processes.map(({ process, atMarksMb, peakMb, isFlat }) => [
+    `  ${process}`,
+    ...atMarksMb.map(formatMb),
+    formatMb(peakMb),
+    isFlat ? 'flat' : 'GROWS',
+  ]);
+  const perSecond = (run.inputs * 1_000) / run.measuredMs;
+  return [
+    '',
+    `${memoryLoad.title} · ${run.callers} callers · ${formatCount(run.inputs)} inputs · MB of RSS`,
+    ...[columns, ...rows].map(formatRow),
+    `  in ${Math.round(run.measuredMs / 1_000)} s, ${formatCount(perSecond)} inputs/s · ` +
+      `${run.money.charges} charges, one an answer. At each mark: the mean of the tenth that ends there.`,
+    ...listFaults(run).map((fault) => `  !!! ERROR  ${fault}`),
+  ].join('\n');
+}
+
+export function countMemoryFaults(run: MemoryRun | null): number {
+  return run === null ? 0 : listFaults(run).length;
+}
+
+/** That a process grows is a finding, not an error of the measurement. */
+function listFaults({ errors, money }: MemoryRun): string[] {
+  return [...Object.entries(errors).map(([reason, count]) => `${count} × ${reason}`), ...money.faults];
+}
+
+function formatRow(cells: readonly string[]): string {
+  return cells
+    .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
+    .join(' ')
+    .trimEnd();
+}
+
+const formatMb = (mb: number): string => Math.round(mb).toLocaleString('en').replaceAll(',', ' ');

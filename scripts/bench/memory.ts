@@ -1,0 +1,109 @@
+import { startBenchStack } from './bench-stack.ts';
+import { memoryLoad } from './embeddings.ts';
+import type { MoneyResult } from './money-check.ts';
+import { MoneyCheck } from './money-check.ts';
+import type { Programs } from './programs.ts';
+import { readRssMb } from './rss-clock.ts';
+import { runLoad } from './run-load.ts';
+import { countCallers, countVectors } from './scenario.ts';
+
+/** Shares of the run at which memory is told, the last but one of them being the one that the last is held against. */
+export const memoryMarks = [0.1, 0.5, 1] as const;
+
+/** The memory of one process, in MB: at each mark the mean of the tenth of the run that ends there, and the most. */
+export interface MemoryUse {
+  readonly process: string;
+  readonly atMarksMb: readonly number[];
+  readonly peakMb: number;
+  readonly isFlat: boolean;
+}
+
+export interface MemoryRun {
+  readonly inputs: number;
+  readonly callers: number;
+  readonly measuredMs: number;
+  readonly processes: readonly MemoryUse[];
+  readonly errors: Readonly<Record<string, number>>;
+  readonly money: MoneyResult;
+}
+
+export interface MemoryOptions {
+  readonly programs: Programs;
+  readonly dir: string;
+  readonly logLevel: string;
+  readonly callers: number | null;
+  /** At least so many; the last call is whole. */
+  readonly inputs: number;
+  readonly onShare: (share: number) => void;
+}
+
+/** What of the second half's growth is still called flat: heaps breathe by as much between two collections. */
+const flatShare = 0.1;
+const flatMb = 16;
+
+/** One sample of all processes, and how much of the run was behind it. */
+export interface MemorySample {
+  readonly share: number;
+  readonly mb: Readonly<Record<string, number>>;
+}
+
+/** Sends so many inputs through the gateway and looks at the memory of all its processes meanwhile. */
+export async function measureMemory(options: MemoryOptions): Promise<MemoryRun> {
+  const { programs, dir, logLevel, onShare } = options;
+  const stack = await startBenchStack({ programs, dir, env: process.env, logLevel, profileDir: null });
+  const money = new MoneyCheck(stack.env, stack.accountId);
+  try {
+    const inputsOfCall = countVectors(memoryLoad);
+    const requests = Math.ceil(options.inputs / inputsOfCall);
+    const callers = countCallers(memoryLoad, options.callers);
+    const pids = { vendor: stack.vendorPids.instant, ...stack.pids };
+    const samples: MemorySample[] = [];
+    const startedAt = new Date();
+    const plan = {
+      ...stack.gateway,
+      path: `/v1${memoryLoad.path}`,
+      body: JSON.stringify({ model: memoryLoad.models.gateway, ...memoryLoad.body }),
+      callers,
+      background: 0,
+      span: { kind: 'work', requests },
+      expects: memoryLoad.expects,
+      pids,
+    } as const;
+    const load = await runLoad(programs, plan, (answers, loadPid) => {
+      const share = answers / requests;
+      const all = Object.entries({ ...pids, load: loadPid });
+      samples.push({ share, mb: Object.fromEntries(all.map(([name, pid]) => [name, readRssMb(pid)])) });
+      onShare(share);
+    });
+    return {
+      inputs: load.answers * inputsOfCall,
+      callers,
+      measuredMs: load.measuredMs,
+      processes: ['api', 'worker', 'redis', 'mongo', 'vendor', 'load'].map((name) => sumUp(name, samples)),
+      errors: load.errors,
+      money: await money.check(startedAt, load.allAnswers),
+    };
+  } finally {
+    await money.close();
+  }
+}
+
+export function sumUp(process: string, samples: readonly MemorySample[]): MemoryUse {
+  const readings = samples.flatMap(({ share, mb }) =>
+    mb[process] === undefined ? [] : [{ share, mb: mb[process] }],
+  );
+  const atMarksMb = memoryMarks.map((mark) => {
+    const near = readings.filter(({ share }) => share > mark - 0.1 && share <= mark);
+    // A run so short that no sample fell into this tenth is told by the last one before it.
+    const chosen = near.length > 0 ? near : readings.filter(({ share }) => share <= mark).slice(-1);
+    return chosen.reduce((sum, { mb }) => sum + mb, 0) / Math.max(1, chosen.length);
+  });
+  const middle = atMarksMb.at(-2) ?? 0;
+  const end = atMarksMb.at(-1) ?? 0;
+  return {
+    process,
+    atMarksMb,
+    peakMb: readings.reduce((peak, { mb }) => Math.max(peak, mb), 0),
+    isFlat: end <= middle * (1 + flatShare) + flatMb,
+  };
+}

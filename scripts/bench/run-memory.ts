@@ -1,0 +1,34 @@
+import { measureMemory, type MemoryRun } from './memory.ts';
+import { formatMemory } from './memory-report.ts';
+import type { Options } from './options.ts';
+import type { Progress } from './progress.ts';
+import type { Workshop } from './workshop.ts';
+
+const announcedPercent = 10;
+
+/** On a stack of its own, so that nothing of what was measured before is in the memory. Null where it is not asked for. */
+export async function runMemory(
+  options: Options,
+  workshop: Workshop,
+  progress: Progress,
+): Promise<MemoryRun | null> {
+  if (!options.measuresMemory) return null;
+  progress.show('memory, starting Redis, MongoDB, S3, vendors, api and worker');
+  const run = await workshop.within(['api', 'worker'], (programs, dir) => {
+    let announced = -announcedPercent;
+    return measureMemory({
+      ...options,
+      programs,
+      dir,
+      onShare: (share) => {
+        const percent = Math.floor((share * 100) / announcedPercent) * announcedPercent;
+        if (percent === announced) return;
+        announced = percent;
+        progress.show(`memory, ${percent} % of ${options.inputs} inputs`);
+      },
+    });
+  });
+  progress.clear();
+  console.log(formatMemory(run));
+  return run;
+}
