@@ -6,7 +6,8 @@ import type { RouteWay } from './route-way.ts';
 /**
  * Grants the first of the ways, in the order given, whose key is not set aside, whose route's breaker lets a call
  * through, and which has a free slot at its upstream, its key and its route. A slot is a lease: a worker that dies
- * leaves it to run out. Answers the way's number (from 1) and whether the call is its route's probe; or 0, whether
+ * leaves it to run out. Answers the way's number (from 1), whether the call is its route's probe, and how many more could
+ * have been granted; or 0, whether
  * only slots were lacking, and the milliseconds until the first key is in use again, and the first breaker lets a probe
  * through; -1 where there is none such.
  */
@@ -40,14 +41,17 @@ for i = 0, (#KEYS / 5) - 1 do
     end
     probe = 1
   end
+  local spare = 1000000
   for j = 1, 3 do
     local limit = tonumber(ARGV[arg + j])
     if free and limit > 0 then
       redis.call('ZREMRANGEBYSCORE', KEYS[key + 2 + j], '-inf', now)
-      if redis.call('ZCARD', KEYS[key + 2 + j]) >= limit then
+      local left = limit - redis.call('ZCARD', KEYS[key + 2 + j])
+      if left <= 0 then
         free = false
         busy = 1
       end
+      if left - 1 < spare then spare = left - 1 end
     end
   end
   if free then
@@ -58,7 +62,7 @@ for i = 0, (#KEYS / 5) - 1 do
       end
     end
     if probe == 1 then redis.call('HSET', KEYS[key + 1], 'probe', now + probeMs) end
-    return { i + 1, probe }
+    return { i + 1, probe, probe == 1 and 0 or spare }
   end
 end
 return { 0, busy, keyMs, breakerMs }
@@ -69,6 +73,8 @@ export interface RouteGrant {
   readonly lease: string;
   /** The one call that an open breaker lets through, to see whether the route is well again. */
   readonly isProbe: boolean;
+  /** How many further calls could have been granted of this way in the same moment. */
+  readonly spareSlots: number;
 }
 
 /** Nothing could be granted: `busy` where a slot is all that was lacking to one of the ways, else when pauses end. */
@@ -121,16 +127,17 @@ export async function runGrant(
     keys.push(...slots.keys);
     args.push(...slots.limits, fields.key, fields.keyOnRoute);
   }
-  const [number, second, keyMs = -1, breakerMs = -1] = (await grantScript.run(redis, keys, [
+  const [number, second, third = -1, breakerMs = -1] = (await grantScript.run(redis, keys, [
     lease,
     leaseMs,
     breakerRules.probeMs,
     ...args,
   ])) as [number, number, number?, number?];
   if (number > 0) {
-    return { outcome: 'granted', grant: { way: ways[number - 1]!, lease, isProbe: second === 1 } };
+    const grant = { way: ways[number - 1]!, lease, isProbe: second === 1, spareSlots: third };
+    return { outcome: 'granted', grant };
   }
   if (second === 1) return { outcome: 'busy' };
   const orNull = (ms: number): number | null => (ms < 0 ? null : ms);
-  return { outcome: 'paused', keyMs: orNull(keyMs), breakerMs: orNull(breakerMs) };
+  return { outcome: 'paused', keyMs: orNull(third), breakerMs: orNull(breakerMs) };
 }

@@ -20,6 +20,9 @@ const patience = { keyMs: 60_000, breakerMs: 30_000 };
  */
 const maxSearchCalls = 64;
 
+/** Calls are what vendors bound: one is not split further than this for the sake of slots that are free. */
+const leastShare = 32;
+
 /** A request of a model that is gone or full must not wait past its deadline. */
 const deadlineCheckMs = 1_000;
 
@@ -116,8 +119,8 @@ export class EmbeddingLine {
     const stop = new AbortController();
     let units: readonly WorkUnit[] | null = null;
     try {
-      await this.#callModel(model, stop, () => {
-        units = this.#takeUnits(model!, stop);
+      await this.#callModel(model, stop, (spareSlots) => {
+        units = this.#takeUnits(model!, spareSlots, stop);
         this.#isKnocking = false;
         this.#knock();
         return units;
@@ -135,8 +138,12 @@ export class EmbeddingLine {
     }
   }
 
-  #takeUnits(model: CatalogModel, stop: AbortController): WorkUnit[] {
-    const units = this.#waiting.take(findLimits(model), (unit) => {
+  /** What waits is spread over the slots that are free: side by side is quicker than all in one call. */
+  #takeUnits(model: CatalogModel, spareSlots: number, stop: AbortController): WorkUnit[] {
+    const limits = findLimits(model);
+    const share = Math.max(leastShare, Math.ceil(this.#waiting.size / (spareSlots + 1)));
+    const maxInputs = Math.min(limits.maxInputs, share);
+    const units = this.#waiting.take({ ...limits, maxInputs }, (unit) => {
       if (unit.isWanted) return true;
       this.#forget(unit);
       return false;
@@ -149,7 +156,7 @@ export class EmbeddingLine {
   async #callModel(
     model: CatalogModel | undefined,
     stop: AbortController,
-    chooseUnits: () => readonly WorkUnit[],
+    chooseUnits: (spareSlots: number) => readonly WorkUnit[],
   ): Promise<void> {
     const { modelId, dimensions } = this.#options;
     const { routing, log, media, vectorCache } = this.#dependencies;
@@ -165,8 +172,8 @@ export class EmbeddingLine {
       // Each request's own deadline is kept by the line.
       deadlineAtMs: Infinity,
       hasOutput: () => false,
-      attempt: async (upstream, target) => {
-        units ??= chooseUnits();
+      attempt: async (upstream, target, { spareSlots }) => {
+        units ??= chooseUnits(spareSlots);
         if (units.length === 0) throw new NothingWanted();
         if (upstream.embed === undefined) {
           throw new UpstreamError('rejected', 'This upstream has no embedding models.');

@@ -73,7 +73,7 @@ export class Conversation {
       log,
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
-      attempt: async (upstream, target, onAlive) => {
+      attempt: async (upstream, target, { onAlive }) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         this.#restart();

@@ -16,6 +16,14 @@ export interface Routing {
   readonly gate: RouteGate;
 }
 
+/** The moment in which a call may be made. */
+export interface Chance {
+  /** How many further calls could be made beside it. */
+  readonly spareSlots: number;
+  /** To be called once the vendor has begun to answer well, where the answer takes its time. */
+  readonly onAlive: () => void;
+}
+
 export interface RouteCall<T> {
   /** Those of the model's that can serve this request. */
   readonly routes: readonly CatalogRoute[];
@@ -26,8 +34,7 @@ export interface RouteCall<T> {
   readonly log: Logger;
   /** Once anything went out to the caller, a second try would repeat it. */
   readonly hasOutput: () => boolean;
-  /** @param onAlive to be called once the vendor has begun to answer well, where the answer takes its time */
-  readonly attempt: (upstream: Upstream, target: UpstreamTarget, onAlive: () => void) => Promise<T>;
+  readonly attempt: (upstream: Upstream, target: UpstreamTarget, chance: Chance) => Promise<T>;
 }
 
 /**
@@ -111,8 +118,9 @@ async function enterGate<T>(
 async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, grant: RouteGrant): Promise<T> {
   const { route, apiKey } = grant.way;
   try {
-    const answer = await call.attempt(upstreams.get(route.upstream), toTarget(route, apiKey), () => {
-      gate.confirm(grant);
+    const answer = await call.attempt(upstreams.get(route.upstream), toTarget(route, apiKey), {
+      spareSlots: grant.spareSlots,
+      onAlive: () => gate.confirm(grant),
     });
     gate.leave(grant, 'ok');
     return answer;
