@@ -46,6 +46,16 @@ const createWord = (): string => `w${randomUUID().replaceAll('-', '')}`;
 const countCalls = (word: string): number =>
   vendor.requests.entries.filter((entry) => JSON.stringify(entry.body).includes(word)).length;
 
+/** How often the vendor was told a word: many embeddings travel in calls of any number. */
+const countMentions = (word: string): number =>
+  countIn(
+    vendor.requests.entries.map((entry) => JSON.stringify(entry.body)),
+    word,
+  );
+
+const countIn = (texts: string[], word: string): number =>
+  texts.reduce((sum, text) => sum + text.split(word).length - 1, 0);
+
 interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -130,7 +140,7 @@ for (const { kind, path, bodyOf } of [
     bodyOf: (word: string) => ({ model: 'slow-picture', prompt: word, response_format: 'url' }),
   },
 ]) {
-  test(`${kind} that is sent twice at once and again later is one call, one charge and one answer to the byte`, async (t) => {
+  test(`${kind} that is sent twice at once and again later is asked once, one charge and one answer to the byte`, async (t) => {
     const account = await stack.createAccount();
     const word = createWord();
     const key = createKey();
@@ -150,7 +160,7 @@ for (const { kind, path, bodyOf } of [
       t.is(answer.headers.get('content-type'), first!.headers.get('content-type'));
     }
     t.true(first!.text.includes(first!.headers.get('x-request-id')!));
-    t.is(countCalls(word), 1);
+    t.is(countMentions(word), countIn([JSON.stringify(body)], word));
     const cost = costOf(first!);
     t.true(cost > 0n);
     t.is(await readLoss(stack, account.id, '100'), cost);
