@@ -60,8 +60,9 @@ export async function startApi(
   options: ApiOptions = {},
 ): Promise<RunningApi> {
   const redis = createRedis(config.redisUrl, 'commands', log);
+  const payloadRedis = createRedis(config.redisUrl, 'payloads', log);
   const subscriber = createRedis(config.redisUrl, 'subscriber', log);
-  await waitUntilReady(redis);
+  await Promise.all([waitUntilReady(redis), waitUntilReady(payloadRedis)]);
   const mongo = openMongo(config.mongodbUrl, log);
   const objects = new ObjectStore(config.s3);
   const prices = new PriceStore(mongo.db);
@@ -86,17 +87,16 @@ export async function startApi(
     }
   });
 
-  const payloads = new PayloadStore(redis);
+  const payloads = new PayloadStore(payloadRedis);
   const ledger = new LedgerStore(mongo.db);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
   const trafficStore = new TrafficStore(redis, { stepMs: options.figuresStepMs ?? figuresStepMs });
   const traffic = new TrafficRecorder(trafficStore, log);
   const finish = { redis, ledger, hotAccounts, traffic, prices };
-  const answers = new AnswerStore(payloads, objects);
-  const kept = new KeptAnswers(redis, answers, log);
+  const kept = new KeptAnswers(redis, new AnswerStore(payloads, objects), log);
   const reservations = new ReservationStore(redis);
   const holding = startHolding(reservations, () => waiters.requests(), log);
-  const jobs = new JobWaiting(finish, answers, waiters, kept, reservations, log);
+  const jobs = new JobWaiting(finish, waiters, kept, reservations, log);
   const embeddingQueues = {
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
     bulk: new JobQueue<EmbeddingJob>('embedding-bulk', redis, payloads),
@@ -115,7 +115,6 @@ export async function startApi(
     codes: new RefillCodeStore(mongo.db),
     history: new HistoryStore(ledger),
     workers,
-    answers,
     chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, kept, log),
     jobs,
     bodies: new BodyBudget(options.bodyBudgetBytes ?? defaultBodyBudgetBytes),
@@ -149,8 +148,7 @@ export async function startApi(
       await Promise.all([embeddingQueues.quick, embeddingQueues.bulk, images].map((queue) => queue.close()));
       objects.close();
       await mongo.close();
-      subscriber.disconnect();
-      redis.disconnect();
+      for (const client of [subscriber, payloadRedis, redis]) client.disconnect();
     },
   };
 }

@@ -5,7 +5,6 @@ import type { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import type { CatalogStore } from '../shared/catalog/catalog-store.ts';
 import type { HistoryStore } from '../shared/ledger/history-store.ts';
 import type { JobQueue } from '../shared/queue/job-queue.ts';
-import type { AnswerStore } from '../shared/reply/answer-store.ts';
 import type { ImageJob } from '../shared/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../shared/redis/redis-client.ts';
@@ -34,7 +33,6 @@ export interface Services {
   readonly codes: RefillCodeStore;
   readonly history: HistoryStore;
   readonly workers: WorkerRegistryStore;
-  readonly answers: AnswerStore;
   readonly chats: ChatDispatcher;
   readonly jobs: JobWaiting;
   readonly embeddings: EmbeddingBatcher;

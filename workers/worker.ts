@@ -63,8 +63,9 @@ export async function startWorker(
 ): Promise<Running> {
   const workerId = randomUUID();
   const redis = createRedis(config.redisUrl, 'commands', log);
+  const payloadRedis = createRedis(config.redisUrl, 'payloads', log);
   const subscriber = createRedis(config.redisUrl, 'subscriber', log);
-  await waitUntilReady(redis);
+  await Promise.all([waitUntilReady(redis), waitUntilReady(payloadRedis)]);
   const mongo = openMongo(config.mongodbUrl, log);
   const prices = new PriceStore(mongo.db);
   const catalog = await CatalogStore.open({
@@ -81,7 +82,7 @@ export async function startWorker(
   const objects = new ObjectStore(config.s3);
   const accounts = new AccountStore(mongo.db, config.masterKey);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
-  const payloads = new PayloadStore(redis);
+  const payloads = new PayloadStore(payloadRedis);
   const traffic = new TrafficRecorder(new TrafficStore(redis), log);
   const routing = { upstreams, gate };
   const media = { fetchClient: createSafeFetchClient(), checkImage: createImageChecker() };
@@ -126,7 +127,7 @@ export async function startWorker(
 
   // Known to live before it takes anything: what a dead worker took is dispatched again.
   const heartbeat = await startHeartbeat(redis, runsByQueue, workerId, log);
-  const publisher = new ReplyPublisher(redis, log, (channel) => {
+  const publisher = new ReplyPublisher(redis, payloadRedis, log, (channel) => {
     for (const runs of runsByQueue.values()) runs.cancelChannel(channel);
   });
   const blockings: RedisClient[] = [];
@@ -209,7 +210,7 @@ export async function startWorker(
       await upstreams.close();
       objects.close();
       await mongo.close();
-      for (const client of [subscriber, redis, ...blockings]) client.disconnect();
+      for (const client of [subscriber, payloadRedis, redis, ...blockings]) client.disconnect();
     },
   };
 }

@@ -3,7 +3,6 @@ import type { ReservationStore } from '../../shared/billing/reservation-store.ts
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
 import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
-import type { AnswerStore } from '../../shared/reply/answer-store.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release } from './abandon-request.ts';
@@ -25,7 +24,6 @@ const deadlineSlackMs = 60_000;
 /** Waits for the answers of durable jobs. A job whose worker dies is run again by BullMQ, so waiting simply goes on. */
 export class JobWaiting implements WaiterOwner {
   readonly #dependencies: FinishDependencies;
-  readonly #answers: AnswerStore;
   readonly #waiters: ReplyWaiters;
   readonly #kept: KeptAnswers;
   readonly #reservations: ReservationStore;
@@ -34,14 +32,12 @@ export class JobWaiting implements WaiterOwner {
 
   constructor(
     dependencies: FinishDependencies,
-    answers: AnswerStore,
     waiters: ReplyWaiters,
     kept: KeptAnswers,
     reservations: ReservationStore,
     log: Logger,
   ) {
     this.#dependencies = dependencies;
-    this.#answers = answers;
     this.#waiters = waiters;
     this.#kept = kept;
     this.#reservations = reservations;
@@ -119,10 +115,7 @@ export class JobWaiting implements WaiterOwner {
     answer.catch(() => undefined);
     const receiver: Receiver = {
       delta: () => undefined,
-      end: (result) => {
-        if ('bytes' in result) settle.resolve(result.bytes);
-        else this.#readStored(result.stored).then(settle.resolve, settle.reject);
-      },
+      end: (bytes) => settle.resolve(bytes),
       fail: (error) => settle.reject(error),
     };
     return { receiver, answer };
@@ -146,12 +139,5 @@ export class JobWaiting implements WaiterOwner {
     this.#cancelled.add(requestId).catch((error: unknown) => {
       this.#log.debug({ requestId, err: error }, 'a queued request could not be cancelled');
     });
-  }
-
-  async #readStored(place: string): Promise<Buffer> {
-    const bytes = await this.#answers.read(place);
-    if (bytes === null)
-      throw new AppError('service_unavailable', { message: 'The answer was lost on its way.' });
-    return bytes;
   }
 }

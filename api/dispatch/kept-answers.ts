@@ -171,19 +171,22 @@ class Follower implements FollowedAnswer {
     switch (frame.kind) {
       case 'accepted':
       case 'progress':
+      // What is kept is stored instead of offered.
+      case 'offered':
+      case 'piece':
         return;
       case 'delta':
         this.#hasOutput = true;
         this.#receiver.delta(frame.payload);
         return;
       case 'result':
-        this.#end(() => this.#receiver.end({ bytes: frame.payload }));
+        this.#end(() => this.#receiver.end(frame.payload));
         return;
       case 'stored': {
         const bytes = await this.#answers.read(frame.payload.toString());
         if (bytes === null)
           throw new AppError('service_unavailable', { message: 'The kept answer is not there any more.' });
-        this.#end(() => this.#receiver.end({ bytes }));
+        this.#end(() => this.#receiver.end(bytes));
         return;
       }
       case 'error':

@@ -3,17 +3,18 @@ import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts
 import type { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
-import { decodeFrames, type Frame } from '../../shared/reply/frame.ts';
+import { decodeFrames, decodeOffer, type Frame } from '../../shared/reply/frame.ts';
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import type { FrameOrder } from '../../shared/reply/frame-order.ts';
 import { sendControl, type ControlMessage } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { IncomingResults } from './incoming-results.ts';
 
 /** Takes what comes for one request. `end` and `fail` are the last calls, and only one of them comes. */
 export interface Receiver {
   delta(bytes: Buffer): void;
-  /** A whole answer, or the last bytes of a stream; `stored` ones lie in the payload store under this id. */
-  end(answer: { readonly bytes: Buffer } | { readonly stored: string }): void;
+  /** A whole answer, or the last bytes of a stream. */
+  end(bytes: Buffer): void;
   fail(error: AppError): void;
 }
 
@@ -41,6 +42,8 @@ export interface WaiterOwner {
 const checkIntervalMs = 1_000;
 /** With no worker at all, a caller is told so after this time; a restart takes less. */
 const noWorkerPatienceMs = 15_000;
+/** A worker that lives and sends nothing of a result for so long, although it is asked again and again, has lost it. */
+const resultPatienceMs = 30_000;
 
 /**
  * The process's one subscription to its reply channel. Frames of one attempt are counted: a gap means that the
@@ -53,6 +56,7 @@ export class ReplyWaiters {
   readonly #registry: WorkerRegistryStore;
   readonly #log: Logger;
   readonly #waiters = new Map<string, { waiter: Waiter; owner: WaiterOwner }>();
+  readonly #results = new IncomingResults((requestId, upToByte) => this.#askFor(requestId, upToByte));
   readonly #unsure = new Set<Waiter>();
   /** Workers that could not be told to stop, by request: Redis was away. */
   readonly #untold = new Map<string, string>();
@@ -101,6 +105,7 @@ export class ReplyWaiters {
   /** Stops waiting without telling the receiver. */
   remove(requestId: string): boolean {
     const removed = this.#waiters.delete(requestId);
+    this.#results.drop(requestId);
     if (removed && this.#waiters.size === 0) this.#whenEmpty?.();
     return removed;
   }
@@ -112,13 +117,22 @@ export class ReplyWaiters {
     waiter.receiver.fail(error);
   }
 
-  control(waiter: Waiter, action: ControlMessage['action']): void {
+  control(waiter: Waiter, action: 'pause' | 'resume' | 'cancel'): void {
     if (waiter.workerId === null) return;
     const { requestId } = waiter.request;
     const { workerId } = waiter;
     sendControl(this.#redis, workerId, { action, requestId }).catch((error: unknown) => {
       if (action === 'cancel') this.#untold.set(requestId, workerId);
       this.#log.debug({ requestId, action, err: error }, 'a worker could not be told');
+    });
+  }
+
+  /** What goes unheard is asked for again. */
+  #askFor(requestId: string, upToByte: number): void {
+    const workerId = this.#waiters.get(requestId)?.waiter.workerId ?? null;
+    if (workerId === null) return;
+    sendControl(this.#redis, workerId, { action: 'send', requestId, upToByte }).catch((error: unknown) => {
+      this.#log.debug({ requestId, err: error }, 'a worker could not be asked for its result');
     });
   }
 
@@ -155,14 +169,13 @@ export class ReplyWaiters {
     // A kept answer is read from where it is kept; here it is only known to have come on.
     if (place === 'gap' && !isKept(waiter)) {
       this.#log.warn({ requestId: frame.requestId }, 'frames were lost');
-      this.fail(
-        waiter,
-        new AppError('service_unavailable', { message: 'A part of the answer was lost on its way.' }),
-      );
+      this.fail(waiter, lostOnItsWay());
       return;
     }
     switch (frame.kind) {
       case 'accepted':
+        // Of an earlier attempt's result nothing more will come.
+        this.#results.drop(frame.requestId);
         waiter.workerId = frame.payload.toString();
         return;
       case 'delta':
@@ -173,13 +186,18 @@ export class ReplyWaiters {
       case 'progress':
         return;
       case 'result':
-        this.remove(frame.requestId);
-        waiter.receiver.end({ bytes: frame.payload });
-        return;
+      // Its readers find what is stored where it is kept.
       case 'stored':
-        this.remove(frame.requestId);
-        waiter.receiver.end({ stored: frame.payload.toString() });
+        this.#end(waiter, frame.payload);
         return;
+      case 'offered':
+        this.#results.add(frame.requestId, decodeOffer(frame.payload));
+        return;
+      case 'piece': {
+        const whole = this.#results.take(frame.requestId, frame.payload);
+        if (whole !== null) this.#end(waiter, whole);
+        return;
+      }
       case 'error':
         this.remove(frame.requestId);
         waiter.receiver.fail(readErrorPayload(frame.payload));
@@ -187,6 +205,11 @@ export class ReplyWaiters {
       default:
         frame.kind satisfies never;
     }
+  }
+
+  #end(waiter: Waiter, bytes: Buffer): void {
+    this.remove(waiter.request.requestId);
+    waiter.receiver.end(bytes);
   }
 
   #cancelStray(frame: Frame): void {
@@ -219,6 +242,7 @@ export class ReplyWaiters {
     if (this.#checking || (this.#waiters.size === 0 && this.#untold.size === 0)) return;
     this.#checking = true;
     try {
+      this.#results.remind();
       await this.#tellUntold();
       await this.#removeEnded();
       const queues = new Set([...this.#waiters.values()].map(({ waiter }) => waiter.queue));
@@ -244,11 +268,16 @@ export class ReplyWaiters {
       } else if (alive.size === 0 && now - lastAliveAtMs > noWorkerPatienceMs) {
         owner.abandon(waiter);
         this.fail(waiter, new AppError('service_unavailable'));
+      } else if (isInHand && this.#results.silentForMs(waiter.request.requestId) > resultPatienceMs) {
+        this.fail(waiter, lostOnItsWay());
       } else {
         owner.check(waiter, alive);
       }
     }
   }
 }
+
+const lostOnItsWay = (): AppError =>
+  new AppError('service_unavailable', { message: 'A part of the answer was lost on its way.' });
 
 const isKept = ({ request }: Waiter): boolean => request.claimHash !== null;

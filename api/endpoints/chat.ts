@@ -25,7 +25,7 @@ export function createChat(services: Services) {
         ? Promise.resolve(services.chats.attach(admitted, receiver))
         : services.chats.dispatch(toJob(body, admitted), receiver);
     if (body.stream === true) await streamAnswer(context, start);
-    else await sendAnswer(services, context, start);
+    else await sendAnswer(context, start);
   };
 }
 
@@ -40,15 +40,12 @@ async function streamAnswer(context: ApiContext, start: StartChat): Promise<void
   context.respond = false;
 }
 
-async function sendAnswer({ answers }: Services, context: ApiContext, start: StartChat): Promise<void> {
+async function sendAnswer(context: ApiContext, start: StartChat): Promise<void> {
   let cancel = (): void => undefined;
   const answer = new Promise<Buffer>((resolve, reject) => {
     const receiver: Receiver = {
       delta: () => undefined,
-      end: (result) => {
-        if ('bytes' in result) resolve(result.bytes);
-        else answers.read(result.stored).then((bytes) => resolve(bytes ?? Buffer.alloc(0)), reject);
-      },
+      end: resolve,
       fail: reject,
     };
     start(receiver).then((chat) => {
@@ -62,8 +59,6 @@ async function sendAnswer({ answers }: Services, context: ApiContext, start: Sta
     });
   });
   const bytes = await answer;
-  if (bytes.length === 0)
-    throw new AppError('service_unavailable', { message: 'The answer was lost on its way.' });
   context.type = 'application/json';
   context.body = bytes;
 }

@@ -59,9 +59,9 @@ export class SseStream implements Receiver {
     this.#write(bytes);
   }
 
-  end(answer: { readonly bytes: Buffer } | { readonly stored: string }): void {
+  end(bytes: Buffer): void {
     if (this.#ended) return;
-    if ('bytes' in answer) this.#write(answer.bytes);
+    this.#write(bytes);
     this.#end();
     this.#response.end();
   }

@@ -8,24 +8,26 @@ export type RedisClient = Redis | Cluster;
 
 /**
  * - `commands`: shared by a whole process, pipelined by itself, fails at once while Redis is away
+ * - `payloads`: likewise, for large values: nothing small waits behind them, and they are not copied into a pipeline
  * - `blocking`: waits inside Redis, so it carries nothing else
  * - `subscriber`: receives pub/sub; subscribes again by itself after a cut
  */
-export type RedisPurpose = 'commands' | 'blocking' | 'subscriber';
+export type RedisPurpose = 'commands' | 'payloads' | 'blocking' | 'subscriber';
 
 const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000);
 
 export function redisOptions(purpose: RedisPurpose) {
+  const isForCommands = purpose === 'commands' || purpose === 'payloads';
   return {
     connectTimeout: 3_000,
     retryStrategy: reconnectDelayMs,
     enableAutoPipelining: purpose === 'commands',
     // A command that waited for a reconnect would answer a caller who has long gone; a caller is told at once.
     enableOfflineQueue: purpose === 'subscriber',
-    maxRetriesPerRequest: purpose === 'commands' ? 0 : null,
+    maxRetriesPerRequest: isForCommands ? 0 : null,
     // An admission that is sent twice reserves twice; waiting for work again is what a blocked worker wants.
-    autoResendUnfulfilledCommands: purpose !== 'commands',
-    ...(purpose === 'commands' ? { commandTimeout: 5_000 } : {}),
+    autoResendUnfulfilledCommands: !isForCommands,
+    ...(isForCommands ? { commandTimeout: 5_000 } : {}),
   };
 }
 

@@ -7,8 +7,8 @@ const inObjects = 'object:';
 const inPayloads = 'kept:';
 
 /**
- * Answers that are too large for a frame. One that is read once waits in Redis; one that is kept for a day lies in the
- * object store, so that Redis's memory does not hold the answers of a day.
+ * Answers that are kept for a day and are too large for a frame. They lie in the object store, so that Redis's memory
+ * does not hold the answers of a day.
  */
 export class AnswerStore {
   readonly #payloads: PayloadStore;
@@ -20,31 +20,27 @@ export class AnswerStore {
   }
 
   /** @returns where it is, for `read` */
-  async put(requestId: string, bytes: Buffer, isKept: boolean): Promise<string> {
-    const id = `${requestId}:result`;
-    if (!isKept) {
-      await this.#payloads.put(id, bytes);
-      return id;
-    }
+  async put(requestId: string, bytes: Buffer): Promise<string> {
     const key = `answers/${requestId}`;
     try {
       await this.#objects.put(key, bytes, 'application/octet-stream');
       return `${inObjects}${key}`;
     } catch {
       // The answer was paid for; while the object store is away Redis keeps it.
+      const id = `${requestId}:result`;
       await this.#payloads.put(id, bytes, claimLifetimeSeconds);
       return `${inPayloads}${id}`;
     }
   }
 
   /**
-   * Null where it is gone. One that is not kept can be read once.
+   * Null where it is gone.
    * @throws AppError `service_unavailable` while its store is away
    */
   async read(place: string): Promise<Buffer | null> {
-    if (place.startsWith(inPayloads)) return await this.#payloads.get(place.slice(inPayloads.length));
-    if (!place.startsWith(inObjects)) return await this.#payloads.take(place);
-    return await this.#readObject(place.slice(inObjects.length));
+    return place.startsWith(inObjects)
+      ? await this.#readObject(place.slice(inObjects.length))
+      : await this.#payloads.get(place.slice(inPayloads.length));
   }
 
   async #readObject(key: string): Promise<Buffer | null> {

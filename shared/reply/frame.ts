@@ -2,9 +2,19 @@ import { parse as parseUuid, stringify as stringifyUuid } from 'uuid';
 
 /**
  * What a worker sends the api process that waits: `accepted` names the worker, `delta` carries bytes that are ready
- * for the socket, `result` and `error` end the request. `stored` is a result that lies in the payload store.
+ * for the socket, `result` and `error` end the request. A result that is large for a frame is `offered`, and sent as
+ * `piece`s when it is asked for; one that is kept is `stored`.
  */
-export const frameKinds = ['accepted', 'delta', 'progress', 'result', 'stored', 'error'] as const;
+export const frameKinds = [
+  'accepted',
+  'delta',
+  'progress',
+  'result',
+  'stored',
+  'error',
+  'offered',
+  'piece',
+] as const;
 export type FrameKind = (typeof frameKinds)[number];
 
 export interface FrameHeader {
@@ -50,6 +60,18 @@ export function encodeFrame(frame: Frame): Buffer {
   const header = encodeHeader(packRequestId(frame.requestId), frame, frame.payload.length);
   return Buffer.concat([header, frame.payload]);
 }
+
+/** An offered result is cut into pieces of this size; only the last one is smaller. */
+export const pieceBytes = 512 * 1024;
+
+/** What an `offered` frame says: the length of the whole result. */
+export const encodeOffer = (length: number): Buffer => {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32LE(length, 0);
+  return bytes;
+};
+
+export const decodeOffer = (payload: Buffer): number => payload.readUInt32LE(0);
 
 /** The frames of one message, whose payloads are views into it. @throws RangeError when it is cut or malformed. */
 export function decodeFrames(message: Buffer): Frame[] {

@@ -4,7 +4,7 @@ import type { RedisClient } from '../redis/redis-client.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import type { AdmittedRequest } from '../queue/job-kinds.ts';
 import type { ErrorPayload } from './error-payload.ts';
-import { encodeHeader, packRequestId, type FrameKind } from './frame.ts';
+import { encodeHeader, encodeOffer, packRequestId, type FrameKind } from './frame.ts';
 import { keepFrameBytes } from './kept-frames.ts';
 
 /** Redis cuts a subscriber with 32 MB pending; a message stays far below it. */
@@ -33,13 +33,21 @@ interface PendingFrame {
  */
 export class ReplyPublisher {
   readonly #redis: RedisClient;
+  readonly #payloads: RedisClient;
   readonly #log: Logger;
   readonly #onDeaf: (channel: string) => void;
   readonly #pending = new Map<string, PendingFrame[]>();
   readonly #leaving = new Set<Promise<void>>();
 
-  constructor(redis: RedisClient, log: Logger, onDeaf: (channel: string) => void) {
+  /** @param payloads carries pieces of large results: what others are told does not wait behind them */
+  constructor(
+    redis: RedisClient,
+    payloads: RedisClient,
+    log: Logger,
+    onDeaf: (channel: string) => void,
+  ) {
     this.#redis = redis;
+    this.#payloads = payloads;
     this.#log = log;
     this.#onDeaf = onDeaf;
   }
@@ -52,6 +60,11 @@ export class ReplyPublisher {
     }
     this.#pending.set(channel, [frame]);
     if (this.#pending.size === 1) setImmediate(() => this.#flush());
+  }
+
+  /** One frame in a message of its own, at once. @throws what Redis's client throws: the frame may not have left */
+  async sendPiece(channel: string, frame: Buffer): Promise<void> {
+    this.#hear(channel, await this.#payloads.publish(channel, frame));
   }
 
   /** Finds out about channels on which nothing is to be said for now. An empty message has no frames. */
@@ -102,14 +115,16 @@ export class ReplyPublisher {
     // A lost message shows as a gap in the sequence, or as silence, at the process that waits; it ends the request.
     const published = this.#redis
       .publish(channel, message)
-      .then((listeners) => {
-        // A node of a Cluster counts only its own subscribers.
-        if (listeners === 0 && !this.#redis.isCluster) this.#onDeaf(channel);
-      })
+      .then((listeners) => this.#hear(channel, listeners))
       .catch((error: unknown) => {
         this.#log.warn({ channel, err: error }, 'frames could not be sent');
       });
     this.#follow(published);
+  }
+
+  #hear(channel: string, listeners: number): void {
+    // A node of a Cluster counts only its own subscribers.
+    if (listeners === 0 && !this.#redis.isCluster) this.#onDeaf(channel);
   }
 
   #follow(leaving: Promise<void>): void {
@@ -170,8 +185,21 @@ export class ReplyWriter {
     this.#send('result', bytes);
   }
 
-  stored(payloadId: string): void {
-    this.#send('stored', payloadId);
+  stored(place: string): void {
+    this.#send('stored', place);
+  }
+
+  /** A result of so many bytes can be asked for. */
+  offered(length: number): void {
+    this.#send('offered', encodeOffer(length));
+  }
+
+  /** @throws what Redis's client throws: the piece may not have left */
+  async piece(parts: readonly Buffer[]): Promise<void> {
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    const numbers = { attempt: this.#attempt, sequence: this.#sequence++, kind: 'piece', tokens: 0 } as const;
+    const header = encodeHeader(this.#packedId, numbers, length);
+    await this.#publisher.sendPiece(this.#channel, Buffer.concat([header, ...parts]));
   }
 
   error(error: ErrorPayload): void {
@@ -197,10 +225,11 @@ export class ReplyWriter {
 }
 
 /** What an api process asks of the worker that runs a request. */
-export interface ControlMessage {
-  readonly action: 'pause' | 'resume' | 'cancel';
-  readonly requestId: string;
-}
+export type ControlMessage = { readonly requestId: string } & (
+  | { readonly action: 'pause' | 'resume' | 'cancel' }
+  /** Of the result that was offered, what is up to this byte may be sent. */
+  | { readonly action: 'send'; readonly upToByte: number }
+);
 
 export async function sendControl(
   redis: RedisClient,

@@ -22,12 +22,12 @@ export interface ImageResultHeader extends ResultHeader {
   }[];
 }
 
-/** Header length u32 · header · body. */
-export function encodeResult(header: ResultHeader, body: readonly Buffer[]): Buffer {
+/** Header length u32 · header · body: the parts of it, for who sends them one after the other. */
+export function encodeResult(header: ResultHeader, body: readonly Buffer[]): Buffer[] {
   const json = Buffer.from(JSON.stringify(header));
   const length = Buffer.allocUnsafe(4);
   length.writeUInt32LE(json.length, 0);
-  return Buffer.concat([length, json, ...body]);
+  return [length, json, ...body];
 }
 
 export function decodeResult(

@@ -1,6 +1,6 @@
 import type { ControlMessage } from '../../shared/reply/reply-channel.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
-import { CallerGone, RunReplaced } from '../jobs/job-context.ts';
+import { CallerGone, RunReplaced, type RequestRun } from '../jobs/job-context.ts';
 
 /** A caller who has not read for so long holds an upstream's slot that others wait for: the run is ended. */
 const maxPauseMs = 30_000;
@@ -10,12 +10,16 @@ interface ActiveRun {
   readonly replyChannel: string;
   readonly abort: AbortController;
   pause: { readonly ended: Promise<void>; readonly end: () => void } | null;
+  /** Of an offered result. */
+  askedUpTo: number;
+  onAsked: (() => void) | null;
 }
 
 /** One run, as who started it holds it. */
 export interface StartedRun {
   readonly signal: AbortSignal;
-  readonly whenWanted: () => Promise<void> | null;
+  readonly whenWanted: RequestRun['whenWanted'];
+  readonly whenAsked: RequestRun['whenAsked'];
   /** The run is over, however it went. */
   end(): void;
 }
@@ -43,13 +47,15 @@ export class ActiveRuns {
   /** An earlier run of the same request, which was given up for lost, is ended without being settled. */
   start(request: AdmittedRequest, replyChannel: string): StartedRun {
     const { requestId } = request;
-    const run: ActiveRun = { request, replyChannel, abort: new AbortController(), pause: null };
+    const abort = new AbortController();
+    const run: ActiveRun = { request, replyChannel, abort, pause: null, askedUpTo: 0, onAsked: null };
     const earlier = this.#runs.get(requestId);
     if (earlier !== undefined) this.#cancel(earlier, new RunReplaced());
     this.#runs.set(requestId, run);
     return {
       signal: run.abort.signal,
       whenWanted: () => run.pause?.ended ?? null,
+      whenAsked: (beyond) => whenAsked(run, beyond),
       end: () => {
         this.#resume(run);
         if (this.#runs.get(requestId) === run) this.#runs.delete(requestId);
@@ -58,10 +64,10 @@ export class ActiveRuns {
     };
   }
 
-  control({ action, requestId }: ControlMessage): void {
-    const run = this.#runs.get(requestId);
+  control(message: ControlMessage): void {
+    const run = this.#runs.get(message.requestId);
     if (run === undefined) return;
-    switch (action) {
+    switch (message.action) {
       case 'pause':
         this.#pause(run);
         break;
@@ -71,8 +77,12 @@ export class ActiveRuns {
       case 'cancel':
         this.#cancel(run);
         break;
+      case 'send':
+        run.askedUpTo = Math.max(run.askedUpTo, message.upToByte);
+        run.onAsked?.();
+        break;
       default:
-        action satisfies never;
+        message satisfies never;
     }
   }
 
@@ -116,5 +126,25 @@ export class ActiveRuns {
   #cancel(run: ActiveRun, reason: Error = new CallerGone()): void {
     run.abort.abort(reason);
     this.#resume(run);
+    run.onAsked?.();
   }
+}
+
+/** Whoever lives asks again every few seconds; one that is gone is mostly known to be, and this is for when it is not. */
+const maxUnaskedMs = 5 * 60_000;
+
+async function whenAsked(run: ActiveRun, beyond: number): Promise<number> {
+  const { signal } = run.abort;
+  if (run.askedUpTo <= beyond && !signal.aborted) {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve, reject) => {
+      run.onAsked = resolve;
+      timer = setTimeout(() => reject(new Error('nobody asked for the result')), maxUnaskedMs);
+    }).finally(() => {
+      clearTimeout(timer);
+      run.onAsked = null;
+    });
+  }
+  signal.throwIfAborted();
+  return run.askedUpTo;
 }

@@ -86,7 +86,7 @@ async function runItem({ dependencies, publisher, runs }: ReadyIntakeOptions, te
   const log = dependencies.log.child({ requestId });
   reply.accepted(dependencies.workerId);
   try {
-    await runChat(dependencies, job, { reply, signal: run.signal, whenWanted: run.whenWanted, log });
+    await runChat(dependencies, job, { ...run, reply, log });
   } catch (error) {
     // What cannot be settled must still be answered: its owner waits for as long as this worker lives.
     log.error({ err: error }, 'a chat could not be settled');

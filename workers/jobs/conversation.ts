@@ -9,7 +9,8 @@ import { ChatAnswer } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
 import { countDelta } from './count-delta.ts';
 import { presentUsage, type ChatMeter } from './chat-usage.ts';
-import { createCallContext, sendResult, type JobDependencies, type RequestRun } from './job-context.ts';
+import { createCallContext, type JobDependencies, type RequestRun } from './job-context.ts';
+import { sendResult } from './send-result.ts';
 import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.ts';
 
 /** A breaker's first pause is waited for; through a longer one a caller at a keyboard would rather be told. */
@@ -125,7 +126,7 @@ export class Conversation {
       return;
     }
     const answer = this.#answer!.finish(request.requestId, this.#created, request.model, usage);
-    await sendResult(dependencies, request, this.#run, Buffer.from(JSON.stringify(answer)));
+    await sendResult(dependencies, request, this.#run, [Buffer.from(JSON.stringify(answer))]);
   }
 
   /** Another try begins: nothing of one that came to nothing is in the answer. */

@@ -2,7 +2,6 @@ import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { AppError, type ErrorCode } from '../../shared/contract/errors.ts';
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
-import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import type { AnswerStore } from '../../shared/reply/answer-store.ts';
 import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
@@ -35,6 +34,11 @@ export interface RequestRun {
   readonly signal: AbortSignal;
   /** Null while the caller keeps up, else what resolves when it has caught up. */
   readonly whenWanted: () => Promise<void> | null;
+  /**
+   * Up to which byte the result that was offered is asked for, once that is more than this.
+   * @throws the signal's reason
+   */
+  readonly whenAsked: (beyondByte: number) => Promise<number>;
   readonly log: Logger;
 }
 
@@ -84,15 +88,4 @@ export function missingModel({ model }: AdmittedRequest, { log }: RequestRun): A
  */
 export function isModelsFailure(failure: { readonly code: ErrorCode } | null): boolean {
   return failure?.code === 'upstream_error';
-}
-
-/** Sends a whole answer, by way of the answer store where it is too large for a frame. */
-export async function sendResult(
-  { answers }: JobDependencies,
-  { requestId, claimHash }: AdmittedRequest,
-  { reply }: RequestRun,
-  bytes: Buffer,
-): Promise<void> {
-  if (bytes.length <= maxInlineBytes) reply.result(bytes);
-  else reply.stored(await answers.put(requestId, bytes, claimHash !== null));
 }

@@ -13,10 +13,10 @@ import {
   describeFailure,
   isModelsFailure,
   isReplaced,
-  sendResult,
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
+import { sendResult } from './send-result.ts';
 
 /**
  * Runs a batch: the inputs of its parts wait in line with those of all other batches here, and each part is settled and
@@ -87,9 +87,9 @@ async function answerPart(
     promptTokens,
     dimensions: embedded[0]!.dimensions,
   };
-  const bytes = encodeResult(
+  const parts = encodeResult(
     header,
     embedded.map((one) => one.vector),
   );
-  await sendResult(dependencies, request, run, bytes);
+  await sendResult(dependencies, request, run, parts);
 }

@@ -12,10 +12,10 @@ import {
   isModelsFailure,
   isReplaced,
   missingModel,
-  sendResult,
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
+import { sendResult } from './send-result.ts';
 
 /** Who draws pictures would rather queue than fail. */
 const patience = { keyMs: 120_000, breakerMs: 120_000 };
@@ -71,8 +71,7 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
     })),
   };
   const bodies = images.filter((_, i) => (keys[i] ?? null) === null).map((image) => image.bytes);
-  const bytes = encodeResult(header, bodies);
-  await sendResult(dependencies, job.request, run, bytes);
+  await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
 }
 
 interface Generated extends ImageAnswer {

@@ -1,0 +1,102 @@
+import { pieceBytes } from '../../shared/reply/frame.ts';
+
+/**
+ * Redis cuts a subscriber for which 32 MB wait, or 8 MB for a minute. However many workers have results for this
+ * process, and however slow it is, no more than this is on its way to it.
+ */
+const maxAskedBytes = 6 * 1024 * 1024;
+/** A result that was asked for and does not come so long makes room for others; its worker may be dead. */
+const patienceMs = 2_000;
+
+interface IncomingResult {
+  readonly requestId: string;
+  readonly length: number;
+  /** None before it is first asked for. */
+  bytes: Buffer | null;
+  received: number;
+  /** What is up to here is on its way. */
+  askedTo: number;
+  lastSeenAtMs: number;
+}
+
+/** Large results on their way from the workers to this process, which come in pieces as it asks for them. */
+export class IncomingResults {
+  readonly #ask: (requestId: string, upToByte: number) => void;
+  readonly #results = new Map<string, IncomingResult>();
+  /** Those of which a part has not been asked for, in the order of their turns. */
+  readonly #line = new Set<IncomingResult>();
+  #askedBytes = 0;
+
+  /** @param ask has the result of a request sent up to a byte */
+  constructor(ask: (requestId: string, upToByte: number) => void) {
+    this.#ask = ask;
+  }
+
+  add(requestId: string, length: number): void {
+    this.drop(requestId);
+    const lastSeenAtMs = performance.now();
+    const result = { requestId, length, bytes: null, received: 0, askedTo: 0, lastSeenAtMs };
+    this.#results.set(requestId, result);
+    this.#line.add(result);
+    this.#askOn();
+  }
+
+  /** @returns the whole result, when this was the last piece of it */
+  take(requestId: string, piece: Buffer): Buffer | null {
+    const result = this.#results.get(requestId);
+    if (result === undefined || result.bytes === null) return null;
+    piece.copy(result.bytes, result.received);
+    result.received += piece.length;
+    result.lastSeenAtMs = performance.now();
+    this.#askedBytes -= Math.min(piece.length, Math.max(0, result.askedTo - (result.received - piece.length)));
+    result.askedTo = Math.max(result.askedTo, result.received);
+    const isWhole = result.received >= result.length;
+    if (isWhole) this.drop(requestId);
+    this.#askOn();
+    return isWhole ? result.bytes : null;
+  }
+
+  /** Nobody waits for it any more, or another attempt begins. */
+  drop(requestId: string): void {
+    const result = this.#results.get(requestId);
+    if (result === undefined) return;
+    this.#askedBytes -= result.askedTo - result.received;
+    this.#results.delete(requestId);
+    this.#line.delete(result);
+  }
+
+  /** Once a second: what does not come is asked for again, after others that wait. */
+  remind(): void {
+    const nowMs = performance.now();
+    for (const result of this.#results.values()) {
+      if (result.askedTo === result.received || nowMs - result.lastSeenAtMs < patienceMs) continue;
+      this.#askedBytes -= result.askedTo - result.received;
+      result.askedTo = result.received;
+      this.#line.delete(result);
+      this.#line.add(result);
+    }
+    this.#askOn();
+  }
+
+  /** How long nothing has come of a result that was asked for; 0 where there is none, or it waits for its turn. */
+  silentForMs(requestId: string): number {
+    const result = this.#results.get(requestId);
+    return result === undefined || result.bytes === null ? 0 : performance.now() - result.lastSeenAtMs;
+  }
+
+  #askOn(): void {
+    for (const result of this.#line) {
+      const room = Math.floor((maxAskedBytes - this.#askedBytes) / pieceBytes) * pieceBytes;
+      if (room <= 0) return;
+      if (result.bytes === null) {
+        result.bytes = Buffer.allocUnsafe(result.length);
+        result.lastSeenAtMs = performance.now();
+      }
+      const end = Math.min(result.length, result.askedTo + room);
+      this.#askedBytes += end - result.askedTo;
+      result.askedTo = end;
+      if (end === result.length) this.#line.delete(result);
+      this.#ask(result.requestId, end);
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
+import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import { pieceBytes } from '../../shared/reply/frame.ts';
+import type { JobDependencies, RequestRun } from './job-context.ts';
+
+/**
+ * Sends a whole answer: in a frame where it fits into one, else by way of the answer store where it is kept, else in
+ * pieces as they are asked for. Resolves when it has left, or when nobody waits for it any more.
+ * @param parts the answer's bytes, one after the other
+ */
+export async function sendResult(
+  { answers }: Pick<JobDependencies, 'answers'>,
+  { requestId, claimHash }: Pick<AdmittedRequest, 'requestId' | 'claimHash'>,
+  run: RequestRun,
+  parts: readonly Buffer[],
+): Promise<void> {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  if (length <= maxInlineBytes) run.reply.result(Buffer.concat(parts, length));
+  else if (claimHash === null) await sendPieces(run, parts, length);
+  else run.reply.stored(await answers.put(requestId, Buffer.concat(parts, length)));
+}
+
+async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: number): Promise<void> {
+  const { reply, signal, log } = run;
+  reply.offered(length);
+  let sent = 0;
+  let asked = 0;
+  try {
+    for (const piece of cutPieces(parts)) {
+      const end = Math.min(length, sent + pieceBytes);
+      while (asked < end) asked = await run.whenAsked(asked);
+      await reply.piece(piece);
+      sent = end;
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    // The request is settled; its caller would wait for the rest of its answer as long as this worker lives.
+    log.warn({ err: error }, 'an answer could not be sent');
+    reply.error({ code: 'service_unavailable', message: 'The answer was lost on its way.' });
+  }
+}
+
+/** Views of the parts, gathered into pieces of exactly `pieceBytes`, but for the last. */
+export function* cutPieces(parts: readonly Buffer[], size = pieceBytes): Generator<Buffer[]> {
+  let piece: Buffer[] = [];
+  let room = size;
+  for (const part of parts) {
+    let at = 0;
+    while (at < part.length) {
+      const taken = part.subarray(at, at + room);
+      piece.push(taken);
+      at += taken.length;
+      room -= taken.length;
+      if (room > 0) continue;
+      yield piece;
+      piece = [];
+      room = size;
+    }
+  }
+  if (piece.length > 0) yield piece;
+}
