@@ -11,9 +11,9 @@ const patienceMs = 2_000;
 interface IncomingResult {
   readonly requestId: string;
   readonly length: number;
-  /** None before it is first asked for. */
-  bytes: Buffer | null;
+  readonly pieces: Buffer[];
   received: number;
+  isAsked: boolean;
   /** What is up to here is on its way. */
   askedTo: number;
   lastSeenAtMs: number;
@@ -35,17 +35,17 @@ export class IncomingResults {
   add(requestId: string, length: number): void {
     this.drop(requestId);
     const lastSeenAtMs = performance.now();
-    const result = { requestId, length, bytes: null, received: 0, askedTo: 0, lastSeenAtMs };
+    const result = { requestId, length, pieces: [], received: 0, isAsked: false, askedTo: 0, lastSeenAtMs };
     this.#results.set(requestId, result);
     this.#line.add(result);
     this.#askOn();
   }
 
-  /** @returns the whole result, when this was the last piece of it */
-  take(requestId: string, piece: Buffer): Buffer | null {
+  /** @returns all pieces of the result, when this was the last */
+  take(requestId: string, piece: Buffer): readonly Buffer[] | null {
     const result = this.#results.get(requestId);
-    if (result === undefined || result.bytes === null) return null;
-    piece.copy(result.bytes, result.received);
+    if (result === undefined) return null;
+    result.pieces.push(piece);
     result.received += piece.length;
     result.lastSeenAtMs = performance.now();
     this.#askedBytes -= Math.min(piece.length, Math.max(0, result.askedTo - (result.received - piece.length)));
@@ -53,7 +53,7 @@ export class IncomingResults {
     const isWhole = result.received >= result.length;
     if (isWhole) this.drop(requestId);
     this.#askOn();
-    return isWhole ? result.bytes : null;
+    return isWhole ? result.pieces : null;
   }
 
   /** Nobody waits for it any more, or another attempt begins. */
@@ -81,17 +81,15 @@ export class IncomingResults {
   /** How long nothing has come of a result that was asked for; 0 where there is none, or it waits for its turn. */
   silentForMs(requestId: string): number {
     const result = this.#results.get(requestId);
-    return result === undefined || result.bytes === null ? 0 : performance.now() - result.lastSeenAtMs;
+    return result?.isAsked !== true ? 0 : performance.now() - result.lastSeenAtMs;
   }
 
   #askOn(): void {
     for (const result of this.#line) {
       const room = Math.floor((maxAskedBytes - this.#askedBytes) / pieceBytes) * pieceBytes;
       if (room <= 0) return;
-      if (result.bytes === null) {
-        result.bytes = Buffer.allocUnsafe(result.length);
-        result.lastSeenAtMs = performance.now();
-      }
+      if (!result.isAsked) result.lastSeenAtMs = performance.now();
+      result.isAsked = true;
       const end = Math.min(result.length, result.askedTo + room);
       this.#askedBytes += end - result.askedTo;
       result.askedTo = end;

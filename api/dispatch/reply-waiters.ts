@@ -7,6 +7,7 @@ import { decodeFrames, decodeOffer, type Frame } from '../../shared/reply/frame.
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import type { FrameOrder } from '../../shared/reply/frame-order.ts';
 import { sendControl, type ControlMessage } from '../../shared/reply/reply-channel.ts';
+import { SplitBytes } from '../../shared/reply/split-bytes.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { IncomingResults } from './incoming-results.ts';
 
@@ -14,7 +15,7 @@ import { IncomingResults } from './incoming-results.ts';
 export interface Receiver {
   delta(bytes: Buffer): void;
   /** A whole answer, or the last bytes of a stream. */
-  end(bytes: Buffer): void;
+  end(bytes: SplitBytes): void;
   fail(error: AppError): void;
 }
 
@@ -188,7 +189,7 @@ export class ReplyWaiters {
       case 'result':
       // Its readers find what is stored where it is kept.
       case 'stored':
-        this.#end(waiter, frame.payload);
+        this.#end(waiter, [frame.payload]);
         return;
       case 'offered':
         this.#results.add(frame.requestId, decodeOffer(frame.payload));
@@ -207,9 +208,9 @@ export class ReplyWaiters {
     }
   }
 
-  #end(waiter: Waiter, bytes: Buffer): void {
+  #end(waiter: Waiter, parts: readonly Buffer[]): void {
     this.remove(waiter.request.requestId);
-    waiter.receiver.end(bytes);
+    waiter.receiver.end(new SplitBytes(parts));
   }
 
   #cancelStray(frame: Frame): void {

@@ -1,4 +1,5 @@
 import { AppError } from '../../shared/contract/errors.ts';
+import type { SplitBytes } from '../../shared/reply/split-bytes.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 
@@ -6,7 +7,7 @@ import type { ApiContext } from '../middleware/request-context.ts';
 export async function cancelWhenGone(
   context: ApiContext,
   job: Pick<AwaitedJob, 'answer' | 'cancel'>,
-): Promise<Buffer> {
+): Promise<SplitBytes> {
   let onClose = (): void => undefined;
   const gone = new Promise<never>((_, reject) => {
     onClose = () => {

@@ -7,6 +7,7 @@ import { decodeResult } from '../../shared/reply/result.ts';
 import { admit } from '../middleware/admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentEmbeddings } from '../present/embeddings.ts';
+import { sendChunks, type ChunkedBody } from '../present/send-chunks.ts';
 import type { Services } from '../services.ts';
 import { cancelWhenGone } from './cancel-when-gone.ts';
 import { createCountingTurn } from './counting-turn.ts';
@@ -45,15 +46,29 @@ export function createEmbeddings(services: Services) {
         : services.embeddings.add({ request: admitted.request, inputs, inputTokens }, dimensions);
     const bytes = await cancelWhenGone(context, job);
     const { header, body: vectors } = decodeResult(bytes, 'embedding');
-    context.type = 'application/json';
-    context.body = presentEmbeddings({
+    const answer = presentEmbeddings({
       requestId: admitted.requestId,
       model: model.id,
       header,
       vectors,
       format: body.encoding_format ?? 'float',
     });
+    context.type = 'application/json';
+    if (Buffer.isBuffer(answer)) context.body = answer;
+    else await sendChunked(context, answer);
   };
+}
+
+async function sendChunked(context: ApiContext, body: ChunkedBody): Promise<void> {
+  context.status = 200;
+  // Koa has nothing to add.
+  context.respond = false;
+  try {
+    await sendChunks(context.res, body);
+  } catch (error) {
+    // Nobody can be told of anything but by the end of the connection.
+    if (!context.res.destroyed) context.res.destroy(error as Error);
+  }
 }
 
 /** @throws AppError `content_too_long` for an input above the limit of one */

@@ -1,12 +1,12 @@
-import { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EmbeddingResultHeader } from '../../shared/reply/result.ts';
+import type { SplitBytes } from '../../shared/reply/split-bytes.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
+import type { ChunkedBody } from './send-chunks.ts';
 import { maxBytesPerFloat, writeFloats } from './write-floats.ts';
 
-/** Below this much of vectors an answer is one buffer; above it, it is written as the socket takes it. */
-const streamFromBytes = 256_000;
-/** Room for what a stream writes at once, which is some tenths of a millisecond of work; one vector may need more. */
+/** Below this much of vectors an answer is one buffer; above it, it is made as its reader takes it. */
+const chunkFromBytes = 256_000;
+/** What is made at once, which is some tenths of a millisecond of work; one vector may need more. */
 const bytesPerChunk = 256 * 1024;
 
 export interface EmbeddingAnswer {
@@ -14,14 +14,14 @@ export interface EmbeddingAnswer {
   readonly model: string;
   readonly header: EmbeddingResultHeader;
   /** Float32, little-endian, one vector after the other. */
-  readonly vectors: Buffer;
+  readonly vectors: SplitBytes;
   readonly format: 'float' | 'base64';
 }
 
 /** The JSON of an embedding answer, as bytes that are ready for the socket. */
-export function presentEmbeddings(answer: EmbeddingAnswer): Buffer | Readable {
-  if (answer.vectors.length >= streamFromBytes) {
-    return Readable.from(streamAnswer(answer), { objectMode: false });
+export function presentEmbeddings(answer: EmbeddingAnswer): Buffer | ChunkedBody {
+  if (answer.vectors.length >= chunkFromBytes) {
+    return chunkAnswer(answer);
   }
   const head = writeHead(answer);
   const count = countVectors(answer);
@@ -33,20 +33,26 @@ export function presentEmbeddings(answer: EmbeddingAnswer): Buffer | Readable {
   return target.subarray(0, end + tail.length);
 }
 
-async function* streamAnswer(answer: EmbeddingAnswer): AsyncGenerator<Buffer> {
+function chunkAnswer(answer: EmbeddingAnswer): ChunkedBody {
   const count = countVectors(answer);
   const mostBytes = mostBytesPerItem(answer);
   const perChunk = Math.max(1, Math.floor(bytesPerChunk / mostBytes));
-  yield writeHead(answer);
-  for (let from = 0; from < count; from += perChunk) {
-    const to = Math.min(count, from + perChunk);
-    // A new buffer each time: the socket holds it until it is sent.
-    const target = Buffer.allocUnsafe((to - from) * mostBytes);
-    yield target.subarray(0, writeItems(answer, from, to, target, 0));
-    // A reader that keeps up would else be given everything in this turn, and all others would wait for the end of it.
-    await nextTurn();
-  }
-  yield writeTail(answer);
+  const head = writeHead(answer);
+  const tail = writeTail(answer);
+  let from = 0;
+  let isOver = false;
+  return {
+    maxChunkBytes: head.length + perChunk * mostBytes + tail.length,
+    write(target) {
+      if (isOver) return 0;
+      const to = Math.min(count, from + perChunk);
+      let at = from === 0 ? head.copy(target) : 0;
+      at = writeItems(answer, from, to, target, at);
+      from = to;
+      isOver = to === count;
+      return isOver ? at + tail.copy(target, at) : at;
+    },
+  };
 }
 
 function countVectors({ header, vectors }: EmbeddingAnswer): number {
@@ -75,7 +81,7 @@ function writeItems(
   const [opening, closing] = format === 'base64' ? ['"', '"}'] : ['[', ']}'];
   let end = at;
   for (let index = from; index < to; index++) {
-    const vector = vectors.subarray(index * size, (index + 1) * size);
+    const vector = vectors.slice(index * size, (index + 1) * size);
     const comma = index === 0 ? '' : ',';
     const start = `${comma}{"object":"embedding","index":${index},"embedding":${opening}`;
     end += target.write(start, end, 'latin1');

@@ -1,5 +1,6 @@
 import type { Logger } from '../runtime/logger.ts';
 import { redisChannels } from '../redis/redis-keys.ts';
+import { publishParts } from '../redis/publish-parts.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import type { AdmittedRequest } from '../queue/job-kinds.ts';
@@ -62,9 +63,9 @@ export class ReplyPublisher {
     if (this.#pending.size === 1) setImmediate(() => this.#flush());
   }
 
-  /** One frame in a message of its own, at once. @throws what Redis's client throws: the frame may not have left */
-  async sendPiece(channel: string, frame: Buffer): Promise<void> {
-    this.#hear(channel, await this.#payloads.publish(channel, frame));
+  /** One large frame in a message of its own, at once. @throws what Redis's client throws: it may not have left */
+  async sendPiece(channel: string, frame: readonly Buffer[]): Promise<void> {
+    this.#hear(channel, await publishParts(this.#payloads, channel, frame));
   }
 
   /** Finds out about channels on which nothing is to be said for now. An empty message has no frames. */
@@ -199,7 +200,7 @@ export class ReplyWriter {
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     const numbers = { attempt: this.#attempt, sequence: this.#sequence++, kind: 'piece', tokens: 0 } as const;
     const header = encodeHeader(this.#packedId, numbers, length);
-    await this.#publisher.sendPiece(this.#channel, Buffer.concat([header, ...parts]));
+    await this.#publisher.sendPiece(this.#channel, [header, ...parts]);
   }
 
   error(error: ErrorPayload): void {

@@ -1,3 +1,4 @@
+import { endianness } from 'node:os';
 import { AppError } from '../../shared/contract/errors.ts';
 import { UpstreamError, type EmbeddingAnswer } from '../upstreams/upstream.ts';
 import type { EmbeddedInput, WorkUnit } from './embedding-work.ts';
@@ -50,11 +51,25 @@ export function deliverVectors(
 }
 
 /**
- * Whether float32 numbers are all finite: infinities and NaN are those whose exponent has all bits set. Looks at the two
- * bytes that hold it, so that it matters neither where a vector begins nor how this machine orders bytes.
+ * Whether float32 numbers are all finite: infinities and NaN are those whose exponent has all bits set.
  * @param vector little-endian
  */
 function isFiniteVector(vector: Uint8Array): boolean {
+  return isLittleEndian && vector.byteOffset % 4 === 0 ? areWordsFinite(vector) : areBytesFinite(vector);
+}
+
+const isLittleEndian = endianness() === 'LE';
+
+/** Adding one to an exponent that has all bits set carries into the sign, which is looked at once for all. */
+function areWordsFinite({ buffer, byteOffset, length }: Uint8Array): boolean {
+  const words = new Int32Array(buffer, byteOffset, length / 4);
+  let carried = 0;
+  for (let i = 0; i < words.length; i++) carried |= (words[i]! & 0x7f800000) + 0x00800000;
+  return carried >= 0;
+}
+
+/** Looks at the two bytes of an exponent, so that it matters neither where a vector begins nor how this machine orders bytes. */
+function areBytesFinite(vector: Uint8Array): boolean {
   const length = vector.length;
   for (let at = 3; at < length; at += 4) {
     if ((vector[at]! & 0x7f) === 0x7f && vector[at - 1]! >= 0x80) return false;

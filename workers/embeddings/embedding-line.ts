@@ -54,8 +54,8 @@ export class EmbeddingLine {
   readonly #dependencies: LineDependencies;
   readonly #options: LineOptions;
   readonly #waiting = new FairLine<WorkUnit>();
-  /** Units that wait or are at the vendor, by account and text. */
-  readonly #shared = new Map<string, WorkUnit>();
+  /** Units that wait or are at the vendor: of each account, by text. */
+  readonly #shared = new Map<string, Map<string, WorkUnit>>();
   readonly #asks = new Set<AskUnderWay>();
   #isKnocking = false;
   #deadlines: NodeJS.Timeout | null = null;
@@ -95,12 +95,16 @@ export class EmbeddingLine {
 
   #add(ask: AskUnderWay, index: number, text: string, tokens: number): void {
     const { accountId } = ask.ask;
-    const name = `${accountId}\n${text}`;
-    let unit = this.#shared.get(name);
+    let ofAccount = this.#shared.get(accountId);
+    if (ofAccount === undefined) {
+      ofAccount = new Map();
+      this.#shared.set(accountId, ofAccount);
+    }
+    let unit = ofAccount.get(text);
     // One that nobody wanted any more is given up, perhaps in the middle of its call.
     if (unit === undefined || !unit.isWanted) {
       unit = new WorkUnit(accountId, text, tokens);
-      this.#shared.set(name, unit);
+      ofAccount.set(text, unit);
       this.#waiting.add(unit);
     }
     unit.claim(ask, index);
@@ -235,8 +239,11 @@ export class EmbeddingLine {
   }
 
   #forget(unit: WorkUnit): void {
-    const name = `${unit.accountId}\n${unit.text}`;
-    if (this.#shared.get(name) === unit) this.#shared.delete(name);
+    const { accountId, text } = unit;
+    const ofAccount = this.#shared.get(accountId);
+    if (ofAccount?.get(text) !== unit) return;
+    ofAccount.delete(text);
+    if (ofAccount.size === 0) this.#shared.delete(accountId);
   }
 
   #failOverdue(): void {
@@ -259,16 +266,22 @@ function findLimits({ routes }: CatalogModel): CallLimits {
 
 /** Null where a call holds inputs of several requests. */
 function findUser(units: readonly WorkUnit[]): string | null {
-  const asks = new Set(units.flatMap((unit) => unit.asks));
+  const asks = findAsks(units);
   const [only] = asks;
   return asks.size === 1 ? only!.ask.user : null;
+}
+
+function findAsks(units: readonly WorkUnit[]): Set<AskUnderWay> {
+  const asks = new Set<AskUnderWay>();
+  for (const unit of units) for (const ask of unit.asks()) asks.add(ask);
+  return asks;
 }
 
 /** Units of one request stand and fall together. A shared one goes with the first that asked for it. */
 function groupByAsk(units: readonly WorkUnit[]): WorkUnit[][] {
   const groups = new Map<AskUnderWay, WorkUnit[]>();
   for (const unit of units) {
-    const ask = unit.asks.find((one) => !one.isOver)!;
+    const [ask] = [...unit.asks()].filter((one) => !one.isOver) as [AskUnderWay];
     const group = groups.get(ask) ?? [];
     group.push(unit);
     groups.set(ask, group);
@@ -278,7 +291,7 @@ function groupByAsk(units: readonly WorkUnit[]): WorkUnit[][] {
 
 /** A call goes on while anybody waits for anything of it. */
 function abortWhenUnwanted(units: readonly WorkUnit[], stop: AbortController): void {
-  const asks = new Set(units.flatMap((unit) => unit.asks));
+  const asks = findAsks(units);
   let left = asks.size;
   for (const { answer } of asks) {
     void answer.then(() => {

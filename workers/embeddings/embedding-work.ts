@@ -117,11 +117,12 @@ export class WorkUnit {
 
   /** Whether anybody still waits for it. */
   get isWanted(): boolean {
-    return this.#claims.some(({ ask }) => !ask.isOver);
+    for (const { ask } of this.#claims) if (!ask.isOver) return true;
+    return false;
   }
 
-  get asks(): readonly AskUnderWay[] {
-    return this.#claims.map(({ ask }) => ask);
+  *asks(): Generator<AskUnderWay> {
+    for (const { ask } of this.#claims) yield ask;
   }
 
   markAsked(): void {
@@ -131,15 +132,16 @@ export class WorkUnit {
 
   /** To whoever shares it the tokens in full, for each asked for them; the vendor's time in parts, for it passed once. */
   deliver(outcome: InputOutcome): void {
-    const times =
-      'error' in outcome
-        ? []
-        : shareExactly(
-            outcome.billedMs,
-            this.#claims.map(() => 1),
-          );
+    if ('error' in outcome || this.#claims.length === 1) {
+      for (const { ask, index } of this.#claims) ask.deliver(index, outcome);
+      return;
+    }
+    const times = shareExactly(
+      outcome.billedMs,
+      this.#claims.map(() => 1),
+    );
     for (const [i, { ask, index }] of this.#claims.entries()) {
-      ask.deliver(index, 'error' in outcome ? outcome : { ...outcome, billedMs: times[i]! });
+      ask.deliver(index, { ...outcome, billedMs: times[i]! });
     }
   }
 }

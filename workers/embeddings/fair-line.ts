@@ -39,8 +39,10 @@ export class FairLine<T extends FairItem> {
   take(limits: CallLimits, isWanted: (item: T) => boolean): T[] {
     const taken: T[] = [];
     let tokens = 0;
+    let turn: [string, Queue<T>] | null = null;
     while (this.#size > 0) {
-      const [accountId, queue] = this.#accounts.entries().next().value!;
+      turn ??= this.#accounts.entries().next().value!;
+      const [accountId, queue] = turn;
       const item = queue.peek()!;
       const isDropped = !isWanted(item);
       const fits =
@@ -48,8 +50,12 @@ export class FairLine<T extends FairItem> {
       if (!isDropped && !fits) break;
       queue.shift();
       this.#size -= 1;
-      this.#accounts.delete(accountId);
-      if (queue.length > 0) this.#accounts.set(accountId, queue);
+      // With nobody else there, it is its turn again.
+      if (queue.length === 0 || this.#accounts.size > 1) {
+        this.#accounts.delete(accountId);
+        if (queue.length > 0) this.#accounts.set(accountId, queue);
+        turn = null;
+      }
       if (isDropped) continue;
       taken.push(item);
       tokens += item.tokens;

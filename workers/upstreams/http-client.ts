@@ -49,6 +49,11 @@ export interface HttpAnswer {
   readonly headers: HttpHeaders;
   /** The whole body; a longer one is an UpstreamError, and no more than that is ever held. */
   readAll(maxBytes: number): Promise<Buffer>;
+  /**
+   * What `read` makes of the whole body, which is there only until then: nothing that it returns may refer to it. For
+   * bodies that are large and many.
+   */
+  readLarge<T>(maxBytes: number, read: (body: Buffer) => T): Promise<T>;
   /** At most that many first bytes; the rest is let go. */
   readStart(maxBytes: number): Promise<Buffer>;
   /** Chunk by chunk: null is the end. Reading from the socket stops while more than a little is waiting here. */

@@ -2,6 +2,8 @@ import { setMaxListeners } from 'node:events';
 
 import type { Dispatcher } from 'undici';
 
+import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
+
 import type { HttpAnswer, HttpTimeouts } from './http-client.ts';
 import { type HttpHeaders, readHeader } from './http-failure.ts';
 import { UpstreamError } from './upstream.ts';
@@ -11,6 +13,10 @@ const MAX_UNREAD_BYTES = 64 * 1024;
 /** What a released body may still bring before its connection is not worth keeping. */
 const MAX_RELEASED_BYTES = 64 * 1024;
 const MAX_RELEASED_MS = 1000;
+
+/** Below this a body is cheap to hold in a buffer of its own. */
+const smallestLargeBody = 64 * 1024;
+const bodies = new BufferPool(32 * 1024 * 1024);
 
 interface Reader {
   resolve(chunk: Buffer | null): void;
@@ -146,10 +152,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
   }
 
   async readAll(maxBytes: number): Promise<Buffer> {
-    const declared = Number(readHeader(this.headers, 'content-length') ?? Number.NaN);
-    if (declared > maxBytes) {
-      throw this.#refuseLength(maxBytes);
-    }
+    const declared = this.#readDeclaredLength(maxBytes);
     const first = await this.next();
     if (first === null || first.length === declared) {
       await this.#readEnd();
@@ -174,6 +177,18 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
       chunks.push(chunk);
     }
     return chunks.length === 1 ? first : Buffer.concat(chunks, length);
+  }
+
+  async readLarge<T>(maxBytes: number, read: (body: Buffer) => T): Promise<T> {
+    const declared = this.#readDeclaredLength(maxBytes);
+    if (!(declared >= smallestLargeBody)) return read(await this.readAll(maxBytes));
+    return await bodies.use(declared, async (buffer) => {
+      let length = 0;
+      for (let chunk = await this.next(); chunk !== null; chunk = await this.next()) {
+        length += chunk.copy(buffer, length);
+      }
+      return read(buffer.subarray(0, length));
+    });
   }
 
   async readStart(maxBytes: number): Promise<Buffer> {
@@ -208,6 +223,15 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
   }
 
   // The rest is bookkeeping.
+
+  /** NaN where the head does not tell. */
+  #readDeclaredLength(maxBytes: number): number {
+    const declared = Number(readHeader(this.headers, 'content-length') ?? Number.NaN);
+    if (declared > maxBytes) {
+      throw this.#refuseLength(maxBytes);
+    }
+    return declared;
+  }
 
   async #readEnd(): Promise<void> {
     if ((await this.next()) !== null) {

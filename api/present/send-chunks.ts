@@ -1,0 +1,41 @@
+import type { Writable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
+
+/** A body that is made as its reader takes it. */
+export interface ChunkedBody {
+  /** What `write` needs room for at the most. */
+  readonly maxChunkBytes: number;
+  /** Writes the next bytes into the target. @returns how many; 0 at the end */
+  write(target: Buffer): number;
+}
+
+const buffers = new BufferPool(16 * 1024 * 1024);
+
+/** Writes a body to its end, one chunk at a time. @throws the stream's error when its reader has gone */
+export async function sendChunks(stream: Writable, body: ChunkedBody): Promise<void> {
+  let isOver = false;
+  while (!isOver) {
+    isOver = await buffers.use(body.maxChunkBytes, async (buffer) => {
+      const length = body.write(buffer);
+      if (length > 0) await write(stream, buffer.subarray(0, length));
+      return length === 0;
+    });
+    // A reader that keeps up would else be given everything in this turn, and all others would wait for the end of it.
+    await nextTurn();
+  }
+  stream.end();
+}
+
+/** Resolves when the bytes are the system's. */
+async function write(stream: Writable, bytes: Buffer): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const onClose = (): void => reject(new Error('the reader has gone'));
+    stream.once('close', onClose);
+    stream.write(bytes, (error) => {
+      stream.off('close', onClose);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+}

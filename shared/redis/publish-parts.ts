@@ -1,0 +1,43 @@
+import { Command } from 'ioredis';
+import { BufferPool } from '../runtime/buffer-pool.ts';
+import type { RedisClient } from './redis-client.ts';
+
+const buffers = new BufferPool(16 * 1024 * 1024);
+
+/** A command that is written already. */
+class WrittenCommand extends Command {
+  readonly #bytes: Buffer;
+
+  constructor(name: string, args: string[], bytes: Buffer) {
+    super(name, args);
+    this.#bytes = bytes;
+  }
+
+  override toWritable(): Buffer {
+    return this.#bytes;
+  }
+}
+
+/**
+ * PUBLISH of a large message, which is put together in the command itself: ioredis would copy it into a buffer of its
+ * own, after we had copied it into one.
+ * @returns how many received it
+ */
+export async function publishParts(
+  redis: RedisClient,
+  channel: string,
+  parts: readonly Uint8Array[],
+): Promise<number> {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const head = `*3\r\n$7\r\nPUBLISH\r\n$${Buffer.byteLength(channel)}\r\n${channel}\r\n$${length}\r\n`;
+  return await buffers.use(Buffer.byteLength(head) + length + 2, async (buffer) => {
+    let at = buffer.write(head);
+    for (const part of parts) {
+      buffer.set(part, at);
+      at += part.length;
+    }
+    at += buffer.write('\r\n', at);
+    // Redis has read all of it when it answers.
+    return (await redis.sendCommand(new WrittenCommand('publish', [channel], buffer.subarray(0, at)))) as number;
+  });
+}
