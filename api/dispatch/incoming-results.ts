@@ -13,29 +13,33 @@ interface IncomingResult {
   readonly length: number;
   readonly pieces: Buffer[];
   received: number;
-  isAsked: boolean;
-  /** What is up to here is on its way. */
+  /** What is up to here is on its way; where that is nothing, it waits for its turn. */
   askedTo: number;
+  waitsSinceMs: number;
+  /** Moved on by the time that it waited for its turn: its worker is not to blame for that. */
   lastSeenAtMs: number;
 }
 
 /** Large results on their way from the workers to this process, which come in pieces as it asks for them. */
 export class IncomingResults {
   readonly #ask: (requestId: string, upToByte: number) => void;
+  readonly #nowMs: () => number;
   readonly #results = new Map<string, IncomingResult>();
   /** Those of which a part has not been asked for, in the order of their turns. */
   readonly #line = new Set<IncomingResult>();
   #askedBytes = 0;
 
   /** @param ask has the result of a request sent up to a byte */
-  constructor(ask: (requestId: string, upToByte: number) => void) {
+  constructor(ask: (requestId: string, upToByte: number) => void, nowMs = () => performance.now()) {
     this.#ask = ask;
+    this.#nowMs = nowMs;
   }
 
   add(requestId: string, length: number): void {
     this.drop(requestId);
-    const lastSeenAtMs = performance.now();
-    const result = { requestId, length, pieces: [], received: 0, isAsked: false, askedTo: 0, lastSeenAtMs };
+    const nowMs = this.#nowMs();
+    const times = { waitsSinceMs: nowMs, lastSeenAtMs: nowMs };
+    const result = { requestId, length, pieces: [], received: 0, askedTo: 0, ...times };
     this.#results.set(requestId, result);
     this.#line.add(result);
     this.#askOn();
@@ -47,12 +51,16 @@ export class IncomingResults {
     if (result === undefined) return null;
     result.pieces.push(piece);
     result.received += piece.length;
-    result.lastSeenAtMs = performance.now();
-    this.#askedBytes -= Math.min(piece.length, Math.max(0, result.askedTo - (result.received - piece.length)));
+    result.lastSeenAtMs = this.#nowMs();
+    result.waitsSinceMs = result.lastSeenAtMs;
+    this.#askedBytes -= Math.min(
+      piece.length,
+      Math.max(0, result.askedTo - (result.received - piece.length)),
+    );
     result.askedTo = Math.max(result.askedTo, result.received);
     const isWhole = result.received >= result.length;
     if (isWhole) this.drop(requestId);
-    this.#askOn();
+    else this.#askOn();
     return isWhole ? result.pieces : null;
   }
 
@@ -63,15 +71,17 @@ export class IncomingResults {
     this.#askedBytes -= result.askedTo - result.received;
     this.#results.delete(requestId);
     this.#line.delete(result);
+    this.#askOn();
   }
 
   /** Once a second: what does not come is asked for again, after others that wait. */
   remind(): void {
-    const nowMs = performance.now();
+    const nowMs = this.#nowMs();
     for (const result of this.#results.values()) {
       if (result.askedTo === result.received || nowMs - result.lastSeenAtMs < patienceMs) continue;
       this.#askedBytes -= result.askedTo - result.received;
       result.askedTo = result.received;
+      result.waitsSinceMs = nowMs;
       this.#line.delete(result);
       this.#line.add(result);
     }
@@ -81,15 +91,15 @@ export class IncomingResults {
   /** How long nothing has come of a result that was asked for; 0 where there is none, or it waits for its turn. */
   silentForMs(requestId: string): number {
     const result = this.#results.get(requestId);
-    return result?.isAsked !== true ? 0 : performance.now() - result.lastSeenAtMs;
+    if (result === undefined || result.askedTo === result.received) return 0;
+    return this.#nowMs() - result.lastSeenAtMs;
   }
 
   #askOn(): void {
     for (const result of this.#line) {
       const room = Math.floor((maxAskedBytes - this.#askedBytes) / pieceBytes) * pieceBytes;
       if (room <= 0) return;
-      if (!result.isAsked) result.lastSeenAtMs = performance.now();
-      result.isAsked = true;
+      if (result.askedTo === result.received) result.lastSeenAtMs += this.#nowMs() - result.waitsSinceMs;
       const end = Math.min(result.length, result.askedTo + room);
       this.#askedBytes += end - result.askedTo;
       result.askedTo = end;

@@ -6,7 +6,7 @@ import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys
 import { decodeFrames, decodeOffer, type Frame } from '../../shared/reply/frame.ts';
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import type { FrameOrder } from '../../shared/reply/frame-order.ts';
-import { sendControl, type ControlMessage } from '../../shared/reply/reply-channel.ts';
+import { sendControl } from '../../shared/reply/reply-channel.ts';
 import { SplitBytes } from '../../shared/reply/split-bytes.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { IncomingResults } from './incoming-results.ts';
@@ -57,7 +57,7 @@ export class ReplyWaiters {
   readonly #registry: WorkerRegistryStore;
   readonly #log: Logger;
   readonly #waiters = new Map<string, { waiter: Waiter; owner: WaiterOwner }>();
-  readonly #results = new IncomingResults((requestId, upToByte) => this.#askFor(requestId, upToByte));
+  readonly #results: IncomingResults;
   readonly #unsure = new Set<Waiter>();
   /** Workers that could not be told to stop, by request: Redis was away. */
   readonly #untold = new Map<string, string>();
@@ -72,12 +72,14 @@ export class ReplyWaiters {
     subscriber: RedisClient,
     registry: WorkerRegistryStore,
     log: Logger,
+    nowMs = () => performance.now(),
   ) {
     this.channel = redisChannels.reply(apiId);
     this.#redis = redis;
     this.#subscriber = subscriber;
     this.#registry = registry;
     this.#log = log;
+    this.#results = new IncomingResults((requestId, upToByte) => this.#askFor(requestId, upToByte), nowMs);
     this.#timer = setInterval(() => void this.#check(), checkIntervalMs);
     this.#timer.unref();
   }

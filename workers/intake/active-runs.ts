@@ -135,7 +135,7 @@ const maxUnaskedMs = 5 * 60_000;
 
 async function whenAsked(run: ActiveRun, beyond: number): Promise<number> {
   const { signal } = run.abort;
-  if (run.askedUpTo <= beyond && !signal.aborted) {
+  while (run.askedUpTo <= beyond && !signal.aborted) {
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
       run.onAsked = resolve;

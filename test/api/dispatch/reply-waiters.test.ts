@@ -1,61 +1,316 @@
 import { randomUUID } from 'node:crypto';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import fc from 'fast-check';
 import { ReplyWaiters, type Waiter } from '../../../api/dispatch/reply-waiters.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
-import { WorkerRegistryStore } from '../../../shared/queue/worker-registry-store.ts';
-import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
+import { heartbeatIntervalMs, WorkerRegistryStore } from '../../../shared/queue/worker-registry-store.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
+import { redisChannels } from '../../../shared/redis/redis-keys.ts';
 import { FrameOrder } from '../../../shared/reply/frame-order.ts';
+import { encodeFrame, encodeOffer, pieceBytes, type Frame } from '../../../shared/reply/frame.ts';
+import type { ControlMessage } from '../../../shared/reply/reply-channel.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { startTestRedis } from '../../support/redis.ts';
+import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 
-test('a caller whose worker died with the job waits until the deadline, and while the worker lives for longer', async (t) => {
-  const server = await startTestRedis();
-  t.teardown(() => server.stop());
-  const log = createLogger('test', 'silent');
-  const redis = createRedis(server.url, 'commands', log);
-  const subscriber = createRedis(server.url, 'subscriber', log);
-  t.teardown(() => {
-    redis.disconnect();
-    subscriber.disconnect();
-  });
-  await Promise.all([waitUntilReady(redis), waitUntilReady(subscriber)]);
+const log = createLogger('test', 'silent');
+let server: TestRedis;
+
+test.before(async () => {
+  server = await startTestRedis();
+});
+test.after.always(() => server.stop());
+
+async function connect(t: ExecutionContext, purpose: 'commands' | 'subscriber'): Promise<RedisClient> {
+  const client = createRedis(server.url, purpose, log);
+  t.teardown(() => client.disconnect());
+  await waitUntilReady(client);
+  return client;
+}
+
+type Outcome = { readonly answer: Buffer } | { readonly failed: string };
+
+interface Desk {
+  readonly redis: RedisClient;
+  readonly subscriber: RedisClient;
+  readonly registry: WorkerRegistryStore;
+  readonly waiters: ReplyWaiters;
+  readonly abandoned: readonly string[];
+  readonly wait: (request: { requestId?: string; workerId?: string; endsAtMs?: number }) => Promise<Outcome>;
+  readonly pass: (ms: number) => void;
+}
+
+async function openDesk(t: ExecutionContext): Promise<Desk> {
+  const [redis, subscriber] = await Promise.all([connect(t, 'commands'), connect(t, 'subscriber')]);
   const registry = new WorkerRegistryStore(redis);
-  const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, registry, log);
+  let nowMs = 0;
+  const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, registry, log, () => nowMs);
   t.teardown(() => waiters.close());
   await waiters.subscribe();
-  await registry.beat('image', 'living', 1);
-
   const abandoned: string[] = [];
   const owner = {
     check: () => undefined,
     abandon: ({ request }: Waiter) => void abandoned.push(request.requestId),
   };
-  const wait = (workerId: string, endsAtMs: number): Promise<string> =>
-    new Promise((resolve) => {
-      const request = { requestId: workerId, accountId: 'a', deadlineAtMs: endsAtMs, claimHash: null };
-      waiters.add(
-        {
-          request: request as AdmittedRequest,
-          queue: 'image',
-          receiver: {
-            delta: () => undefined,
-            end: () => resolve('end'),
-            fail: (error: AppError) => resolve(error.code),
+  return {
+    redis,
+    subscriber,
+    registry,
+    waiters,
+    abandoned,
+    wait({ requestId = randomUUID(), workerId, endsAtMs = Date.now() + 60_000 }) {
+      return new Promise((resolve) => {
+        const request = { requestId, accountId: 'a', deadlineAtMs: endsAtMs, claimHash: null };
+        waiters.add(
+          {
+            request: request as AdmittedRequest,
+            queue: 'image',
+            receiver: {
+              delta: () => undefined,
+              end: (bytes) => resolve({ answer: bytes.join() }),
+              fail: (error: AppError) => resolve({ failed: error.code }),
+            },
+            order: new FrameOrder(),
+            workerId: workerId ?? null,
+            hasOutput: false,
+            tokens: 0,
           },
-          order: new FrameOrder(),
-          workerId,
-          hasOutput: false,
-          tokens: 0,
-        },
-        owner,
-      );
-    });
+          owner,
+        );
+      });
+    },
+    pass(ms) {
+      nowMs += ms;
+    },
+  };
+}
+
+interface TestWorker {
+  readonly id: string;
+  /** Sends a frame of a request's attempt. */
+  readonly send: (
+    requestId: string,
+    attempt: number,
+    sequence: number,
+    kind: Frame['kind'],
+    payload?: Buffer,
+  ) => void;
+  /** Accepts, offers, and sends as many of the pieces as there are, each once it is asked for. */
+  readonly serve: (
+    requestId: string,
+    attempt: number,
+    length: number,
+    pieces: readonly Buffer[],
+  ) => Promise<void>;
+  /** The next thing that this worker was told or asked. */
+  readonly hear: () => Promise<ControlMessage>;
+  /** It is not heard of any more. */
+  readonly die: () => Promise<void>;
+}
+
+async function hire(t: ExecutionContext, { redis, waiters, registry }: Desk): Promise<TestWorker> {
+  const id = randomUUID();
+  await registry.beat('image', id, 1);
+  const heart = setInterval(() => void registry.beat('image', id, 1), heartbeatIntervalMs);
+  t.teardown(() => clearInterval(heart));
+  const ears = await connect(t, 'subscriber');
+  const heard: ControlMessage[] = [];
+  let wake: (() => void) | null = null;
+  ears.on('message', (_: string, message: string) => {
+    heard.push(JSON.parse(message) as ControlMessage);
+    wake?.();
+  });
+  await ears.subscribe(redisChannels.control(id));
+  const hear = async (): Promise<ControlMessage> => {
+    while (heard.length === 0) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    return heard.shift()!;
+  };
+  const send: TestWorker['send'] = (requestId, attempt, sequence, kind, payload = Buffer.alloc(0)) => {
+    const frame = encodeFrame({ requestId, attempt, sequence, kind, tokens: 0, payload });
+    void redis.publish(waiters.channel, frame);
+  };
+  return {
+    id,
+    send,
+    hear,
+    async die() {
+      clearInterval(heart);
+      await registry.leave('image', id);
+    },
+    async serve(requestId, attempt, length, pieces) {
+      send(requestId, attempt, 0, 'accepted', Buffer.from(id));
+      send(requestId, attempt, 1, 'offered', encodeOffer(length));
+      let sent = 0;
+      let asked = 0;
+      for (const [i, piece] of pieces.entries()) {
+        while (asked < sent + piece.length) {
+          const message = await hear();
+          if (message.action === 'send' && message.requestId === requestId) asked = message.upToByte;
+        }
+        send(requestId, attempt, 2 + i, 'piece', piece);
+        sent += piece.length;
+      }
+    },
+  };
+}
+
+function cut(bytes: Buffer): Buffer[] {
+  const count = Math.ceil(bytes.length / pieceBytes);
+  return Array.from({ length: count }, (_, i) => bytes.subarray(i * pieceBytes, (i + 1) * pieceBytes));
+}
+
+test('a caller whose worker died with the job waits until the deadline, and while the worker lives for longer', async (t) => {
+  const desk = await openDesk(t);
+  const living = await hire(t, desk);
   const past = Date.now() - 1;
-  const outcomes = new Map<string, string>();
-  void wait('living', past).then((outcome) => outcomes.set('living', outcome));
-  void wait('dead-in-time', Date.now() + 60_000).then((outcome) => outcomes.set('dead-in-time', outcome));
-  t.is(await wait('dead', past), 'deadline_exceeded');
-  t.deepEqual(abandoned, ['dead']);
-  t.is(outcomes.size, 0);
+  const outcomes: Outcome[] = [];
+  void desk.wait({ workerId: living.id, endsAtMs: past }).then((outcome) => outcomes.push(outcome));
+  void desk.wait({ workerId: 'dead' }).then((outcome) => outcomes.push(outcome));
+  const late = { requestId: 'late', workerId: 'dead', endsAtMs: past };
+  t.deepEqual(await desk.wait(late), { failed: 'deadline_exceeded' });
+  t.deepEqual(desk.abandoned, ['late']);
+  t.is(outcomes.length, 0);
+});
+
+test('answers in a frame and answers in pieces come whole, however many come at once', async (t) => {
+  const desk = await openDesk(t);
+  const worker = await hire(t, desk);
+  const small = randomUUID();
+  const answer = desk.wait({ requestId: small });
+  worker.send(small, 1, 0, 'accepted', Buffer.from(worker.id));
+  worker.send(small, 1, 1, 'result', Buffer.from('small'));
+  t.deepEqual(await answer, { answer: Buffer.from('small') });
+
+  const lengths = fc.array(fc.integer({ min: 1, max: 20 * pieceBytes }), { minLength: 1, maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(lengths, fc.nat(255), async (all, seed) => {
+      await Promise.all(
+        all.map(async (length, i) => {
+          const requestId = randomUUID();
+          const bytes = Buffer.alloc(length, Buffer.from([seed, i, 1, 2, 3]));
+          const outcome = desk.wait({ requestId });
+          const own = await hire(t, desk);
+          await own.serve(requestId, 1, length, cut(bytes));
+          t.true(bytes.equals(((await outcome) as { answer: Buffer }).answer));
+        }),
+      );
+    }),
+    { numRuns: 8 },
+  );
+});
+
+test('another attempt begins anew: pieces of the earlier one are neither part of the answer nor take room', async (t) => {
+  const desk = await openDesk(t);
+  const [first, second] = [await hire(t, desk), await hire(t, desk)];
+  const requestId = randomUUID();
+  const outcome = desk.wait({ requestId });
+  const length = 13 * pieceBytes;
+  await first.serve(requestId, 1, length, [Buffer.alloc(pieceBytes, 'old'), Buffer.alloc(pieceBytes, 'old')]);
+
+  const bytes = Buffer.alloc(length, 'new');
+  const pieces = cut(bytes);
+  second.send(requestId, 2, 0, 'accepted', Buffer.from(second.id));
+  first.send(requestId, 1, 4, 'piece', Buffer.alloc(pieceBytes, 'old'));
+  second.send(requestId, 2, 1, 'offered', encodeOffer(length));
+  t.deepEqual(await second.hear(), { action: 'send', requestId, upToByte: 12 * pieceBytes });
+  for (const [i, piece] of pieces.entries()) {
+    first.send(requestId, 1, 5 + i, 'piece', Buffer.alloc(pieceBytes, 'old'));
+    second.send(requestId, 2, 2 + i, 'piece', piece);
+  }
+  const { answer } = (await outcome) as { answer: Buffer };
+  t.true(answer.equals(bytes));
+});
+
+test('as soon as another attempt begins, what the earlier one was asked for is room for others', async (t) => {
+  const desk = await openDesk(t);
+  const [first, second, third] = [await hire(t, desk), await hire(t, desk), await hire(t, desk)];
+  const [requestId, other] = [randomUUID(), randomUUID()];
+  void desk.wait({ requestId });
+  const answer = desk.wait({ requestId: other });
+  await first.serve(requestId, 1, 12 * pieceBytes, []);
+  await first.hear();
+  await third.serve(other, 1, 3, []);
+  second.send(requestId, 2, 0, 'accepted', Buffer.from(second.id));
+  t.deepEqual(await third.hear(), { action: 'send', requestId: other, upToByte: 3 });
+  third.send(other, 1, 2, 'piece', Buffer.from('abc'));
+  t.deepEqual(await answer, { answer: Buffer.from('abc') });
+});
+
+test('a lost piece is an error, never an answer with a hole, and its worker is told to stop', async (t) => {
+  const desk = await openDesk(t);
+  const worker = await hire(t, desk);
+  const requestId = randomUUID();
+  const outcome = desk.wait({ requestId });
+  const pieces = cut(Buffer.alloc(3 * pieceBytes));
+  await worker.serve(requestId, 1, 3 * pieceBytes, pieces.slice(0, 1));
+  worker.send(requestId, 1, 4, 'piece', pieces[2]);
+  t.deepEqual(await outcome, { failed: 'service_unavailable' });
+  t.deepEqual(await worker.hear(), { action: 'cancel', requestId });
+});
+
+test('a worker that can send no more ends the answer with its error', async (t) => {
+  const desk = await openDesk(t);
+  const worker = await hire(t, desk);
+  const requestId = randomUUID();
+  const outcome = desk.wait({ requestId });
+  await worker.serve(requestId, 1, 2 * pieceBytes, [Buffer.alloc(pieceBytes)]);
+  worker.send(requestId, 1, 3, 'error', Buffer.from('{"code":"upstream_error","message":"Lost."}'));
+  t.deepEqual(await outcome, { failed: 'upstream_error' });
+});
+
+test('a result that does not come is asked for again; when its living worker is silent for 30 s, it is given up', async (t) => {
+  const desk = await openDesk(t);
+  const worker = await hire(t, desk);
+  const requestId = randomUUID();
+  const outcome = desk.wait({ requestId });
+  await worker.serve(requestId, 1, 3 * pieceBytes, []);
+  const ask = { action: 'send', requestId, upToByte: 3 * pieceBytes };
+  t.deepEqual(await worker.hear(), ask);
+  desk.pass(2_000);
+  t.deepEqual(await worker.hear(), ask);
+  desk.pass(28_001);
+  t.deepEqual(await outcome, { failed: 'service_unavailable' });
+  for (;;) {
+    const message = await worker.hear();
+    if (message.action !== 'send') {
+      t.deepEqual(message, { action: 'cancel', requestId });
+      return;
+    }
+  }
+});
+
+test('a result whose worker is dead is waited for: another will have it', async (t) => {
+  const desk = await openDesk(t);
+  const [dead, living, next] = [await hire(t, desk), await hire(t, desk), await hire(t, desk)];
+  await dead.die();
+  const [ofDead, ofLiving] = [randomUUID(), randomUUID()];
+  const outcome = desk.wait({ requestId: ofDead });
+  await dead.serve(ofDead, 1, pieceBytes, []);
+  const given = desk.wait({ requestId: ofLiving });
+  await living.serve(ofLiving, 1, pieceBytes, []);
+  await living.hear();
+  desk.pass(30_001);
+  t.deepEqual(await given, { failed: 'service_unavailable' });
+  await next.serve(ofDead, 2, 3, [Buffer.from('abc')]);
+  t.deepEqual(await outcome, { answer: Buffer.from('abc') });
+});
+
+test('when the subscription is cut nobody goes on waiting for pieces that may be lost', async (t) => {
+  const desk = await openDesk(t);
+  const worker = await hire(t, desk);
+  const requestId = randomUUID();
+  const outcome = desk.wait({ requestId });
+  await worker.serve(requestId, 1, 2 * pieceBytes, [Buffer.alloc(pieceBytes)]);
+  desk.subscriber.disconnect(true);
+  t.deepEqual(await outcome, { failed: 'service_unavailable' });
+  await waitUntilReady(desk.subscriber);
+
+  const later = randomUUID();
+  const answer = desk.wait({ requestId: later });
+  await worker.serve(later, 1, 3, [Buffer.from('abc')]);
+  t.deepEqual(await answer, { answer: Buffer.from('abc') });
 });

@@ -1,0 +1,294 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { IncomingResults } from '../../../api/dispatch/incoming-results.ts';
+import { pieceBytes } from '../../../shared/reply/frame.ts';
+
+const most = 6 * 1024 * 1024;
+const piecesAtOnce = most / pieceBytes;
+const zeros = Buffer.alloc(pieceBytes);
+
+interface Desk {
+  readonly results: IncomingResults;
+  /** What was asked for since this was last called, in order. */
+  readonly takeAsked: () => [requestId: string, upToByte: number][];
+  readonly pass: (ms: number) => void;
+}
+
+function openDesk(): Desk {
+  let nowMs = 1_000;
+  let asked: [string, number][] = [];
+  const results = new IncomingResults(
+    (requestId, upToByte) => asked.push([requestId, upToByte]),
+    () => nowMs,
+  );
+  return {
+    results,
+    takeAsked() {
+      const taken = asked;
+      asked = [];
+      return taken;
+    },
+    pass(ms) {
+      nowMs += ms;
+    },
+  };
+}
+
+test('of all results together 6 MB are asked for at once, in the order in which they were offered', (t) => {
+  const { results, takeAsked } = openDesk();
+  results.add('a', 8 * pieceBytes);
+  results.add('b', 8 * pieceBytes);
+  results.add('c', pieceBytes);
+  t.deepEqual(takeAsked(), [
+    ['a', 8 * pieceBytes],
+    ['b', 4 * pieceBytes],
+  ]);
+  results.take('a', zeros);
+  t.deepEqual(takeAsked(), [['b', 5 * pieceBytes]]);
+  for (let i = 1; i < 4; i++) results.take('a', zeros);
+  results.take('a', zeros);
+  t.deepEqual(takeAsked().at(-1), ['c', pieceBytes]);
+});
+
+test('what is asked for ends where a piece ends, or the result', (t) => {
+  const { results, takeAsked } = openDesk();
+  results.add('a', pieceBytes + 1);
+  results.add('b', 100 * pieceBytes + 7);
+  // The two bytes of a's pieces that are past a whole piece leave no room for another whole one.
+  t.deepEqual(takeAsked(), [
+    ['a', pieceBytes + 1],
+    ['b', (piecesAtOnce - 2) * pieceBytes],
+  ]);
+  results.take('a', zeros);
+  results.take('a', zeros.subarray(0, 1));
+  t.deepEqual(takeAsked(), [
+    ['b', (piecesAtOnce - 1) * pieceBytes],
+    ['b', piecesAtOnce * pieceBytes],
+  ]);
+});
+
+test('the last piece brings all of them, in their order; before it, and after it, there is no answer', (t) => {
+  const { results } = openDesk();
+  const pieces = [Buffer.alloc(pieceBytes, 'a'), Buffer.alloc(pieceBytes, 'b'), Buffer.from('c')];
+  results.add('x', 2 * pieceBytes + 1);
+  t.is(results.take('x', pieces[0]!), null);
+  t.is(results.take('x', pieces[1]!), null);
+  t.deepEqual(results.take('x', pieces[2]!), pieces);
+  t.is(results.take('x', pieces[2]!), null);
+});
+
+test('a piece of a result that nobody waits for is ignored, and makes no room', (t) => {
+  const { results, takeAsked } = openDesk();
+  results.add('left', pieceBytes);
+  results.drop('left');
+  results.add('large', most);
+  results.add('next', pieceBytes);
+  takeAsked();
+  t.is(results.take('left', zeros), null);
+  t.is(results.take('never heard of', zeros), null);
+  results.drop('never heard of');
+  t.deepEqual(takeAsked(), []);
+});
+
+test('a result that is dropped gives its room to others at once', (t) => {
+  const { results, takeAsked } = openDesk();
+  results.add('a', most + 1);
+  results.add('b', most);
+  results.take('a', zeros);
+  takeAsked();
+  results.drop('a');
+  t.deepEqual(takeAsked(), [['b', most]]);
+});
+
+test('a result that is offered anew begins anew', (t) => {
+  const { results, takeAsked } = openDesk();
+  results.add('a', 2 * pieceBytes);
+  results.take('a', Buffer.alloc(pieceBytes, 'old'));
+  takeAsked();
+  results.add('a', most + 5);
+  t.deepEqual(takeAsked(), [['a', most]]);
+  for (let i = 0; i < piecesAtOnce; i++) t.is(results.take('a', zeros), null);
+  const whole = results.take('a', zeros.subarray(0, 5));
+  t.is(Buffer.concat(whole!).length, most + 5);
+});
+
+test('what does not come for 2 s is asked for again, after those that waited for its room', (t) => {
+  const { results, takeAsked, pass } = openDesk();
+  results.add('silent', most);
+  results.add('next', most - pieceBytes);
+  t.deepEqual(takeAsked(), [['silent', most]]);
+  pass(1_999);
+  results.remind();
+  t.deepEqual(takeAsked(), []);
+  pass(1);
+  results.remind();
+  t.deepEqual(takeAsked(), [
+    ['next', most - pieceBytes],
+    ['silent', pieceBytes],
+  ]);
+});
+
+test('a result of which pieces come is not asked for again', (t) => {
+  const { results, takeAsked, pass } = openDesk();
+  results.add('slow', most);
+  for (let i = 1; i < piecesAtOnce; i++) {
+    pass(1_900);
+    results.take('slow', zeros);
+    results.remind();
+  }
+  t.deepEqual(takeAsked(), [['slow', most]]);
+});
+
+test('pieces that come after all are taken, and count once', (t) => {
+  const { results, takeAsked, pass } = openDesk();
+  results.add('late', most + pieceBytes);
+  results.add('next', most);
+  pass(2_000);
+  results.remind();
+  t.deepEqual(takeAsked().slice(1), [['next', most]]);
+  for (let i = 0; i < piecesAtOnce; i++) t.is(results.take('late', zeros), null);
+  t.deepEqual(takeAsked(), [], 'all room is of the other');
+  results.take('next', zeros);
+  t.deepEqual(takeAsked(), [['late', most + pieceBytes]]);
+  t.is(results.take('late', zeros)?.length, piecesAtOnce + 1);
+});
+
+test('a result is silent while it is asked for in vain, and not while it waits for its turn', (t) => {
+  const { results, pass } = openDesk();
+  results.add('first', most);
+  results.add('second', most);
+  pass(5_000);
+  t.is(results.silentForMs('first'), 5_000);
+  t.is(results.silentForMs('second'), 0);
+  t.is(results.silentForMs('unknown'), 0);
+
+  results.remind();
+  pass(60_000);
+  t.is(results.silentForMs('first'), 0, 'it waits behind the second');
+  t.is(results.silentForMs('second'), 60_000);
+
+  results.drop('second');
+  pass(1_000);
+  t.is(results.silentForMs('first'), 6_000, 'both times that it was asked for');
+  results.remind();
+  pass(1_000);
+  t.is(results.silentForMs('first'), 7_000, 'asking again does not make it speak');
+  results.take('first', zeros);
+  t.is(results.silentForMs('first'), 0);
+});
+
+/** A worker's side of a result, and what this process may know of it. */
+interface Sent {
+  length: number;
+  /** Bytes that were sent, that is, taken. */
+  sent: number;
+  /** As the worker heard it. */
+  mayBeSentTo: number;
+  /** As it was asked for, and not given up. */
+  askedTo: number;
+  silentMs: number;
+}
+
+type Step =
+  | { readonly kind: 'add'; readonly id: string; readonly length: number }
+  | { readonly kind: 'take' | 'drop'; readonly id: string }
+  | { readonly kind: 'pass'; readonly ms: number };
+
+const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('add' as const),
+      id,
+      length: fc.integer({ min: 1, max: 3 * most }),
+    }),
+  },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('take' as const), id }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('drop' as const), id }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 3_000 }) }),
+  },
+);
+
+test('whatever comes, goes and is lost: never more than 6 MB are on their way, every result completes, and no room is lost', (t) => {
+  fc.assert(
+    fc.property(
+      fc.array(step, { maxLength: 80 }),
+      fc.infiniteStream(fc.integer({ min: 0, max: 3 })),
+      (steps, chances) => {
+        const world = new Map<string, Sent>();
+        let nowMs = 0;
+        let isLossy = true;
+        const results = new IncomingResults(
+          (requestId, upToByte) => {
+            const one = world.get(requestId)!;
+            t.true(upToByte > one.askedTo && upToByte <= one.length);
+            one.askedTo = upToByte;
+            const onTheWay = [...world.values()].reduce((sum, each) => sum + each.askedTo - each.sent, 0);
+            t.true(onTheWay <= most, `${onTheWay} bytes are asked for`);
+            const isHeard = !isLossy || chances.next().value !== 0;
+            if (isHeard) one.mayBeSentTo = Math.max(one.mayBeSentTo, upToByte);
+          },
+          () => nowMs,
+        );
+        /** @returns whether there was anything to take */
+        const take = (requestId: string): boolean => {
+          const one = world.get(requestId);
+          if (one === undefined) {
+            t.is(results.take(requestId, zeros), null);
+            return false;
+          }
+          const length = Math.min(pieceBytes, one.length - one.sent);
+          if (one.sent + length > one.mayBeSentTo) return false;
+          one.sent += length;
+          one.askedTo = Math.max(one.askedTo, one.sent);
+          one.silentMs = 0;
+          const isLast = one.sent === one.length;
+          if (isLast) world.delete(requestId);
+          const whole = results.take(requestId, zeros.subarray(0, length));
+          t.is(whole?.length ?? null, isLast ? Math.ceil(one.length / pieceBytes) : null);
+          return true;
+        };
+        const pass = (ms: number): void => {
+          nowMs += ms;
+          for (const one of world.values()) {
+            if (one.askedTo === one.sent) continue;
+            one.silentMs += ms;
+            if (one.silentMs >= 2_000) one.askedTo = one.sent;
+          }
+          results.remind();
+        };
+
+        for (const one of steps) {
+          if (one.kind === 'add') {
+            const { length } = one;
+            world.set(one.id, { length, sent: 0, mayBeSentTo: 0, askedTo: 0, silentMs: 0 });
+            results.add(one.id, length);
+          } else if (one.kind === 'take') {
+            take(one.id);
+          } else if (one.kind === 'pass') {
+            pass(one.ms);
+          } else {
+            world.delete(one.id);
+            results.drop(one.id);
+          }
+        }
+
+        isLossy = false;
+        for (let i = 0; world.size > 0 && i < 1_000; i++) {
+          let isAny = false;
+          for (const requestId of world.keys()) isAny = take(requestId) || isAny;
+          if (!isAny) pass(2_000);
+        }
+        t.is(world.size, 0, 'every result came');
+        world.set('next', { length: most, sent: 0, mayBeSentTo: 0, askedTo: 0, silentMs: 0 });
+        results.add('next', most);
+        t.is(world.get('next')!.askedTo, most, 'all room is there again');
+      },
+    ),
+    { numRuns: 500 },
+  );
+  t.pass();
+});

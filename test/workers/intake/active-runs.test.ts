@@ -1,0 +1,143 @@
+import { mock } from 'node:test';
+import test from 'ava';
+import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
+import { ActiveRuns, type StartedRun } from '../../../workers/intake/active-runs.ts';
+import { CallerGone, RunReplaced } from '../../../workers/jobs/job-context.ts';
+
+const request = { requestId: 'one', accountId: 'ann', claimHash: null } as AdmittedRequest;
+
+interface Rig {
+  readonly runs: ActiveRuns;
+  readonly run: StartedRun;
+  readonly ask: (upToByte: number, requestId?: string) => void;
+}
+
+function start(): Rig {
+  const runs = new ActiveRuns();
+  const run = runs.start(request, 'channel');
+  const ask = (upToByte: number, requestId = 'one'): void =>
+    runs.control({ action: 'send', requestId, upToByte });
+  return { runs, run, ask };
+}
+
+/** Lets everything run that waits for nothing but its turn. @returns whether the promise is still pending then */
+async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  let pending = true;
+  const settle = (): void => {
+    pending = false;
+  };
+  promise.then(settle, settle);
+  await new Promise((resolve) => setImmediate(resolve));
+  return pending;
+}
+
+test('what was asked for before is known at once', async (t) => {
+  const { run, ask } = start();
+  ask(100);
+  t.is(await run.whenAsked(0), 100);
+  t.is(await run.whenAsked(99), 100);
+});
+
+test('what is asked for later is told when it is, and nothing less than was wanted', async (t) => {
+  const { run, ask } = start();
+  const asked = run.whenAsked(10);
+  t.true(await isPending(asked));
+  ask(10);
+  t.true(await isPending(asked), 'that much was known');
+  ask(5);
+  t.true(await isPending(asked));
+  ask(11);
+  t.is(await asked, 11);
+});
+
+test('what was asked for is never taken back by a lower number that comes after it', async (t) => {
+  const { run, ask } = start();
+  ask(100);
+  ask(40);
+  t.is(await run.whenAsked(50), 100);
+  const more = run.whenAsked(100);
+  ask(60);
+  t.true(await isPending(more));
+  ask(200);
+  t.is(await more, 200);
+});
+
+test('of several that come at once the most counts', async (t) => {
+  const { run, ask } = start();
+  const asked = run.whenAsked(0);
+  ask(1);
+  ask(3);
+  ask(2);
+  t.is(await asked, 3);
+});
+
+test('what is asked of another request, or was asked of one that has ended, is not asked of this', async (t) => {
+  const { runs, run, ask } = start();
+  ask(7);
+  run.end();
+  ask(8);
+  t.is(runs.size, 0);
+  const asked = runs.start(request, 'channel').whenAsked(0);
+  ask(9, 'another');
+  t.true(await isPending(asked));
+  ask(1);
+  t.is(await asked, 1);
+});
+
+test('a run that is cancelled is asked for nothing more, whether it waits or would', async (t) => {
+  const { runs, run, ask } = start();
+  const asked = run.whenAsked(0);
+  runs.control({ action: 'cancel', requestId: 'one' });
+  await t.throwsAsync(asked, { instanceOf: CallerGone });
+  ask(100);
+  await t.throwsAsync(run.whenAsked(0), { instanceOf: CallerGone });
+});
+
+test('when nobody listens any more the runs of that channel stop waiting, those of others do not', async (t) => {
+  const { runs, run } = start();
+  const other = runs.start({ ...request, requestId: 'two' }, 'other channel');
+  const [asked, otherAsked] = [run.whenAsked(0), other.whenAsked(0)];
+  runs.cancelChannel('channel');
+  await t.throwsAsync(asked, { instanceOf: CallerGone });
+  t.true(await isPending(otherAsked));
+  runs.cancelChannel('other channel');
+  await t.throwsAsync(otherAsked, { instanceOf: CallerGone });
+});
+
+test('a run that another takes the place of ends, and what is asked for is the other’s', async (t) => {
+  const { runs, run, ask } = start();
+  ask(100);
+  const waiting = run.whenAsked(100);
+  const later = runs.start(request, 'channel');
+  await t.throwsAsync(waiting, { instanceOf: RunReplaced });
+  const asked = later.whenAsked(0);
+  t.true(await isPending(asked), 'what the earlier one was asked for is no part of it');
+  run.end();
+  t.is(runs.size, 1, 'the earlier one’s end is not the end of the later');
+  ask(50);
+  t.is(await asked, 50);
+});
+
+// Serial, since no other test may see these timers.
+test.serial(
+  'a result that nobody asks for is given up after five minutes, and each request puts that off',
+  async (t) => {
+    const { run, ask } = start();
+    ask(10);
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const asked = run.whenAsked(10);
+      mock.timers.tick(5 * 60_000 - 1);
+      ask(10);
+      // The next wait begins in a turn of its own.
+      await Promise.resolve();
+      t.true(await isPending(asked));
+      mock.timers.tick(5 * 60_000 - 1);
+      t.true(await isPending(asked));
+      mock.timers.tick(1);
+      await t.throwsAsync(asked, { message: 'nobody asked for the result' });
+    } finally {
+      mock.timers.reset();
+    }
+  },
+);
