@@ -38,6 +38,8 @@ export async function publishParts(
     }
     at += buffer.write('\r\n', at);
     // Redis has read all of it when it answers.
-    return (await redis.sendCommand(new WrittenCommand('publish', [channel], buffer.subarray(0, at)))) as number;
+    return (await redis.sendCommand(
+      new WrittenCommand('publish', [channel], buffer.subarray(0, at)),
+    )) as number;
   });
 }

@@ -41,12 +41,7 @@ export class ReplyPublisher {
   readonly #leaving = new Set<Promise<void>>();
 
   /** @param payloads carries pieces of large results: what others are told does not wait behind them */
-  constructor(
-    redis: RedisClient,
-    payloads: RedisClient,
-    log: Logger,
-    onDeaf: (channel: string) => void,
-  ) {
+  constructor(redis: RedisClient, payloads: RedisClient, log: Logger, onDeaf: (channel: string) => void) {
     this.#redis = redis;
     this.#payloads = payloads;
     this.#log = log;

@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
-import { decodeFrames, encodeFrame, frameKinds, type Frame } from '../../../shared/reply/frame.ts';
+import {
+  decodeFrames,
+  decodeOffer,
+  encodeFrame,
+  encodeHeader,
+  encodeOffer,
+  frameKinds,
+  packRequestId,
+  type Frame,
+} from '../../../shared/reply/frame.ts';
 
 const frame = fc.record({
   requestId: fc.uuid(),
@@ -33,4 +42,23 @@ test('a cut or foreign message is an error, never a frame', (t) => {
   for (let length = 1; length < bytes.length; length++)
     t.throws(() => decodeFrames(bytes.subarray(0, length)), { instanceOf: RangeError });
   t.throws(() => decodeFrames(Buffer.alloc(64)), { instanceOf: RangeError });
+});
+
+test('an offer says its length, to the byte', (t) => {
+  fc.assert(
+    fc.property(fc.nat(2 ** 32 - 1), (length) => {
+      t.is(decodeOffer(encodeOffer(length)), length);
+    }),
+  );
+  t.throws(() => encodeOffer(2 ** 32), { instanceOf: RangeError });
+});
+
+test('a frame whose payload follows its header in parts is the same as one in one buffer', (t) => {
+  fc.assert(
+    fc.property(frame, fc.array(fc.uint8Array({ maxLength: 50 })), (one: Frame, parts) => {
+      const payload = Buffer.concat(parts);
+      const header = encodeHeader(packRequestId(one.requestId), one, payload.length);
+      t.deepEqual(Buffer.concat([header, ...parts]), encodeFrame({ ...one, payload }));
+    }),
+  );
 });

@@ -41,7 +41,9 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
 
     async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
       const answer = await post(client, '/embeddings', toEmbeddingRequest(target, call), target, context);
-      return await answer.readLarge(MAX_BODY_BYTES, (body) => fromEmbeddingResponse(body, call, target.apiKey));
+      return await answer.readLarge(MAX_BODY_BYTES, (body) =>
+        fromEmbeddingResponse(body, call, target.apiKey),
+      );
     },
 
     async generateImages(

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { sendChunks, type ChunkedBody } from '../../../api/present/send-chunks.ts';
+
+const chunkBytes = 200_000;
+
+/** Chunks that are told apart by their bytes, as long as they are wanted. */
+function makeChunks(count: number): ChunkedBody & { readonly written: number } {
+  let written = 0;
+  return {
+    maxChunkBytes: chunkBytes,
+    get written() {
+      return written;
+    },
+    write(target) {
+      if (written === count) return 0;
+      target.fill(written % 251, 0, chunkBytes);
+      written += 1;
+      return chunkBytes;
+    },
+  };
+}
+
+async function serve(t: ExecutionContext, handle: (response: ServerResponse) => void): Promise<number> {
+  const server = createServer((_, response) => handle(response)).listen(0, '127.0.0.1');
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+test('bodies that are sent at once to readers of any pace arrive as they were made', async (t) => {
+  const count = 40;
+  const port = await serve(t, (response) => void sendChunks(response, makeChunks(count)));
+  const read = async (isSlow: boolean): Promise<Buffer> => {
+    const { body } = await fetch(`http://127.0.0.1:${port}`);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body!) {
+      chunks.push(chunk as Uint8Array);
+      if (isSlow) await new Promise((resolve) => setImmediate(resolve));
+    }
+    return Buffer.concat(chunks);
+  };
+  const expected = Buffer.concat(Array.from({ length: count }, (_, i) => Buffer.alloc(chunkBytes, i)));
+  const bodies = await Promise.all([false, true, true, false].map(read));
+  t.true(bodies.every((body) => body.equals(expected)));
+});
+
+test('of a body whose reader has left no more is made, and whoever sends it is told', async (t) => {
+  const body = makeChunks(Infinity);
+  let sent: Promise<void> | null = null;
+  const port = await serve(t, (response) => {
+    sent = sendChunks(response, body);
+  });
+  const reader = connect(port, '127.0.0.1');
+  reader.write('GET / HTTP/1.1\r\nhost: reader\r\n\r\n');
+  await once(reader, 'readable');
+  reader.destroy();
+  await t.throwsAsync(sent!);
+  const { written } = body;
+  await new Promise((resolve) => setImmediate(resolve));
+  t.is(body.written, written);
+});

@@ -1,0 +1,52 @@
+import test from 'ava';
+import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { createRedis } from '../../shared/redis/redis-client.ts';
+import { redisChannels } from '../../shared/redis/redis-keys.ts';
+import { decodeFrames } from '../../shared/reply/frame.ts';
+import { askForVectors, checkVectors, writeTexts } from '../support/large-answers.ts';
+import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { useStack } from '../support/stack.ts';
+import { startRole } from '../support/worker-process.ts';
+
+test('when a worker is killed between two pieces its callers get their answers of another, and each pays once', async (t) => {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, {
+    workers: [],
+    catalog: `
+upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
+models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7.77 }, routes: [{ upstream: vendor, model: emb }] }]
+`,
+  });
+  const spy = createRedis(stack.config.redisUrl, 'subscriber', stack.log);
+  t.teardown(() => spy.disconnect());
+  await spy.psubscribe(redisChannels.reply('*'));
+  const worker = await startRole(t, 'worker', stack.env);
+  // Each is more than is asked for at once: after the first piece nobody has been sent all of them.
+  const killed = new Promise<void>((resolve) => {
+    spy.on('pmessageBuffer', (_pattern: Buffer, _channel: Buffer, message: Buffer) => {
+      if (decodeFrames(message).some(({ kind }) => kind === 'piece')) resolve(worker.kill());
+    });
+  });
+  const callers = await Promise.all(
+    ['ann', 'bob'].map(async (name) => ({
+      account: await stack.createAccount(),
+      texts: writeTexts(name, 1_300),
+    })),
+  );
+  const answers = Promise.all(
+    callers.map(({ account, texts }) => askForVectors(stack, account, 'emb', texts)),
+  );
+  await killed;
+  await startRole(t, 'worker', stack.env);
+  for (const [i, answer] of (await answers).entries()) {
+    const { account, texts } = callers[i]!;
+    checkVectors(t, answer, texts);
+    const { cost_request: cost } = answer.body.usage;
+    t.true(cost > 0);
+    await waitForNoReservation(stack, account.id);
+    t.is(await readLoss(stack, account.id, '100'), toNano(cost));
+  }
+  const inputs = vendor.requests.entries.flatMap(({ body }) => (body as { input: string[] }).input);
+  t.true(inputs.length > new Set(inputs).size, 'not all of them had come from the first worker');
+});

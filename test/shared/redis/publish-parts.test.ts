@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import fc from 'fast-check';
+import { publishParts } from '../../../shared/redis/publish-parts.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+
+const log = createLogger('test', 'silent');
+let server: TestRedis;
+
+test.before(async () => {
+  server = await startTestRedis();
+});
+test.after.always(() => server.stop());
+
+async function connect(t: ExecutionContext, purpose: 'payloads' | 'subscriber'): Promise<RedisClient> {
+  const client = createRedis(server.url, purpose, log);
+  t.teardown(() => client.disconnect());
+  await waitUntilReady(client);
+  return client;
+}
+
+interface Wire {
+  readonly redis: RedisClient;
+  readonly channel: string;
+  /** The next message that came. */
+  readonly receive: () => Promise<Buffer>;
+}
+
+async function openWire(t: ExecutionContext, channel = `channel of ${randomUUID()}`): Promise<Wire> {
+  const redis = await connect(t, 'payloads');
+  const subscriber = await connect(t, 'subscriber');
+  const messages: Buffer[] = [];
+  let wake: (() => void) | null = null;
+  subscriber.on('messageBuffer', (_: Buffer, message: Buffer) => {
+    messages.push(message);
+    wake?.();
+  });
+  await subscriber.subscribe(channel);
+  const receive = async (): Promise<Buffer> => {
+    while (messages.length === 0) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    return messages.shift()!;
+  };
+  return { redis, channel, receive };
+}
+
+const bytes = fc.oneof(
+  fc.uint8Array({ maxLength: 300 }),
+  fc.constantFrom('', '\r\n', '$3\r\n', 'ünï').map((text) => Buffer.from(text)),
+);
+
+test('a subscriber receives the bytes of the parts, one after the other, whatever they are', async (t) => {
+  const { redis, channel, receive } = await openWire(t, `chännel ${randomUUID()}`);
+  await fc.assert(
+    fc.asyncProperty(fc.array(bytes, { maxLength: 6 }), async (parts) => {
+      t.is(await publishParts(redis, channel, parts), 1);
+      t.deepEqual(await receive(), Buffer.concat(parts));
+    }),
+  );
+});
+
+test('messages that are on their way at once do not mix', async (t) => {
+  const { redis, channel, receive } = await openWire(t);
+  for (let round = 0; round < 3; round++) {
+    const messages = Array.from({ length: 24 }, (_, i) => [
+      Buffer.from([i]),
+      Buffer.alloc(512 * 1024, round * 24 + i),
+    ]);
+    const sent = Promise.all(messages.map((parts) => publishParts(redis, channel, parts)));
+    for (const parts of messages) t.true((await receive()).equals(Buffer.concat(parts)));
+    await sent;
+  }
+});
+
+test('a message keeps its place among other commands, and their answers theirs', async (t) => {
+  const { redis, channel, receive } = await openWire(t);
+  const key = randomUUID();
+  const answers = await Promise.all([
+    redis.publish(channel, 'first'),
+    redis.set(key, 'value'),
+    publishParts(redis, channel, [Buffer.from('sec'), Buffer.from('ond')]),
+    redis.get(key),
+    publishParts(redis, `${channel} where nobody listens`, [Buffer.from('unheard')]),
+    redis.publish(channel, 'third'),
+  ]);
+  t.deepEqual(answers, [1, 'OK', 1, 'value', 0, 1]);
+  for (const text of ['first', 'second', 'third']) t.is((await receive()).toString(), text);
+});
+
+// Serial: Redis holds back what all others publish, too.
+test.serial(
+  'a message that a cut connection may have swallowed is an error, and the next ones are whole',
+  async (t) => {
+    const { redis, channel, receive } = await openWire(t);
+    const other = await connect(t, 'payloads');
+    const id = await redis.client('ID');
+    const large = [Buffer.alloc(4 * 1024 * 1024, 'lost')];
+    const cut = new Promise<void>((resolve) => redis.once('close', () => resolve()));
+    await other.client('PAUSE', 60_000, 'WRITE');
+    const swallowed = t.throwsAsync(publishParts(redis, channel, large));
+    await other.client('KILL', 'ID', id);
+    await Promise.all([swallowed, cut]);
+    await t.throwsAsync(publishParts(redis, channel, [Buffer.from('while it is away')]));
+    await other.client('UNPAUSE');
+    await waitUntilReady(redis);
+
+    const messages = [1, 2, 3].map((i) => [Buffer.from('after '), Buffer.alloc(4 * 1024 * 1024, i)]);
+    const sent = messages.map((parts) => publishParts(redis, channel, parts));
+    for (const parts of messages) t.true((await receive()).equals(Buffer.concat(parts)));
+    t.deepEqual(await Promise.all(sent), [1, 1, 1]);
+  },
+);
