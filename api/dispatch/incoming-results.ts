@@ -74,6 +74,11 @@ export class IncomingResults {
     this.#askOn();
   }
 
+  /** Whether a result was offered: then the request is settled, and whoever runs it again brings it for the same money. */
+  has(requestId: string): boolean {
+    return this.#results.has(requestId);
+  }
+
   /** Once a second: what does not come is asked for again, after others that wait. */
   remind(): void {
     const nowMs = this.#nowMs();

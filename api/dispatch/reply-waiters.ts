@@ -132,11 +132,15 @@ export class ReplyWaiters {
 
   /** What goes unheard is asked for again. */
   #askFor(requestId: string, upToByte: number): void {
-    const workerId = this.#waiters.get(requestId)?.waiter.workerId ?? null;
-    if (workerId === null) return;
-    sendControl(this.#redis, workerId, { action: 'send', requestId, upToByte }).catch((error: unknown) => {
-      this.#log.debug({ requestId, err: error }, 'a worker could not be asked for its result');
-    });
+    const waiter = this.#waiters.get(requestId)?.waiter;
+    const workerId = waiter?.workerId ?? null;
+    if (waiter === undefined || workerId === null) return;
+    const { attempt } = waiter.order;
+    sendControl(this.#redis, workerId, { action: 'send', requestId, attempt, upToByte }).catch(
+      (error: unknown) => {
+        this.#log.debug({ requestId, err: error }, 'a worker could not be asked for its result');
+      },
+    );
   }
 
   /** A worker goes on for a caller who was told of Redis's outage, and would charge the whole answer. */
@@ -245,11 +249,12 @@ export class ReplyWaiters {
     if (this.#checking || (this.#waiters.size === 0 && this.#untold.size === 0)) return;
     this.#checking = true;
     try {
-      this.#results.remind();
       await this.#tellUntold();
       await this.#removeEnded();
       const queues = new Set([...this.#waiters.values()].map(({ waiter }) => waiter.queue));
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
+      // After a trip to Redis: what came while this process stood still has been read by now.
+      this.#results.remind();
     } catch (error) {
       this.#log.debug({ err: error }, 'the workers could not be looked up');
     } finally {
@@ -268,7 +273,11 @@ export class ReplyWaiters {
       if (!isInHand && now > waiter.request.deadlineAtMs) {
         owner.abandon(waiter);
         this.fail(waiter, new AppError('deadline_exceeded'));
-      } else if (alive.size === 0 && now - lastAliveAtMs > noWorkerPatienceMs) {
+      } else if (
+        alive.size === 0 &&
+        now - lastAliveAtMs > noWorkerPatienceMs &&
+        !this.#results.has(waiter.request.requestId)
+      ) {
         owner.abandon(waiter);
         this.fail(waiter, new AppError('service_unavailable'));
       } else if (isInHand && this.#results.silentForMs(waiter.request.requestId) > resultPatienceMs) {

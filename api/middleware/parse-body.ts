@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import type { BodyBudget, BodyShare } from './body-budget.ts';
 import { JsonStructure, maxDepth, maxValues, type StructureFault } from './json-structure.ts';
@@ -44,16 +45,44 @@ async function readBytes(context: ApiContext, limitBytes: number, share: BodySha
   const structure = new JsonStructure();
   const chunks: Buffer[] = [];
   let length = 0;
-  // What is left unread after an error is drained by who answers it.
-  for await (const chunk of context.req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  await readChunks(context.req, (chunk) => {
     length += chunk.length;
     if (length > limitBytes) throw tooLarge(limitBytes);
     if (!share.grow(length)) throw noRoom();
     const fault = structure.push(chunk);
     if (fault !== null) throw toStructureError(fault);
     chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length);
+  });
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length);
+}
+
+/**
+ * Ends with the body, or with what `take` throws; the rest is then left unread, to be drained by who answers the error.
+ * By events, as an iterator costs a short body as much as all else that is done with it.
+ */
+async function readChunks(request: IncomingMessage, take: (chunk: Buffer) => void): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const settle = (error?: unknown): void => {
+      request.off('data', onData).off('end', settle).off('error', settle).off('close', onClose);
+      if (error === undefined) {
+        resolve();
+        return;
+      }
+      request.pause();
+      reject(error);
+    };
+    const onData = (chunk: Buffer): void => {
+      try {
+        take(chunk);
+      } catch (error) {
+        settle(error);
+      }
+    };
+    const onClose = (): void => settle(new AppError('job_cancelled'));
+    request.on('data', onData).on('end', settle).on('error', settle).on('close', onClose);
+    // Its caller may have left before anybody listened.
+    if (request.destroyed) onClose();
+  });
 }
 
 function parseJson(bytes: Buffer): unknown {

@@ -1,8 +1,8 @@
 import type { Middleware, ParameterizedContext } from 'koa';
-import { v7 as createTimeOrderedId } from 'uuid';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 
 /** What the steps before a handler have found out. */
 export interface RequestState {

@@ -1,10 +1,10 @@
-import { v7 as createTimeOrderedId } from 'uuid';
 import { AppError, invalidField } from '../contract/errors.ts';
 import type { AccountStore } from './account-store.ts';
 import { changeAccount } from './change-account.ts';
 import { creditClaim, type ClaimDependencies } from './credit-claim.ts';
 import { statusOfRefillCode, type Claim } from './refill-code-store.ts';
 import { countUnknownCode } from './unknown-code-script.ts';
+import { createTimeOrderedId } from '../runtime/time-ordered-id.ts';
 
 export interface RedeemDependencies extends ClaimDependencies {
   readonly accounts: AccountStore;

@@ -2,7 +2,7 @@ import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 
 /** Longer than any deadline: until then a queued job may still be taken. */
-const lifetimeSeconds = 30 * 60;
+const lifetimeMs = 30 * 60_000;
 
 /**
  * Requests whose callers left while their jobs were queued. A job of many callers cannot be taken off its queue for
@@ -16,14 +16,19 @@ export class CancelledStore {
   }
 
   async add(requestId: string): Promise<void> {
-    await callRedis(() => this.#redis.set(redisKeys.cancelled(requestId), '1', 'EX', lifetimeSeconds));
+    const nowMs = Date.now();
+    await callRedis(() =>
+      Promise.all([
+        this.#redis.zadd(redisKeys.cancelled, nowMs + lifetimeMs, requestId),
+        this.#redis.zremrangebyscore(redisKeys.cancelled, '-inf', nowMs),
+        this.#redis.pexpire(redisKeys.cancelled, lifetimeMs),
+      ]),
+    );
   }
 
-  /** Whether each of the requests was cancelled, in their order. */
+  /** Whether each of the requests was cancelled, in their order. One command, however many they are. */
   async check(requestIds: readonly string[]): Promise<boolean[]> {
-    const answers = await callRedis(() =>
-      Promise.all(requestIds.map((id) => this.#redis.exists(redisKeys.cancelled(id)))),
-    );
-    return answers.map((answer) => answer === 1);
+    const scores = await callRedis(() => this.#redis.zmscore(redisKeys.cancelled, ...requestIds));
+    return scores.map((score) => score !== null);
   }
 }

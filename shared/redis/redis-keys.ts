@@ -65,8 +65,8 @@ export const redisKeys = {
   workers: (queue: string) => `mg:{workers}:${queue}`,
   /** Hash: id of a worker that serves this queue → requests it runs now. */
   workerLoads: (queue: string) => `mg:{workers}:${queue}:loads`,
-  /** String: a request whose caller left while its job was queued; as long as a payload. */
-  cancelled: (requestId: string) => `mg:cancelled:${requestId}`,
+  /** Sorted set: requests whose callers left while their jobs were queued, and until when that is known. */
+  cancelled: 'mg:cancelled',
   /** Stream: the frames of a request whose answer is kept beyond its socket; a day. */
   keptFrames: (requestId: string) => `mg:kept:${requestId}`,
   /** String: a payload too large for a queue or a frame; TTL longer than its request's deadline. */

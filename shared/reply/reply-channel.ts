@@ -223,8 +223,8 @@ export class ReplyWriter {
 /** What an api process asks of the worker that runs a request. */
 export type ControlMessage = { readonly requestId: string } & (
   | { readonly action: 'pause' | 'resume' | 'cancel' }
-  /** Of the result that was offered, what is up to this byte may be sent. */
-  | { readonly action: 'send'; readonly upToByte: number }
+  /** Of the result that this attempt offered, what is up to this byte may be sent. */
+  | { readonly action: 'send'; readonly attempt: number; readonly upToByte: number }
 );
 
 export async function sendControl(

@@ -6,10 +6,9 @@ import type { RouteWay } from './route-way.ts';
 /**
  * Grants the first of the ways, in the order given, whose key is not set aside, whose route's breaker lets a call
  * through, and which has a free slot at its upstream, its key and its route. A slot is a lease: a worker that dies
- * leaves it to run out. Answers the way's number (from 1), whether the call is its route's probe, and how many more could
- * have been granted; or 0, whether
- * only slots were lacking, and the milliseconds until the first key is in use again, and the first breaker lets a probe
- * through; -1 where there is none such.
+ * leaves it to run out. Answers the way's number (from 1), whether the call is its route's probe, how many more could
+ * have been granted, and of how many in all; or 0, whether only slots were lacking, and the milliseconds until the first
+ * key is in use again, and the first breaker lets a probe through; -1 where there is none such.
  */
 const grantScript = new RedisScript(`
 local time = redis.call('TIME')
@@ -41,7 +40,7 @@ for i = 0, (#KEYS / 5) - 1 do
     end
     probe = 1
   end
-  local spare = 1000000
+  local spare, slots = 1000000, 1000000
   for j = 1, 3 do
     local limit = tonumber(ARGV[arg + j])
     if free and limit > 0 then
@@ -51,7 +50,7 @@ for i = 0, (#KEYS / 5) - 1 do
         free = false
         busy = 1
       end
-      if left - 1 < spare then spare = left - 1 end
+      if left - 1 < spare then spare, slots = left - 1, limit end
     end
   end
   if free then
@@ -62,7 +61,7 @@ for i = 0, (#KEYS / 5) - 1 do
       end
     end
     if probe == 1 then redis.call('HSET', KEYS[key + 1], 'probe', now + probeMs) end
-    return { i + 1, probe, probe == 1 and 0 or spare }
+    return { i + 1, probe, probe == 1 and 0 or spare, slots }
   end
 end
 return { 0, busy, keyMs, breakerMs }
@@ -75,6 +74,8 @@ export interface RouteGrant {
   readonly isProbe: boolean;
   /** How many further calls could have been granted of this way in the same moment. */
   readonly spareSlots: number;
+  /** How many calls of this way there may be at once, those of others among them; a million where nothing bounds them. */
+  readonly slots: number;
 }
 
 /** Nothing could be granted: `busy` where a slot is all that was lacking to one of the ways, else when pauses end. */
@@ -127,17 +128,18 @@ export async function runGrant(
     keys.push(...slots.keys);
     args.push(...slots.limits, fields.key, fields.keyOnRoute);
   }
-  const [number, second, third = -1, breakerMs = -1] = (await grantScript.run(redis, keys, [
+  const [number, second, third = -1, fourth = -1] = (await grantScript.run(redis, keys, [
     lease,
     leaseMs,
     breakerRules.probeMs,
     ...args,
   ])) as [number, number, number?, number?];
   if (number > 0) {
-    const grant = { way: ways[number - 1]!, lease, isProbe: second === 1, spareSlots: third };
+    const way = ways[number - 1]!;
+    const grant = { way, lease, isProbe: second === 1, spareSlots: third, slots: fourth };
     return { outcome: 'granted', grant };
   }
   if (second === 1) return { outcome: 'busy' };
   const orNull = (ms: number): number | null => (ms < 0 ? null : ms);
-  return { outcome: 'paused', keyMs: orNull(third), breakerMs: orNull(breakerMs) };
+  return { outcome: 'paused', keyMs: orNull(third), breakerMs: orNull(fourth) };
 }

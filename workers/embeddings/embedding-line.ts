@@ -2,7 +2,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
-import { callRoute, type Routing } from '../routing/call-route.ts';
+import { callRoute, type Chance, type Routing } from '../routing/call-route.ts';
 import { UpstreamError, type CallContext } from '../upstreams/upstream.ts';
 import { AskUnderWay, WorkUnit, type EmbeddingAnswerOfAsk, type EmbeddingAsk } from './embedding-work.ts';
 import { deliverVectors } from './deliver-vectors.ts';
@@ -57,7 +57,7 @@ export class EmbeddingLine {
   /** Units that wait or are at the vendor: of each account, by text. */
   readonly #shared = new Map<string, Map<string, WorkUnit>>();
   readonly #asks = new Set<AskUnderWay>();
-  #isKnocking = false;
+  #knocking = 0;
   #deadlines: NodeJS.Timeout | null = null;
 
   constructor(dependencies: LineDependencies, options: LineOptions) {
@@ -110,12 +110,17 @@ export class EmbeddingLine {
     unit.claim(ask, index);
   }
 
-  /** One at a time stands at the gate for all that wait; the slot it gets is filled when it has it. */
-  #knock(): void {
-    if (this.#isKnocking || this.#waiting.size === 0) return;
-    this.#isKnocking = true;
-    // What is added in the same turn goes together.
-    setImmediate(() => void this.#call());
+  /**
+   * One stands at the gate for all that wait, and where slots are known to be free, one for each; a slot is filled when
+   * it is had.
+   */
+  #knock(freeSlots = 1): void {
+    const calls = Math.min(Math.max(1, freeSlots), Math.ceil(this.#waiting.size / leastShare));
+    while (this.#knocking < calls) {
+      this.#knocking += 1;
+      // What is added in the same turn goes together.
+      setImmediate(() => void this.#call());
+    }
   }
 
   async #call(): Promise<void> {
@@ -123,10 +128,10 @@ export class EmbeddingLine {
     const stop = new AbortController();
     let units: readonly WorkUnit[] | null = null;
     try {
-      await this.#callModel(model, stop, (spareSlots) => {
-        units = this.#takeUnits(model!, spareSlots, stop);
-        this.#isKnocking = false;
-        this.#knock();
+      await this.#callModel(model, stop, (chance) => {
+        units = this.#takeUnits(model!, chance, stop);
+        this.#knocking -= 1;
+        this.#knock(chance.spareSlots);
         return units;
       });
     } catch (error) {
@@ -134,7 +139,7 @@ export class EmbeddingLine {
       if (units === null) {
         // Nothing can be called: whoever waits is told, and whoever comes later tries again.
         units = this.#waiting.drain();
-        this.#isKnocking = false;
+        this.#knocking -= 1;
       }
       await this.#fail(units, error, { left: maxSearchCalls });
     } finally {
@@ -142,10 +147,13 @@ export class EmbeddingLine {
     }
   }
 
-  /** What waits is spread over the slots that are free: side by side is quicker than all in one call. */
-  #takeUnits(model: CatalogModel, spareSlots: number, stop: AbortController): WorkUnit[] {
+  /**
+   * What waits is spread over the calls that there may be at once, also where some of them are under way: those will end
+   * before one that took everything would.
+   */
+  #takeUnits(model: CatalogModel, { slots }: Chance, stop: AbortController): WorkUnit[] {
     const limits = findLimits(model);
-    const share = Math.max(leastShare, Math.ceil(this.#waiting.size / (spareSlots + 1)));
+    const share = Math.max(leastShare, Math.ceil(this.#waiting.size / slots));
     const maxInputs = Math.min(limits.maxInputs, share);
     const units = this.#waiting.take({ ...limits, maxInputs }, (unit) => {
       if (unit.isWanted) return true;
@@ -160,7 +168,7 @@ export class EmbeddingLine {
   async #callModel(
     model: CatalogModel | undefined,
     stop: AbortController,
-    chooseUnits: (spareSlots: number) => readonly WorkUnit[],
+    chooseUnits: (chance: Chance) => readonly WorkUnit[],
   ): Promise<void> {
     const { modelId, dimensions } = this.#options;
     const { routing, log, media, vectorCache } = this.#dependencies;
@@ -176,8 +184,8 @@ export class EmbeddingLine {
       // Each request's own deadline is kept by the line.
       deadlineAtMs: Infinity,
       hasOutput: () => false,
-      attempt: async (upstream, target, { spareSlots }) => {
-        units ??= chooseUnits(spareSlots);
+      attempt: async (upstream, target, chance) => {
+        units ??= chooseUnits(chance);
         if (units.length === 0) throw new NothingWanted();
         if (upstream.embed === undefined) {
           throw new UpstreamError('rejected', 'This upstream has no embedding models.');

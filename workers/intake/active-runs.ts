@@ -8,6 +8,7 @@ const maxPauseMs = 30_000;
 interface ActiveRun {
   readonly request: AdmittedRequest;
   readonly replyChannel: string;
+  readonly attempt: number;
   readonly abort: AbortController;
   pause: { readonly ended: Promise<void>; readonly end: () => void } | null;
   /** Of an offered result. */
@@ -45,10 +46,11 @@ export class ActiveRuns {
   }
 
   /** An earlier run of the same request, which was given up for lost, is ended without being settled. */
-  start(request: AdmittedRequest, replyChannel: string): StartedRun {
+  start(request: AdmittedRequest, replyChannel: string, attempt: number): StartedRun {
     const { requestId } = request;
     const abort = new AbortController();
-    const run: ActiveRun = { request, replyChannel, abort, pause: null, askedUpTo: 0, onAsked: null };
+    const state = { pause: null, askedUpTo: 0, onAsked: null };
+    const run: ActiveRun = { request, replyChannel, attempt, abort, ...state };
     const earlier = this.#runs.get(requestId);
     if (earlier !== undefined) this.#cancel(earlier, new RunReplaced());
     this.#runs.set(requestId, run);
@@ -78,6 +80,8 @@ export class ActiveRuns {
         this.#cancel(run);
         break;
       case 'send':
+        // Of an earlier attempt here: what this one has is not offered yet.
+        if (message.attempt !== run.attempt) break;
         run.askedUpTo = Math.max(run.askedUpTo, message.upToByte);
         run.onAsked?.();
         break;

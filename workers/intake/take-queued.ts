@@ -75,7 +75,9 @@ const requestsOf = (job: QueuedJob): readonly AdmittedRequest[] =>
 async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<QueuedJob>>): Promise<void> {
   const { dependencies } = options;
   const job = await readItem(dependencies, bullJob.data);
-  const opened = await openRuns(options, job, bullJob.attemptsStarted);
+  const opened = openRuns(options, job, bullJob.attemptsStarted);
+  // Asked before a vendor's slot is, of the same server: the answer is there before anything is paid for.
+  void cancelAbsent(options, job);
   try {
     if (job.kind === 'image') await runImage(dependencies, job, opened[0]!);
     else await runEmbedding(dependencies, job, opened);
@@ -87,26 +89,35 @@ async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<
   if ('stored' in bullJob.data) await dependencies.payloads.drop(bullJob.data.stored);
 }
 
-/** A run for each request; one whose caller left, or whose deadline passed while it was queued, is over already. */
-async function openRuns(
+/** A run for each request; one whose deadline passed while it was queued is over already. */
+function openRuns(
   { dependencies, publisher, runs }: QueuedIntakeOptions,
   job: QueuedJob,
   attempt: number,
-): Promise<(RequestRun & { end(): void })[]> {
-  const requests = requestsOf(job);
-  const cancelled = await new CancelledStore(dependencies.redis).check(requests.map((one) => one.requestId));
+): (RequestRun & { end(): void })[] {
   const nowMs = Date.now();
-  return requests.map((request, i) => {
+  return requestsOf(job).map((request) => {
     const { requestId, deadlineAtMs } = request;
     const reply = new ReplyWriter(publisher, job.replyChannel, request, attempt);
-    const run = runs.start(request, job.replyChannel);
-    if (cancelled[i] === true || nowMs > deadlineAtMs) {
-      runs.control({ action: 'cancel', requestId });
-    } else {
-      reply.accepted(dependencies.workerId);
-    }
+    const run = runs.start(request, job.replyChannel, attempt);
+    if (nowMs > deadlineAtMs) runs.control({ action: 'cancel', requestId });
+    else reply.accepted(dependencies.workerId);
     return { reply, ...run, log: dependencies.log.child({ requestId }) };
   });
+}
+
+/** Ends the runs of those who left while the job was queued. */
+async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, job: QueuedJob): Promise<void> {
+  const requestIds = requestsOf(job).map(({ requestId }) => requestId);
+  try {
+    const cancelled = await new CancelledStore(dependencies.redis).check(requestIds);
+    for (const [i, requestId] of requestIds.entries()) {
+      if (cancelled[i] === true) runs.control({ action: 'cancel', requestId });
+    }
+  } catch (error) {
+    // Their process hears that they were accepted, and has them cancelled.
+    dependencies.log.debug({ err: error }, 'it is not known who left while the job was queued');
+  }
 }
 
 async function readItem({ payloads }: JobDependencies, item: QueueItem<QueuedJob>): Promise<QueuedJob> {

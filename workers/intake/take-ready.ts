@@ -82,7 +82,7 @@ async function runItem({ dependencies, publisher, runs }: ReadyIntakeOptions, te
   // Whoever waits for a request past its deadline has answered its caller and released its reservation.
   if (Date.now() > deadlineAtMs) return;
   const reply = new ReplyWriter(publisher, job.replyChannel, job.request, job.attempt);
-  const run = runs.start(job.request, job.replyChannel);
+  const run = runs.start(job.request, job.replyChannel, job.attempt);
   const log = dependencies.log.child({ requestId });
   reply.accepted(dependencies.workerId);
   try {

@@ -20,6 +20,8 @@ export interface Routing {
 export interface Chance {
   /** How many further calls could be made beside it. */
   readonly spareSlots: number;
+  /** How many calls there may be at once. */
+  readonly slots: number;
   /** To be called once the vendor has begun to answer well, where the answer takes its time. */
   readonly onAlive: () => void;
 }
@@ -120,6 +122,7 @@ async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, gra
   try {
     const answer = await call.attempt(upstreams.get(route.upstream), toTarget(route, apiKey), {
       spareSlots: grant.spareSlots,
+      slots: grant.slots,
       onAlive: () => gate.confirm(grant),
     });
     gate.leave(grant, 'ok');

@@ -216,7 +216,7 @@ test('another attempt begins anew: pieces of the earlier one are neither part of
   second.send(requestId, 2, 0, 'accepted', Buffer.from(second.id));
   first.send(requestId, 1, 4, 'piece', Buffer.alloc(pieceBytes, 'old'));
   second.send(requestId, 2, 1, 'offered', encodeOffer(length));
-  t.deepEqual(await second.hear(), { action: 'send', requestId, upToByte: 12 * pieceBytes });
+  t.deepEqual(await second.hear(), { action: 'send', requestId, attempt: 2, upToByte: 12 * pieceBytes });
   for (const [i, piece] of pieces.entries()) {
     first.send(requestId, 1, 5 + i, 'piece', Buffer.alloc(pieceBytes, 'old'));
     second.send(requestId, 2, 2 + i, 'piece', piece);
@@ -235,7 +235,7 @@ test('as soon as another attempt begins, what the earlier one was asked for is r
   await first.hear();
   await third.serve(other, 1, 3, []);
   second.send(requestId, 2, 0, 'accepted', Buffer.from(second.id));
-  t.deepEqual(await third.hear(), { action: 'send', requestId: other, upToByte: 3 });
+  t.deepEqual(await third.hear(), { action: 'send', requestId: other, attempt: 1, upToByte: 3 });
   third.send(other, 1, 2, 'piece', Buffer.from('abc'));
   t.deepEqual(await answer, { answer: Buffer.from('abc') });
 });
@@ -268,7 +268,7 @@ test('a result that does not come is asked for again; when its living worker is 
   const requestId = randomUUID();
   const outcome = desk.wait({ requestId });
   await worker.serve(requestId, 1, 3 * pieceBytes, []);
-  const ask = { action: 'send', requestId, upToByte: 3 * pieceBytes };
+  const ask = { action: 'send', requestId, attempt: 1, upToByte: 3 * pieceBytes };
   t.deepEqual(await worker.hear(), ask);
   desk.pass(2_000);
   t.deepEqual(await worker.hear(), ask);

@@ -9,14 +9,14 @@ const request = { requestId: 'one', accountId: 'ann', claimHash: null } as Admit
 interface Rig {
   readonly runs: ActiveRuns;
   readonly run: StartedRun;
-  readonly ask: (upToByte: number, requestId?: string) => void;
+  readonly ask: (upToByte: number, requestId?: string, attempt?: number) => void;
 }
 
 function start(): Rig {
   const runs = new ActiveRuns();
-  const run = runs.start(request, 'channel');
-  const ask = (upToByte: number, requestId = 'one'): void =>
-    runs.control({ action: 'send', requestId, upToByte });
+  const run = runs.start(request, 'channel', 1);
+  const ask = (upToByte: number, requestId = 'one', attempt = 1): void =>
+    runs.control({ action: 'send', requestId, attempt, upToByte });
   return { runs, run, ask };
 }
 
@@ -77,7 +77,7 @@ test('what is asked of another request, or was asked of one that has ended, is n
   run.end();
   ask(8);
   t.is(runs.size, 0);
-  const asked = runs.start(request, 'channel').whenAsked(0);
+  const asked = runs.start(request, 'channel', 1).whenAsked(0);
   ask(9, 'another');
   t.true(await isPending(asked));
   ask(1);
@@ -95,7 +95,7 @@ test('a run that is cancelled is asked for nothing more, whether it waits or wou
 
 test('when nobody listens any more the runs of that channel stop waiting, those of others do not', async (t) => {
   const { runs, run } = start();
-  const other = runs.start({ ...request, requestId: 'two' }, 'other channel');
+  const other = runs.start({ ...request, requestId: 'two' }, 'other channel', 1);
   const [asked, otherAsked] = [run.whenAsked(0), other.whenAsked(0)];
   runs.cancelChannel('channel');
   await t.throwsAsync(asked, { instanceOf: CallerGone });
@@ -108,13 +108,14 @@ test('a run that another takes the place of ends, and what is asked for is the o
   const { runs, run, ask } = start();
   ask(100);
   const waiting = run.whenAsked(100);
-  const later = runs.start(request, 'channel');
+  const later = runs.start(request, 'channel', 2);
   await t.throwsAsync(waiting, { instanceOf: RunReplaced });
   const asked = later.whenAsked(0);
+  ask(100);
   t.true(await isPending(asked), 'what the earlier one was asked for is no part of it');
   run.end();
   t.is(runs.size, 1, 'the earlier one’s end is not the end of the later');
-  ask(50);
+  ask(50, 'one', 2);
   t.is(await asked, 50);
 });
 

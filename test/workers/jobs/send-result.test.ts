@@ -70,7 +70,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
   const publisher = new ReplyPublisher(redis, payloads, log, (deaf) => runs.cancelChannel(deaf));
   const request = { requestId: randomUUID(), accountId: 'ann', claimHash: null } as AdmittedRequest;
   const { requestId } = request;
-  const started = runs.start(request, channel);
+  const started = runs.start(request, channel, 1);
   t.teardown(() => started.end());
   const run = { ...started, reply: new ReplyWriter(publisher, channel, request, 1), log };
   return {
@@ -78,7 +78,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
     payloads,
     runs,
     run,
-    ask: (upToByte) => runs.control({ action: 'send', requestId, upToByte }),
+    ask: (upToByte) => runs.control({ action: 'send', requestId, attempt: 1, upToByte }),
     async leave() {
       await subscriber.unsubscribe(channel);
     },
