@@ -20,4 +20,4 @@ USER node
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 # As node itself: under npm, SIGTERM would reach npm first.
-CMD ["node", "--enable-source-maps", "dist/api/main.js"]
+CMD ["node", "--enable-source-maps", "--max-semi-space-size=32", "dist/api/main.js"]

@@ -7,7 +7,7 @@ import type { JobQueue } from '../../shared/queue/job-queue.ts';
 import type { AwaitedJob, JobWaiting } from './dispatch-job.ts';
 
 /** A batch that fills up is one vendor call or a few; its JSON stays small enough to be parsed in a few ms. */
-const limits: BatchLimits = { windowMs: 2, maxWindowMs: 20, maxInputs: 128, maxBytes: 1_000_000 };
+const limits: BatchLimits = { windowMs: 1, maxWindowMs: 20, maxInputs: 64, maxBytes: 1_000_000 };
 
 /** Where batches lie: those of accounts with much under way apart from the others. */
 export interface EmbeddingQueues {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findFreePort } from '../start/loopback.ts';
 import { dist } from '../start/paths.ts';
+import { roleFlags } from '../start/role-flags.ts';
 import { waitForHealth } from '../start/wait-for-health.ts';
 import { replyTokens } from './chat.ts';
 import type { Program, Programs } from './programs.ts';
@@ -82,7 +83,7 @@ export async function startBenchStack(options: BenchStackOptions): Promise<Bench
       options.profileDir === null
         ? []
         : ['--cpu-prof', `--cpu-prof-dir=${options.profileDir}`, `--cpu-prof-name=${name}.cpuprofile`];
-    return programs.start({ name, file: process.execPath, args: [...profile, dist(script)], env });
+    return programs.start({ name, file: process.execPath, args: [...roleFlags, ...profile, dist(script)], env });
   };
   const api = startRole('api', 'api/main.js');
   const worker = startRole('worker', 'workers/main.js');

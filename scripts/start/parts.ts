@@ -6,6 +6,7 @@ import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis
 import type { StopStage } from './guardian.ts';
 import { findFreePort } from './loopback.ts';
 import { dist } from './paths.ts';
+import { roleFlags } from './role-flags.ts';
 import { readFirstLine } from './read-first-line.ts';
 import type { Secrets } from './secrets-file.ts';
 import type { PartSpec } from './supervise.ts';
@@ -171,6 +172,6 @@ export function rolePart(name: 'api' | 'worker', env: NodeJS.ProcessEnv): PartSp
     name,
     stopTimeoutMs: 30_000,
     firstStart: 'retry',
-    launch: () => ({ file: process.execPath, args: ['--enable-source-maps', dist(entry!), ...rest], env }),
+    launch: () => ({ file: process.execPath, args: [...roleFlags, dist(entry!), ...rest], env }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Logger } from './logger.ts';
 import { ConfigError } from './config.ts';
+import { letHeapGrow } from './heap-growth.ts';
 
 /** Something that was started and can be stopped; stopping waits for what is in hand. */
 export interface Running {
@@ -21,6 +22,7 @@ const repeatedSignalMs = 1_000;
  */
 export async function runProcess(start: () => Promise<{ running: Running; log: Logger }>): Promise<void> {
   quietLibraries(process.env);
+  letHeapGrow();
   let stopping = false;
   let stoppingSinceMs = 0;
   let current: { running: Running; log: Logger } | null = null;

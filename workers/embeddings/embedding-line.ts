@@ -149,11 +149,11 @@ export class EmbeddingLine {
 
   /**
    * What waits is spread over the calls that there may be at once, also where some of them are under way: those will end
-   * before one that took everything would.
+   * before one that took everything would. Over half of them, as a call costs its slot more than its inputs' time.
    */
   #takeUnits(model: CatalogModel, { slots }: Chance, stop: AbortController): WorkUnit[] {
     const limits = findLimits(model);
-    const share = Math.max(leastShare, Math.ceil(this.#waiting.size / slots));
+    const share = Math.max(leastShare, Math.ceil((2 * this.#waiting.size) / slots));
     const maxInputs = Math.min(limits.maxInputs, share);
     const units = this.#waiting.take({ ...limits, maxInputs }, (unit) => {
       if (unit.isWanted) return true;
@@ -281,7 +281,7 @@ function findUser(units: readonly WorkUnit[]): string | null {
 
 function findAsks(units: readonly WorkUnit[]): Set<AskUnderWay> {
   const asks = new Set<AskUnderWay>();
-  for (const unit of units) for (const ask of unit.asks()) asks.add(ask);
+  for (const unit of units) for (const { ask } of unit.claims) asks.add(ask);
   return asks;
 }
 
@@ -289,7 +289,7 @@ function findAsks(units: readonly WorkUnit[]): Set<AskUnderWay> {
 function groupByAsk(units: readonly WorkUnit[]): WorkUnit[][] {
   const groups = new Map<AskUnderWay, WorkUnit[]>();
   for (const unit of units) {
-    const [ask] = [...unit.asks()].filter((one) => !one.isOver) as [AskUnderWay];
+    const { ask } = unit.claims.find((claim) => !claim.ask.isOver)!;
     const group = groups.get(ask) ?? [];
     group.push(unit);
     groups.set(ask, group);

@@ -63,8 +63,10 @@ export class AskUnderWay {
 
   /** Places of the inputs that nothing is known of; none where nobody waits any more. */
   findMissing(): number[] {
-    if (this.#isOver) return [];
-    return [...this.#outcomes.keys()].filter((i) => this.#outcomes[i] === undefined);
+    const missing: number[] = [];
+    if (this.#isOver) return missing;
+    for (let i = 0; i < this.#outcomes.length; i++) if (this.#outcomes[i] === undefined) missing.push(i);
+    return missing;
   }
 
   deliver(index: number, outcome: InputOutcome): void {
@@ -88,7 +90,7 @@ export class AskUnderWay {
 }
 
 /** Where an input's outcome is wanted. */
-interface Claim {
+export interface Claim {
   readonly ask: AskUnderWay;
   readonly index: number;
 }
@@ -121,8 +123,8 @@ export class WorkUnit {
     return false;
   }
 
-  *asks(): Generator<AskUnderWay> {
-    for (const { ask } of this.#claims) yield ask;
+  get claims(): readonly Claim[] {
+    return this.#claims;
   }
 
   markAsked(): void {
