@@ -62,6 +62,7 @@ export class ReplyWaiters {
   /** Workers that could not be told to stop, by request: Redis was away. */
   readonly #untold = new Map<string, string>();
   readonly #lastAliveAtMs = new Map<QueueName, number>();
+  readonly #nowMs: () => number;
   readonly #timer: NodeJS.Timeout;
   #checking = false;
   #whenEmpty: (() => void) | null = null;
@@ -79,6 +80,7 @@ export class ReplyWaiters {
     this.#subscriber = subscriber;
     this.#registry = registry;
     this.#log = log;
+    this.#nowMs = nowMs;
     this.#results = new IncomingResults((requestId, upToByte) => this.#askFor(requestId, upToByte), nowMs);
     this.#timer = setInterval(() => void this.#check(), checkIntervalMs);
     this.#timer.unref();
@@ -102,6 +104,9 @@ export class ReplyWaiters {
 
   add(waiter: Waiter, owner: WaiterOwner): void {
     if (this.#subscriber.status !== 'ready') throw new AppError('service_unavailable');
+    // While nobody waited, nobody looked.
+    if (this.#waiters.size === 0) this.#lastAliveAtMs.clear();
+    if (!this.#lastAliveAtMs.has(waiter.queue)) this.#lastAliveAtMs.set(waiter.queue, this.#nowMs());
     this.#waiters.set(waiter.request.requestId, { waiter, owner });
   }
 
@@ -263,21 +268,16 @@ export class ReplyWaiters {
   }
 
   #checkQueue(queue: QueueName, alive: ReadonlySet<string>): void {
-    const now = Date.now();
-    if (alive.size > 0) this.#lastAliveAtMs.set(queue, now);
-    const lastAliveAtMs = this.#lastAliveAtMs.get(queue) ?? now;
-    this.#lastAliveAtMs.set(queue, lastAliveAtMs);
+    const nowMs = this.#nowMs();
+    if (alive.size > 0) this.#lastAliveAtMs.set(queue, nowMs);
+    const aloneForMs = nowMs - (this.#lastAliveAtMs.get(queue) ?? nowMs);
     for (const { waiter, owner } of this.#waiters.values()) {
       if (waiter.queue !== queue) continue;
       const isInHand = waiter.workerId !== null && alive.has(waiter.workerId);
-      if (!isInHand && now > waiter.request.deadlineAtMs) {
+      if (!isInHand && Date.now() > waiter.request.deadlineAtMs) {
         owner.abandon(waiter);
         this.fail(waiter, new AppError('deadline_exceeded'));
-      } else if (
-        alive.size === 0 &&
-        now - lastAliveAtMs > noWorkerPatienceMs &&
-        !this.#results.has(waiter.request.requestId)
-      ) {
+      } else if (aloneForMs > noWorkerPatienceMs && !this.#results.has(waiter.request.requestId)) {
         owner.abandon(waiter);
         this.fail(waiter, new AppError('service_unavailable'));
       } else if (isInHand && this.#results.silentForMs(waiter.request.requestId) > resultPatienceMs) {

@@ -110,6 +110,6 @@ export const embeddingScenarios: readonly Scenario[] = [
   large,
   single('instant', 'base64'),
   single('instant', 'float'),
-  encoder('short', '3 to 6 words', shortTexts),
-  encoder('mixed', '3 to 90 words', mixedTexts),
+  encoder('short', 'a number and 2 to 5 words', shortTexts),
+  encoder('mixed', 'a number and 2 to 89 words', mixedTexts),
 ];

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { ReplyWaiters, type Waiter } from '../../../api/dispatch/reply-waiters.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
-import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest, QueueName } from '../../../shared/queue/job-kinds.ts';
 import { heartbeatIntervalMs, WorkerRegistryStore } from '../../../shared/queue/worker-registry-store.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisChannels } from '../../../shared/redis/redis-keys.ts';
@@ -36,7 +36,12 @@ interface Desk {
   readonly registry: WorkerRegistryStore;
   readonly waiters: ReplyWaiters;
   readonly abandoned: readonly string[];
-  readonly wait: (request: { requestId?: string; workerId?: string; endsAtMs?: number }) => Promise<Outcome>;
+  readonly wait: (request: {
+    requestId?: string;
+    workerId?: string;
+    endsAtMs?: number;
+    queue?: QueueName;
+  }) => Promise<Outcome>;
   readonly pass: (ms: number) => void;
 }
 
@@ -58,13 +63,13 @@ async function openDesk(t: ExecutionContext): Promise<Desk> {
     registry,
     waiters,
     abandoned,
-    wait({ requestId = randomUUID(), workerId, endsAtMs = Date.now() + 60_000 }) {
+    wait({ requestId = randomUUID(), workerId, endsAtMs = Date.now() + 60_000, queue = 'image' }) {
       return new Promise((resolve) => {
         const request = { requestId, accountId: 'a', deadlineAtMs: endsAtMs, claimHash: null };
         waiters.add(
           {
             request: request as AdmittedRequest,
-            queue: 'image',
+            queue,
             receiver: {
               delta: () => undefined,
               end: (bytes) => resolve({ answer: bytes.join() }),
@@ -297,6 +302,36 @@ test('a result whose worker is dead is waited for: another will have it', async 
   t.deepEqual(await given, { failed: 'service_unavailable' });
   await next.serve(ofDead, 2, 3, [Buffer.from('abc')]);
   t.deepEqual(await outcome, { answer: Buffer.from('abc') });
+});
+
+test('without any worker a caller is told after 15 s, but for one whose answer was on its way and is paid for', async (t) => {
+  const desk = await openDesk(t);
+  // Of its queue there is nobody.
+  const worker = await hire(t, desk);
+  const [untaken, offered] = [randomUUID(), randomUUID()];
+  const told = desk.wait({ requestId: untaken, queue: 'embedding' });
+  const outcome = desk.wait({ requestId: offered, queue: 'embedding' });
+  await worker.serve(offered, 1, pieceBytes, []);
+  await worker.hear();
+  desk.pass(15_001);
+  t.deepEqual(await told, { failed: 'service_unavailable' });
+  t.deepEqual(desk.abandoned, [untaken]);
+  await worker.serve(offered, 2, 3, [Buffer.from('abc')]);
+  t.deepEqual(await outcome, { answer: Buffer.from('abc') });
+});
+
+test('a worker that was missing while nobody waited is not held against who comes then', async (t) => {
+  const desk = await openDesk(t);
+  const first = desk.wait({ queue: 'chat' });
+  desk.pass(15_001);
+  t.deepEqual(await first, { failed: 'service_unavailable' });
+  desk.pass(60_000);
+  const outcomes: Outcome[] = [];
+  void desk.wait({ queue: 'chat' }).then((outcome) => outcomes.push(outcome));
+  // A second look at the workers is over when this one is told.
+  const late = { workerId: 'dead', endsAtMs: Date.now() - 1, queue: 'chat' } as const;
+  t.deepEqual(await desk.wait(late), { failed: 'deadline_exceeded' });
+  t.is(outcomes.length, 0);
 });
 
 test('when the subscription is cut nobody goes on waiting for pieces that may be lost', async (t) => {

@@ -1,0 +1,26 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import pino from 'pino';
+import { CancelledStore } from '../../../shared/queue/cancelled-store.ts';
+import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { startTestRedis } from '../../support/redis.ts';
+
+test('of many requests those are known whose callers left, in their order, and for half an hour', async (t) => {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const redis = createRedis(server.url, 'commands', pino({ level: 'silent' }));
+  t.teardown(() => redis.disconnect());
+  await waitUntilReady(redis);
+  const cancelled = new CancelledStore(redis);
+  const ids = Array.from({ length: 5 }, () => randomUUID());
+  t.deepEqual(await cancelled.check(ids), [false, false, false, false, false]);
+
+  await redis.zadd(redisKeys.cancelled, Date.now() - 1, 'long ago');
+  await cancelled.add(ids[3]!);
+  await cancelled.add(ids[1]!);
+  t.deepEqual(await cancelled.check(ids), [false, true, false, true, false]);
+  t.deepEqual(await cancelled.check(['long ago']), [false], 'what is past is dropped as others are added');
+  const leftMs = await redis.pttl(redisKeys.cancelled);
+  t.true(leftMs > 29 * 60_000 && leftMs <= 30 * 60_000);
+});
