@@ -83,7 +83,12 @@ export async function startBenchStack(options: BenchStackOptions): Promise<Bench
       options.profileDir === null
         ? []
         : ['--cpu-prof', `--cpu-prof-dir=${options.profileDir}`, `--cpu-prof-name=${name}.cpuprofile`];
-    return programs.start({ name, file: process.execPath, args: [...roleFlags, ...profile, dist(script)], env });
+    return programs.start({
+      name,
+      file: process.execPath,
+      args: [...roleFlags, ...profile, dist(script)],
+      env,
+    });
   };
   const api = startRole('api', 'api/main.js');
   const worker = startRole('worker', 'workers/main.js');
