@@ -88,6 +88,20 @@ test('a text whose first asker leaves is still computed for the second', async (
   t.is((await second).status, 200);
 });
 
+test('a large request is spread evenly over the slots that are free', async (t) => {
+  const rig = await startRig(t, 'emb+slow-300', ', maxConcurrency: 8');
+  const ann = await rig.stack.createAccount();
+  const inputs = Array.from({ length: 2_048 }, (_, i) => `text ${i}`);
+  const { status, answer } = await embed(rig, ann, inputs);
+  t.is(status, 200);
+  t.is(answer.data.length, 2_048);
+  const sizes = rig.vendor.requests.entries.map((entry) => inputsOf(entry).length);
+  t.deepEqual(
+    sizes,
+    Array.from({ length: 8 }, () => 256),
+  );
+});
+
 test('one account’s large calls keep another’s single input waiting for one call at the most', async (t) => {
   // One call at a time, each a third of a second.
   const rig = await startRig(t, 'emb+slow-300', ', maxConcurrency: 1, maxBatchInputs: 512');

@@ -111,27 +111,30 @@ export class EmbeddingLine {
   }
 
   /**
-   * One stands at the gate for all that wait, and where slots are known to be free, one for each; a slot is filled when
-   * it is had.
+   * One stands at the gate for all that wait, and where slots are known to be free, one for each that is needed; a slot is
+   * filled when it is had.
+   * @param share what each of them takes at the least, where that is known
    */
-  #knock(freeSlots = 1): void {
-    const calls = Math.min(Math.max(1, freeSlots), Math.ceil(this.#waiting.size / leastShare));
+  #knock(freeSlots = 1, share = leastShare): void {
+    const calls = Math.min(freeSlots, Math.ceil(this.#waiting.size / share));
     while (this.#knocking < calls) {
       this.#knocking += 1;
       // What is added in the same turn goes together.
-      setImmediate(() => void this.#call());
+      setImmediate(() => void this.#call(share));
     }
   }
 
-  async #call(): Promise<void> {
+  async #call(leastInputs: number): Promise<void> {
     const model = this.#options.findModel();
     const stop = new AbortController();
     let units: readonly WorkUnit[] | null = null;
     try {
       await this.#callModel(model, stop, (chance) => {
-        units = this.#takeUnits(model!, chance, stop);
+        const share = Math.max(leastInputs, findShare(this.#waiting.size, chance));
+        units = this.#takeUnits(model!, share, stop);
         this.#knocking -= 1;
-        this.#knock(chance.spareSlots);
+        if (chance.spareSlots > 0) this.#knock(chance.spareSlots, share);
+        else this.#knock();
         return units;
       });
     } catch (error) {
@@ -147,13 +150,8 @@ export class EmbeddingLine {
     }
   }
 
-  /**
-   * What waits is spread over the calls that there may be at once, also where some of them are under way: those will end
-   * before one that took everything would. Over half of them, as a call costs its slot more than its inputs' time.
-   */
-  #takeUnits(model: CatalogModel, { slots }: Chance, stop: AbortController): WorkUnit[] {
+  #takeUnits(model: CatalogModel, share: number, stop: AbortController): WorkUnit[] {
     const limits = findLimits(model);
-    const share = Math.max(leastShare, Math.ceil((2 * this.#waiting.size) / slots));
     const maxInputs = Math.min(limits.maxInputs, share);
     const units = this.#waiting.take({ ...limits, maxInputs }, (unit) => {
       if (unit.isWanted) return true;
@@ -262,6 +260,17 @@ export class EmbeddingLine {
       }
     }
   }
+}
+
+/**
+ * How much of what waits goes with one call. Over the slots that are free it is spread evenly: side by side is quicker than
+ * all in one call. Where few are, it is spread over half of all, as those under way will end before a call that took
+ * everything would.
+ */
+function findShare(waiting: number, { spareSlots, slots }: Chance): number {
+  const ofFree = Math.ceil(waiting / (spareSlots + 1));
+  const ofAll = Math.ceil((2 * waiting) / slots);
+  return Math.max(leastShare, Math.min(ofFree, ofAll));
 }
 
 /** What every route of the model takes: a call that fails on one of them goes on to another as it is. */
