@@ -40,7 +40,7 @@ for (const { kind, path, body } of [
     caller.abort();
     await t.throwsAsync(answer, { any: true });
     if (kind === 'chat') await waitFor('the release', async () => (await countHeld()) === 0);
-    else await waitFor('the mark', async () => (await stack.redis.keys('mg:cancelled:*')).length === 1);
+    else await waitFor('the mark', async () => (await stack.redis.zcard(redisKeys.cancelled)) === 1);
     await stack.startWorker();
     await waitFor('the release', async () => (await countHeld()) === 0);
     t.is((await stack.readAccount(account.id)).balanceNano, 100_000_000_000n);
