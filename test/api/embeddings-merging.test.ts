@@ -81,8 +81,10 @@ test('a text whose first asker leaves is still computed for the second', async (
   );
   await waitFor('the call', () => rig.vendor.requests.counters.total > 0);
   const second = embed(rig, ann, 'shared');
-  // Attached by the time the first leaves: its batch is taken within milliseconds.
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  await waitFor(
+    'the second’s job to be taken',
+    async () => (await rig.stack.redis.llen('{bull}:embedding:active')) === 2,
+  );
   leaving.abort();
   t.is(await left, 'left');
   t.is((await second).status, 200);
