@@ -57,7 +57,8 @@ export class EmbeddingLine {
   /** Units that wait or are at the vendor: of each account, by text. */
   readonly #shared = new Map<string, Map<string, WorkUnit>>();
   readonly #asks = new Set<AskUnderWay>();
-  #knocking = 0;
+  /** Who stands at the gate for what waits. */
+  readonly #knocks = new Set<AbortController>();
   #deadlines: NodeJS.Timeout | null = null;
 
   constructor(dependencies: LineDependencies, options: LineOptions) {
@@ -86,11 +87,16 @@ export class EmbeddingLine {
     const answer = await underWay.answer;
     ask.signal.removeEventListener('abort', onAbort);
     this.#asks.delete(underWay);
-    if (this.isIdle && this.#deadlines !== null) {
-      clearInterval(this.#deadlines);
-      this.#deadlines = null;
-    }
+    if (this.isIdle) this.#rest();
     return answer;
+  }
+
+  /** Nobody wants anything: those at the gate leave it, for each would have to be granted a slot before the next. */
+  #rest(): void {
+    if (this.#deadlines !== null) clearInterval(this.#deadlines);
+    this.#deadlines = null;
+    for (const knock of this.#knocks) knock.abort(new NothingWanted());
+    this.#knocks.clear();
   }
 
   #add(ask: AskUnderWay, index: number, text: string, tokens: number): void {
@@ -117,22 +123,22 @@ export class EmbeddingLine {
    */
   #knock(freeSlots = 1, share = leastShare): void {
     const calls = Math.min(freeSlots, Math.ceil(this.#waiting.size / share));
-    while (this.#knocking < calls) {
-      this.#knocking += 1;
+    while (this.#knocks.size < calls) {
+      const stop = new AbortController();
+      this.#knocks.add(stop);
       // What is added in the same turn goes together.
-      setImmediate(() => void this.#call(share));
+      setImmediate(() => void this.#call(stop, share));
     }
   }
 
-  async #call(leastInputs: number): Promise<void> {
+  async #call(stop: AbortController, leastInputs: number): Promise<void> {
     const model = this.#options.findModel();
-    const stop = new AbortController();
     let units: readonly WorkUnit[] | null = null;
     try {
       await this.#callModel(model, stop, (chance) => {
         const share = Math.max(leastInputs, findShare(this.#waiting.size, chance));
         units = this.#takeUnits(model!, share, stop);
-        this.#knocking -= 1;
+        this.#knocks.delete(stop);
         if (chance.spareSlots > 0) this.#knock(chance.spareSlots, share);
         else this.#knock();
         return units;
@@ -142,7 +148,7 @@ export class EmbeddingLine {
       if (units === null) {
         // Nothing can be called: whoever waits is told, and whoever comes later tries again.
         units = this.#waiting.drain();
-        this.#knocking -= 1;
+        this.#knocks.delete(stop);
       }
       await this.#fail(units, error, { left: maxSearchCalls });
     } finally {
