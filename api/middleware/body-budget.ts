@@ -14,6 +14,11 @@ export class BodyBudget {
     return this.#held;
   }
 
+  /** Whether there is room for a body of this length now; what is only announced takes none. */
+  fits(length: number): boolean {
+    return length < countedFromBytes || this.#held + length <= this.#bytes;
+  }
+
   /** Opens the account of one body. */
   open(): BodyShare {
     let own = 0;
@@ -34,7 +39,7 @@ export class BodyBudget {
 }
 
 export interface BodyShare {
-  /** Says how long the body is by now, or will be. @returns whether there is room for it */
+  /** Says how much of the body has come by now. @returns whether there is room for it */
   grow(length: number): boolean;
   close(): void;
 }

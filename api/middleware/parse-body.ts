@@ -11,7 +11,7 @@ export function parseBody(limitBytes: number, budget: BodyBudget): ApiMiddleware
     if ((context.request.length ?? 0) > limitBytes) throw tooLarge(limitBytes);
     const share = budget.open();
     context.res.once('close', () => share.close());
-    if (!share.grow(context.request.length ?? 0)) throw noRoom();
+    if (!budget.fits(context.request.length ?? 0)) throw noRoom();
     const bytes = await readBytes(context, limitBytes, share);
     // An empty body is taken for an empty object: what it lacks is then named field by field.
     context.state.body = bytes.length === 0 ? {} : parseJson(bytes);

@@ -10,6 +10,9 @@ export interface ChunkedBody {
   write(target: Buffer): number;
 }
 
+/** Who takes nothing for so long holds an answer of up to tens of megabytes that nobody will read. */
+const maxStallMs = 60_000;
+
 const buffers = new BufferPool(16 * 1024 * 1024);
 
 /** Writes a body to its end, one chunk at a time. @throws the stream's error when its reader has gone */
@@ -31,8 +34,10 @@ export async function sendChunks(stream: Writable, body: ChunkedBody): Promise<v
 async function write(stream: Writable, bytes: Buffer): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const onClose = (): void => reject(new Error('the reader has gone'));
+    const timer = setTimeout(() => reject(new Error('the reader takes nothing')), maxStallMs);
     stream.once('close', onClose);
     stream.write(bytes, (error) => {
+      clearTimeout(timer);
       stream.off('close', onClose);
       if (error) reject(error);
       else resolve();

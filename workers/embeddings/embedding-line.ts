@@ -183,6 +183,7 @@ export class EmbeddingLine {
     await callRoute(routing, {
       routes: model.routes,
       patience,
+      outlastsLimits: true,
       signal: stop.signal,
       log,
       // Each request's own deadline is kept by the line.
@@ -309,7 +310,10 @@ function groupByAsk(units: readonly WorkUnit[]): WorkUnit[][] {
     group.push(unit);
     groups.set(ask, group);
   }
-  return [...groups.values()];
+  // Those of one account side by side: who sends many that are bad is found at the cost of one.
+  const ofAccount = ([ask]: [AskUnderWay, WorkUnit[]]): string => ask.ask.accountId;
+  const ordered = [...groups].sort((a, b) => (ofAccount(a) < ofAccount(b) ? -1 : 1));
+  return ordered.map(([, group]) => group);
 }
 
 /** A call goes on while anybody waits for anything of it. */

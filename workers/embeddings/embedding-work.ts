@@ -105,6 +105,7 @@ export class WorkUnit {
   readonly tokens: number;
   readonly #claims: Claim[] = [];
   #isAsked = false;
+  #isDelivered = false;
 
   constructor(accountId: string, text: string, tokens: number) {
     this.accountId = accountId;
@@ -117,8 +118,9 @@ export class WorkUnit {
     if (this.#isAsked) ask.reachedModel = true;
   }
 
-  /** Whether anybody still waits for it. */
+  /** Whether anybody still waits for it; of one that was delivered nothing more will come. */
   get isWanted(): boolean {
+    if (this.#isDelivered) return false;
     for (const { ask } of this.#claims) if (!ask.isOver) return true;
     return false;
   }
@@ -134,6 +136,7 @@ export class WorkUnit {
 
   /** To whoever shares it the tokens in full, for each asked for them; the vendor's time in parts, for it passed once. */
   deliver(outcome: InputOutcome): void {
+    this.#isDelivered = true;
     if ('error' in outcome || this.#claims.length === 1) {
       for (const { ask, index } of this.#claims) ask.deliver(index, outcome);
       return;

@@ -70,6 +70,7 @@ export class Conversation {
     await callRoute(dependencies.routing, {
       routes: model.routes.filter((route) => findUnmetNeed(route, body) === null),
       patience,
+      outlastsLimits: false,
       signal,
       log,
       deadlineAtMs: request.deadlineAtMs,

@@ -35,7 +35,18 @@ export async function runEmbedding(
       const { signal, log } = run;
       const { accountId, user, deadlineAtMs } = request;
       const ask = { accountId, user, inputs, inputTokens, signal, deadlineAtMs, log };
-      await answerPart(dependencies, part, run, await dependencies.embeddings.embed(model, dimensions, ask));
+      try {
+        await answerPart(
+          dependencies,
+          part,
+          run,
+          await dependencies.embeddings.embed(model, dimensions, ask),
+        );
+      } catch (error) {
+        // The others of the batch go on. What cannot be settled must still be answered.
+        log.error({ err: error }, 'an embedding could not be settled');
+        run.reply.error({ code: 'service_unavailable', message: 'The request could not be settled.' });
+      }
     }),
   );
 }

@@ -91,6 +91,7 @@ async function generate(
   const generated = await callRoute(dependencies.routing, {
     routes: model.routes,
     patience,
+    outlastsLimits: true,
     signal: run.signal,
     log: run.log,
     deadlineAtMs: job.request.deadlineAtMs,

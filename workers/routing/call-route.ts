@@ -33,6 +33,8 @@ export interface RouteCall<T> {
   /** A call that got no slot of its upstream by then is given up; milliseconds of the epoch. */
   readonly deadlineAtMs: number;
   readonly patience: Patience;
+  /** A durable job rather waits than fails: vendors at their limits are asked again for as long as calls may take. */
+  readonly outlastsLimits: boolean;
   readonly log: Logger;
   /** Once anything went out to the caller, a second try would repeat it. */
   readonly hasOutput: () => boolean;
@@ -65,9 +67,10 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
       // A route that leads nowhere does so with every key.
       failed.push(...(error.failure === 'missing' ? findWays(grant.way.route) : [grant.way]));
       const isLast = orderWays(call.routes, failed, Math.random).length === 0;
+      const isOutlasted = call.outlastsLimits && error.failure === 'rate_limited';
       // A key at fault is tried past while there are others.
-      if (!isOfKey(error) || isLast) attempts += 1;
-      calls += 1;
+      if (!isOutlasted && (!isOfKey(error) || isLast)) attempts += 1;
+      if (!isOutlasted) calls += 1;
       tellFailure(call.log, grant.way, error, calls);
       const elapsedMs = performance.now() - startedAtMs;
       const hasOutput = call.hasOutput();
@@ -176,8 +179,12 @@ function toCallerError(error: UpstreamError): AppError {
       return new AppError('upstream_rejected', { message: error.message, cause: error });
     case 'timeout':
       return new AppError('upstream_timeout', { cause: error });
-    case 'auth':
     case 'rate_limited':
+      return new AppError('upstream_error', {
+        message: 'The vendors of this model are at their limits. Try again shortly.',
+        cause: error,
+      });
+    case 'auth':
     case 'unavailable':
       return new AppError('upstream_error', { cause: error });
     default:

@@ -14,6 +14,8 @@ const longestBackoffMs = 2_000;
 const faultyKeyMs = 10 * 60_000;
 /** After a 429 that names no time. */
 const limitedKeyMs = 1_000;
+/** Whoever says 0 is asked again, and not in a circle. */
+const shortestLimitMs = 100;
 const longestLimitMs = 60 * 60_000;
 
 export interface CallHistory {
@@ -83,7 +85,7 @@ export function findSetAside({ failure, status, retryAfterMs, vendorCode }: Upst
     case 'rate_limited':
       return {
         scope: 'keyOnRoute',
-        forMs: Math.min(longestLimitMs, retryAfterMs ?? limitedKeyMs),
+        forMs: Math.min(longestLimitMs, Math.max(shortestLimitMs, retryAfterMs ?? limitedKeyMs)),
         reason: 'over its limit',
       };
     case 'rejected':

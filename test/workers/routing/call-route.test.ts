@@ -26,12 +26,18 @@ function createRouting(t: ExecutionContext): Routing {
 
 type Attempt = (model: string) => string;
 
-async function call(routing: Routing, routes: readonly CatalogRoute[], attempt: Attempt): Promise<string> {
+async function call(
+  routing: Routing,
+  routes: readonly CatalogRoute[],
+  attempt: Attempt,
+  outlastsLimits = false,
+): Promise<string> {
   return await callRoute(routing, {
     routes,
     signal: new AbortController().signal,
     deadlineAtMs: Date.now() + 60_000,
     patience: { keyMs: 15_000, breakerMs: 1_500 },
+    outlastsLimits,
     log,
     hasOutput: () => false,
     attempt: (_upstream, { model }) => Promise.resolve(attempt(model)),
@@ -50,7 +56,7 @@ test('a route that failed once is tried again rather than that one waits long fo
     call(routing, [paused], () => {
       throw limited(10_000);
     }),
-    { message: /failed to answer/ },
+    { message: /at their limits/ },
   );
   const startedAt = performance.now();
   const answer = await call(routing, [steady, paused], (model) => {
@@ -91,10 +97,33 @@ test('no call begins once the request has been at it for as long as one call may
       begun.push(performance.now() - startedAt);
       throw limited(3_000);
     }),
-    { message: /failed to answer/ },
+    { message: /at their limits/ },
   );
   t.true(
     begun.every((ms) => ms < route.upstream.timeoutMs),
     String(begun),
   );
+});
+
+test('what is durable is asked for again however often its vendor is at its limit, within its time', async (t) => {
+  const routing = createRouting(t);
+  const route = createRoute('often-limited', { apiKeys: ['a'] });
+  let calls = 0;
+  const attempt = (): string => {
+    calls += 1;
+    if (calls <= 12) throw limited(0);
+    return 'answered';
+  };
+  t.is(await call(routing, [route], attempt, true), 'answered');
+
+  // Twice the timeout of one call, which is a second.
+  const startedAt = performance.now();
+  const refuse = (): string => {
+    throw limited(200);
+  };
+  await t.throwsAsync(call(routing, [createRoute('always-limited', { apiKeys: ['b'] })], refuse, true), {
+    message: /at their limits/,
+  });
+  const tookMs = performance.now() - startedAt;
+  t.true(tookMs < 5_000, `${tookMs} ms`);
 });
