@@ -63,7 +63,7 @@ async function readBytes(context: ApiContext, limitBytes: number, share: BodySha
 async function readChunks(request: IncomingMessage, take: (chunk: Buffer) => void): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const settle = (error?: unknown): void => {
-      request.off('data', onData).off('end', settle).off('error', settle).off('close', onClose);
+      request.off('data', onData).off('end', settle).off('error', onClose).off('close', onClose);
       if (error === undefined) {
         resolve();
         return;
@@ -79,7 +79,7 @@ async function readChunks(request: IncomingMessage, take: (chunk: Buffer) => voi
       }
     };
     const onClose = (): void => settle(new AppError('job_cancelled'));
-    request.on('data', onData).on('end', settle).on('error', settle).on('close', onClose);
+    request.on('data', onData).on('end', settle).on('error', onClose).on('close', onClose);
     // Its caller may have left before anybody listened.
     if (request.destroyed) onClose();
   });

@@ -7,6 +7,8 @@ export interface LoggedRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** The parsed body; null where bodies are not kept. */
   readonly body: Readonly<Record<string, unknown>> | null;
+  /** How many texts are to be embedded; null where the call is for something else. */
+  readonly inputs: number | null;
   /** The status sent; null until then. */
   status: number | null;
   /** The caller went before it had its answer. */

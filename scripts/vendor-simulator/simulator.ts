@@ -112,6 +112,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       key,
       headers: request.headers,
       body: options.logCapacity === 0 ? null : body,
+      inputs: body !== null && /embed/i.test(path) ? countInputs(body) : null,
       status: null,
       isAborted: false,
       isOver: false,

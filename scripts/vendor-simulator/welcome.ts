@@ -74,8 +74,9 @@ A prompt that contains "blockme" is blocked by Gemini and refused by Anthropic.
 }
 
 /** One call, once it is over. */
-export function renderCall({ method, path, model, key, status, isAborted }: LoggedRequest): string {
+export function renderCall({ method, path, model, key, inputs, status, isAborted }: LoggedRequest): string {
   const end = status === null ? 'not answered' : String(status);
   const left = isAborted ? ', cut or left before its end' : '';
-  return `${method} ${path}  ${model ?? '-'}  ${key ?? 'no key'}  ${end}${left}`;
+  const size = inputs === null ? '' : `  ${inputs} ${inputs === 1 ? 'input' : 'inputs'}`;
+  return `${method} ${path}  ${model ?? '-'}  ${key ?? 'no key'}${size}  ${end}${left}`;
 }

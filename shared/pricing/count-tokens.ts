@@ -23,23 +23,30 @@ const AS_TEXT = { disallowedSpecial: new Set<string>() };
 
 type Encoding = typeof o200kBase;
 
-let encoding: Encoding | undefined;
-let charsSinceClear = 0;
+/** What the gateway counts by, and what OpenAI's embedding models do. */
+export type EncodingName = 'o200k_base' | 'cl100k_base';
+
+interface LoadedEncoding {
+  readonly encoding: Encoding;
+  charsSinceClear: number;
+}
+
+const loaded = new Map<EncodingName, LoadedEncoding>();
 
 /**
  * Loads the vocabulary (a third of a second and 70 MB) unless it is there; counting does so by itself. A server
  * calls it while it starts, so that its first request does not wait.
  */
 export function loadTokenizer(): void {
-  getEncoding();
+  getEncoding('o200k_base');
 }
 
 /** Exact, but for unbroken runs of over 2 000 characters. */
-export function countTokens(text: string): number {
+export function countTokens(text: string, name: EncodingName = 'o200k_base'): number {
   let count = 0;
   for (let start = 0; start < text.length;) {
     const end = findBlockEnd(text, start);
-    count += countBlock(text, start, end);
+    count += countBlock(text, start, end, name);
     start = end;
   }
   return count;
@@ -136,24 +143,27 @@ function isSurelyOver(text: string, limit: number): boolean {
   return text.length > 0 && text.length > limit * MAX_TOKEN_CHARS;
 }
 
-function getEncoding(): Encoding {
-  if (encoding === undefined) {
+function getEncoding(name: EncodingName): LoadedEncoding {
+  let known = loaded.get(name);
+  if (known === undefined) {
     // Counting is synchronous and few processes need it: hence `require`, at the first use.
-    encoding = createRequire(import.meta.url)('gpt-tokenizer/encoding/o200k_base') as Encoding;
+    const encoding = createRequire(import.meta.url)(`gpt-tokenizer/encoding/${name}`) as Encoding;
     encoding.setMergeCacheSize(CACHED_WORDS);
+    known = { encoding, charsSinceClear: 0 };
+    loaded.set(name, known);
   }
-  return encoding;
+  return known;
 }
 
-function countBlock(text: string, start: number, end: number): number {
-  const { countTokens, clearMergeCache } = getEncoding();
-  charsSinceClear += end - start;
-  if (charsSinceClear > CACHE_CLEARED_EVERY_CHARS) {
-    clearMergeCache();
-    charsSinceClear = 0;
+function countBlock(text: string, start: number, end: number, name: EncodingName = 'o200k_base'): number {
+  const used = getEncoding(name);
+  used.charsSinceClear += end - start;
+  if (used.charsSinceClear > CACHE_CLEARED_EVERY_CHARS) {
+    used.encoding.clearMergeCache();
+    used.charsSinceClear = 0;
   }
   const isWhole = start === 0 && end === text.length;
-  return countTokens(isWhole ? text : copySlice(text, start, end), AS_TEXT);
+  return used.encoding.countTokens(isWhole ? text : copySlice(text, start, end), AS_TEXT);
 }
 
 /** A slice in V8 keeps the whole text alive, and the encoder's cache would keep the slice. */

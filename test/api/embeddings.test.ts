@@ -253,7 +253,7 @@ test.serial(
   async (t) => {
     const [ann, bob] = await Promise.all([stack.createAccount(), stack.createAccount()]);
     const texts = [wordsOf(100), Array.from({ length: 20 }, () => oddWord).join(' ')] as const;
-    const own = texts.map(countTokens);
+    const own = texts.map((text) => countTokens(text));
     const isMerged = (): boolean =>
       sentTo('emb-neighbours+slow-30').some((call) => (call.body!['input'] as unknown[]).length === 2);
     let paid: number[] = [];

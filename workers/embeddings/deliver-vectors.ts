@@ -1,5 +1,6 @@
 import { endianness } from 'node:os';
 import { AppError } from '../../shared/contract/errors.ts';
+import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { UpstreamError, type EmbeddingAnswer } from '../upstreams/upstream.ts';
 import type { EmbeddedInput, WorkUnit } from './embedding-work.ts';
 import { shareExactly } from './share-exactly.ts';
@@ -20,9 +21,9 @@ export function deliverVectors(
   answer: EmbeddingAnswer,
   tookMs: number,
 ): EmbeddedUnit[] {
-  const weights = units.map((unit) => unit.tokens);
   const counted = answer.promptTokens === null;
-  const tokens = shareExactly(answer.promptTokens ?? weights.reduce((a, b) => a + b, 0), weights);
+  const weights = weigh(units, answer.promptTokens);
+  const tokens = shareExactly(answer.promptTokens ?? sum(weights), weights);
   const times = shareExactly(tookMs, weights);
   const size = answer.dimensions * 4;
   const vectors = units.map((_, i) => answer.vectors.subarray(i * size, (i + 1) * size));
@@ -49,6 +50,29 @@ export function deliverVectors(
   }
   return embedded;
 }
+
+/** How far a vendor's count may be from ours before it is asked whether it counts otherwise. */
+const nearPermille = 100;
+/** Counting is done between two turns of the event loop: some tens of milliseconds at the most. */
+const maxRecountedChars = 100_000;
+
+/**
+ * What the vendor's sum is shared by: our own counts, where they come near to it or one account pays for all. Where they do
+ * not, the vendor's encoding is another, to which some languages are dearer than others; who wrote in English would pay
+ * for who did not. Of the encodings that are known, the one that comes nearest to the sum is taken.
+ */
+function weigh(units: readonly WorkUnit[], reported: number | null): readonly number[] {
+  const own = units.map((unit) => unit.tokens);
+  if (reported === null) return own;
+  const error = Math.abs(sum(own) - reported);
+  const isOfOne = units.every(({ accountId }) => accountId === units[0]!.accountId);
+  if (isOfOne || error * 1_000 <= reported * nearPermille) return own;
+  if (units.reduce((total, { text }) => total + text.length, 0) > maxRecountedChars) return own;
+  const others = units.map(({ text }) => Math.max(1, countTokens(text, 'cl100k_base')));
+  return Math.abs(sum(others) - reported) < error ? others : own;
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
 /**
  * Whether float32 numbers are all finite: infinities and NaN are those whose exponent has all bits set.

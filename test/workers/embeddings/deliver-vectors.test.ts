@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { AppError } from '../../../shared/contract/errors.ts';
+import { countTokens } from '../../../shared/pricing/count-tokens.ts';
 import { deliverVectors } from '../../../workers/embeddings/deliver-vectors.ts';
 import {
   AskUnderWay,
@@ -71,4 +72,29 @@ test('a vector is taken exactly if all of its numbers are finite', async (t) => 
   );
   t.false(await isTaken([0, NaN]));
   t.true(await isTaken([3.4028234663852886e38, -3.4028234663852886e38, 2 ** -149, -0]));
+});
+
+test('who shares a call with languages that are dear to its vendor pays for no more than their own texts', async (t) => {
+  // A word that we count as one token and OpenAI's embedding models as 29.
+  const dear = ' Հանրապետության'.repeat(40);
+  const own = 'The quick brown fox jumps over the lazy dog.';
+  const texts = [
+    ...Array.from({ length: 9 }, (_, i) => ['ann', `${i}${dear}`] as const),
+    ['bob', own] as const,
+  ];
+  const units = texts.map(([accountId, text]) => new WorkUnit(accountId, text, countTokens(text)));
+  const asks = units.map((unit) => {
+    const underWay = new AskUnderWay({ ...ask, accountId: unit.accountId, inputs: [unit.text] });
+    unit.claim(underWay, 0);
+    return underWay;
+  });
+  const counts = texts.map(([, text]) => countTokens(text, 'cl100k_base'));
+  const promptTokens = counts.reduce((a, b) => a + b, 0);
+  t.true(promptTokens > 10 * units.reduce((total, unit) => total + unit.tokens, 0));
+  deliverVectors(units, { vectors: Buffer.alloc(units.length * 4), dimensions: 1, promptTokens }, 10);
+  const billed = await Promise.all(asks.map(async ({ answer }) => (await answer).outcomes[0]));
+  t.deepEqual(
+    billed.map((one) => ('tokens' in one! ? one.tokens : null)),
+    counts,
+  );
 });
