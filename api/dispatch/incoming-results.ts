@@ -49,14 +49,12 @@ export class IncomingResults {
   take(requestId: string, piece: Buffer): readonly Buffer[] | null {
     const result = this.#results.get(requestId);
     if (result === undefined) return null;
+    // One that was taken for lost comes without being on its way.
+    this.#askedBytes -= Math.min(piece.length, result.askedTo - result.received);
     result.pieces.push(piece);
     result.received += piece.length;
     result.lastSeenAtMs = this.#nowMs();
     result.waitsSinceMs = result.lastSeenAtMs;
-    this.#askedBytes -= Math.min(
-      piece.length,
-      Math.max(0, result.askedTo - (result.received - piece.length)),
-    );
     result.askedTo = Math.max(result.askedTo, result.received);
     const isWhole = result.received >= result.length;
     if (isWhole) this.drop(requestId);

@@ -31,6 +31,8 @@ interface LoadedEncoding {
   charsSinceClear: number;
 }
 
+const ownEncoding: EncodingName = 'o200k_base';
+
 const loaded = new Map<EncodingName, LoadedEncoding>();
 
 /**
@@ -38,11 +40,11 @@ const loaded = new Map<EncodingName, LoadedEncoding>();
  * calls it while it starts, so that its first request does not wait.
  */
 export function loadTokenizer(): void {
-  getEncoding('o200k_base');
+  getEncoding(ownEncoding);
 }
 
 /** Exact, but for unbroken runs of over 2 000 characters. */
-export function countTokens(text: string, name: EncodingName = 'o200k_base'): number {
+export function countTokens(text: string, name: EncodingName = ownEncoding): number {
   let count = 0;
   for (let start = 0; start < text.length;) {
     const end = findBlockEnd(text, start);
@@ -155,7 +157,7 @@ function getEncoding(name: EncodingName): LoadedEncoding {
   return known;
 }
 
-function countBlock(text: string, start: number, end: number, name: EncodingName = 'o200k_base'): number {
+function countBlock(text: string, start: number, end: number, name: EncodingName = ownEncoding): number {
   const used = getEncoding(name);
   used.charsSinceClear += end - start;
   if (used.charsSinceClear > CACHE_CLEARED_EVERY_CHARS) {

@@ -4,7 +4,7 @@ import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
-import type { JobDependencies } from '../jobs/job-context.ts';
+import { notSettled, type JobDependencies } from '../jobs/job-context.ts';
 import { runChat } from '../jobs/run-chat.ts';
 import type { ActiveRuns } from './active-runs.ts';
 
@@ -90,7 +90,7 @@ async function runItem({ dependencies, publisher, runs }: ReadyIntakeOptions, te
   } catch (error) {
     // What cannot be settled must still be answered: its owner waits for as long as this worker lives.
     log.error({ err: error }, 'a chat could not be settled');
-    reply.error({ code: 'service_unavailable', message: 'The request could not be settled.' });
+    reply.error(notSettled);
   } finally {
     run.end();
   }

@@ -65,6 +65,12 @@ export function isReplaced({ signal }: RequestRun): boolean {
   return signal.reason instanceof RunReplaced;
 }
 
+/** What a caller is told whose request ran and could not be settled: whoever waits for it must hear of its end. */
+export const notSettled = {
+  code: 'service_unavailable',
+  message: 'The request could not be settled.',
+} as const;
+
 /** The code and the text under which a failure is told and logged. */
 export function describeFailure(error: unknown): { code: ErrorCode; message: string } {
   if (error instanceof AppError) return { code: error.code, message: error.publicMessage };

@@ -13,6 +13,7 @@ import {
   describeFailure,
   isModelsFailure,
   isReplaced,
+  notSettled,
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
@@ -43,9 +44,9 @@ export async function runEmbedding(
           await dependencies.embeddings.embed(model, dimensions, ask),
         );
       } catch (error) {
-        // The others of the batch go on. What cannot be settled must still be answered.
+        // The others of the batch go on.
         log.error({ err: error }, 'an embedding could not be settled');
-        run.reply.error({ code: 'service_unavailable', message: 'The request could not be settled.' });
+        run.reply.error(notSettled);
       }
     }),
   );

@@ -67,10 +67,11 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
       // A route that leads nowhere does so with every key.
       failed.push(...(error.failure === 'missing' ? findWays(grant.way.route) : [grant.way]));
       const isLast = orderWays(call.routes, failed, Math.random).length === 0;
-      const isOutlasted = call.outlastsLimits && error.failure === 'rate_limited';
-      // A key at fault is tried past while there are others.
-      if (!isOutlasted && (!isOfKey(error) || isLast)) attempts += 1;
-      if (!isOutlasted) calls += 1;
+      if (!call.outlastsLimits || error.failure !== 'rate_limited') {
+        calls += 1;
+        // A key at fault is tried past while there are others.
+        if (!isOfKey(error) || isLast) attempts += 1;
+      }
       tellFailure(call.log, grant.way, error, calls);
       const elapsedMs = performance.now() - startedAtMs;
       const hasOutput = call.hasOutput();
