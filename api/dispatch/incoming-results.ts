@@ -8,8 +8,12 @@ const maxAskedBytes = 6 * 1024 * 1024;
 /** A result that was asked for and does not come so long makes room for others; its worker may be dead. */
 const patienceMs = 2_000;
 
+/** What one account is sent before it is another's turn. */
+const turnBytes = 4 * pieceBytes;
+
 interface IncomingResult {
   readonly requestId: string;
+  readonly accountId: string;
   readonly length: number;
   readonly pieces: Buffer[];
   received: number;
@@ -25,8 +29,8 @@ export class IncomingResults {
   readonly #ask: (requestId: string, upToByte: number) => void;
   readonly #nowMs: () => number;
   readonly #results = new Map<string, IncomingResult>();
-  /** Those of which a part has not been asked for, in the order of their turns. */
-  readonly #line = new Set<IncomingResult>();
+  /** Those of which a part has not been asked for, by account, in the order of the accounts' turns and of their own. */
+  readonly #line = new Map<string, Set<IncomingResult>>();
   #askedBytes = 0;
 
   /** @param ask has the result of a request sent up to a byte */
@@ -35,13 +39,13 @@ export class IncomingResults {
     this.#nowMs = nowMs;
   }
 
-  add(requestId: string, length: number): void {
+  add(requestId: string, accountId: string, length: number): void {
     this.drop(requestId);
     const nowMs = this.#nowMs();
     const times = { waitsSinceMs: nowMs, lastSeenAtMs: nowMs };
-    const result = { requestId, length, pieces: [], received: 0, askedTo: 0, ...times };
+    const result = { requestId, accountId, length, pieces: [], received: 0, askedTo: 0, ...times };
     this.#results.set(requestId, result);
-    this.#line.add(result);
+    this.#enqueue(result);
     this.#askOn();
   }
 
@@ -68,7 +72,7 @@ export class IncomingResults {
     if (result === undefined) return;
     this.#askedBytes -= result.askedTo - result.received;
     this.#results.delete(requestId);
-    this.#line.delete(result);
+    this.#dequeue(result);
     this.#askOn();
   }
 
@@ -85,8 +89,8 @@ export class IncomingResults {
       this.#askedBytes -= result.askedTo - result.received;
       result.askedTo = result.received;
       result.waitsSinceMs = nowMs;
-      this.#line.delete(result);
-      this.#line.add(result);
+      this.#dequeue(result);
+      this.#enqueue(result);
     }
     this.#askOn();
   }
@@ -98,16 +102,36 @@ export class IncomingResults {
     return this.#nowMs() - result.lastSeenAtMs;
   }
 
+  #enqueue(result: IncomingResult): void {
+    const ofAccount = this.#line.get(result.accountId);
+    if (ofAccount === undefined) this.#line.set(result.accountId, new Set([result]));
+    else ofAccount.add(result);
+  }
+
+  #dequeue(result: IncomingResult): void {
+    const ofAccount = this.#line.get(result.accountId);
+    if (ofAccount?.delete(result) && ofAccount.size === 0) this.#line.delete(result.accountId);
+  }
+
   #askOn(): void {
-    for (const result of this.#line) {
+    for (;;) {
       const room = Math.floor((maxAskedBytes - this.#askedBytes) / pieceBytes) * pieceBytes;
-      if (room <= 0) return;
-      if (result.askedTo === result.received) result.lastSeenAtMs += this.#nowMs() - result.waitsSinceMs;
-      const end = Math.min(result.length, result.askedTo + room);
-      this.#askedBytes += end - result.askedTo;
-      result.askedTo = end;
-      if (end === result.length) this.#line.delete(result);
-      this.#ask(result.requestId, end);
+      const next = this.#line.entries().next();
+      if (room <= 0 || next.done === true) return;
+      const [accountId, ofAccount] = next.value;
+      const [result] = ofAccount;
+      this.#askFor(result!, this.#line.size > 1 ? Math.min(room, turnBytes) : room);
+      if (!this.#line.delete(accountId)) continue;
+      this.#line.set(accountId, ofAccount);
     }
+  }
+
+  #askFor(result: IncomingResult, mostBytes: number): void {
+    if (result.askedTo === result.received) result.lastSeenAtMs += this.#nowMs() - result.waitsSinceMs;
+    const end = Math.min(result.length, result.askedTo + mostBytes);
+    this.#askedBytes += end - result.askedTo;
+    result.askedTo = end;
+    if (end === result.length) this.#dequeue(result);
+    this.#ask(result.requestId, end);
   }
 }

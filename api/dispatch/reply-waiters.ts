@@ -203,7 +203,7 @@ export class ReplyWaiters {
         this.#end(waiter, [frame.payload]);
         return;
       case 'offered':
-        this.#results.add(frame.requestId, decodeOffer(frame.payload));
+        this.#results.add(frame.requestId, waiter.request.accountId, decodeOffer(frame.payload));
         return;
       case 'piece': {
         const whole = this.#results.take(frame.requestId, frame.payload);
@@ -257,6 +257,8 @@ export class ReplyWaiters {
       await this.#tellUntold();
       await this.#removeEnded();
       const queues = new Set([...this.#waiters.values()].map(({ waiter }) => waiter.queue));
+      // Where nobody waits, nobody looks.
+      for (const queue of this.#lastAliveAtMs.keys()) if (!queues.has(queue)) this.#lastAliveAtMs.delete(queue);
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
       // After a trip to Redis: what came while this process stood still has been read by now.
       this.#results.remind();

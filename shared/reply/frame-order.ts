@@ -1,8 +1,8 @@
 import type { Frame } from './frame.ts';
 
 /**
- * Follows the frames of one request: those of an earlier attempt are stale, and a gap in those of the latest means that
- * some were lost.
+ * Follows the frames of one request: those of an earlier attempt are stale, as is one that was sent again and came both
+ * times; a gap in those of the latest attempt means that some were lost.
  */
 export class FrameOrder {
   attempt: number;
@@ -22,7 +22,8 @@ export class FrameOrder {
   take(frame: Frame): 'next' | 'stale' | 'gap' {
     if (frame.attempt < this.attempt) return 'stale';
     if (frame.attempt > this.attempt || frame.kind === 'accepted') this.restart(frame.attempt);
-    if (frame.sequence !== this.#received) return 'gap';
+    if (frame.sequence < this.#received) return 'stale';
+    if (frame.sequence > this.#received) return 'gap';
     this.#received += 1;
     return 'next';
   }

@@ -190,12 +190,15 @@ export class ReplyWriter {
     this.#send('offered', encodeOffer(length));
   }
 
-  /** @throws what Redis's client throws: the piece may not have left */
-  async piece(parts: readonly Buffer[]): Promise<void> {
+  /**
+   * A piece, to be sent as often as it takes: whoever has had it ignores it.
+   * @returns sends it; throws what Redis's client throws where it may not have left
+   */
+  piece(parts: readonly Buffer[]): () => Promise<void> {
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     const numbers = { attempt: this.#attempt, sequence: this.#sequence++, kind: 'piece', tokens: 0 } as const;
-    const header = encodeHeader(this.#packedId, numbers, length);
-    await this.#publisher.sendPiece(this.#channel, [header, ...parts]);
+    const frame = [encodeHeader(this.#packedId, numbers, length), ...parts];
+    return () => this.#publisher.sendPiece(this.#channel, frame);
   }
 
   error(error: ErrorPayload): void {

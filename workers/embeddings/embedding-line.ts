@@ -119,10 +119,10 @@ export class EmbeddingLine {
   /**
    * One stands at the gate for all that wait, and where slots are known to be free, one for each that is needed; a slot is
    * filled when it is had.
-   * @param share what each of them takes at the least, where that is known
+   * @param share what each of them takes, where that was decided for all of them
    */
-  #knock(freeSlots = 1, share = leastShare): void {
-    const calls = Math.min(freeSlots, Math.ceil(this.#waiting.size / share));
+  #knock(freeSlots = 1, share: number | null = null): void {
+    const calls = Math.min(freeSlots, Math.ceil(this.#waiting.size / (share ?? leastShare)));
     while (this.#knocks.size < calls) {
       const stop = new AbortController();
       this.#knocks.add(stop);
@@ -131,16 +131,15 @@ export class EmbeddingLine {
     }
   }
 
-  async #call(stop: AbortController, leastInputs: number): Promise<void> {
+  async #call(stop: AbortController, decidedShare: number | null): Promise<void> {
     const model = this.#options.findModel();
     let units: readonly WorkUnit[] | null = null;
     try {
       await this.#callModel(model, stop, (chance) => {
-        const share = Math.max(leastInputs, findShare(this.#waiting.size, chance));
-        units = this.#takeUnits(model!, share, stop);
+        const share = decidedShare ?? findEvenShare(this.#waiting.size, chance);
+        units = this.#takeUnits(model!, share ?? findShare(this.#waiting.size, chance), stop);
         this.#knocks.delete(stop);
-        if (chance.spareSlots > 0) this.#knock(chance.spareSlots, share);
-        else this.#knock();
+        this.#knock(Math.max(1, chance.spareSlots), share);
         return units;
       });
     } catch (error) {
@@ -270,14 +269,20 @@ export class EmbeddingLine {
 }
 
 /**
- * How much of what waits goes with one call. Over the slots that are free it is spread evenly: side by side is quicker than
- * all in one call. Where few are, it is spread over half of all, as those under way will end before a call that took
- * everything would.
+ * Where nothing is under way, what waits is spread evenly over all slots: side by side is quicker than all in one call. Null
+ * where something is.
  */
-function findShare(waiting: number, { spareSlots, slots }: Chance): number {
-  const ofFree = Math.ceil(waiting / (spareSlots + 1));
-  const ofAll = Math.ceil((2 * waiting) / slots);
-  return Math.max(leastShare, Math.min(ofFree, ofAll));
+function findEvenShare(waiting: number, { spareSlots, slots }: Chance): number | null {
+  return spareSlots + 1 < slots ? null : Math.max(leastShare, Math.ceil(waiting / slots));
+}
+
+/**
+ * How much of what waits goes with one call beside others: what half of all slots would have to take. Those under way will
+ * end before a call that took everything would, and with less in each, what calls cost by themselves would slow all of
+ * them.
+ */
+function findShare(waiting: number, { slots }: Chance): number {
+  return Math.max(leastShare, Math.ceil((2 * waiting) / slots));
 }
 
 /** What every route of the model takes: a call that fails on one of them goes on to another as it is. */

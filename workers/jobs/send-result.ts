@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
@@ -29,7 +30,7 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
     for (const piece of cutPieces(parts)) {
       const end = Math.min(length, sent + pieceBytes);
       while (asked < end) asked = await run.whenAsked(asked);
-      await reply.piece(piece);
+      await insist(reply.piece(piece), run);
       sent = end;
     }
   } catch (error) {
@@ -37,6 +38,25 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
     // The request is settled; its caller would wait for the rest of its answer as long as this worker lives.
     log.warn({ err: error }, 'an answer could not be sent');
     reply.error({ code: 'service_unavailable', message: 'The answer was lost on its way.' });
+  }
+}
+
+/** A cut connection is back within a second or two; this is long enough for a Redis that starts anew. */
+const maxInsistingMs = 30_000;
+const againMs = 200;
+
+/** What is paid for is not lost with a connection. @throws the last error, when nothing leaves for too long */
+async function insist(send: () => Promise<void>, { signal }: RequestRun): Promise<void> {
+  const startedAtMs = performance.now();
+  for (;;) {
+    try {
+      await send();
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (performance.now() - startedAtMs > maxInsistingMs) throw error;
+      await delay(againMs, undefined, { signal });
+    }
   }
 }
 

@@ -34,11 +34,11 @@ function openDesk(): Desk {
   };
 }
 
-test('of all results together 6 MB are asked for at once, in the order in which they were offered', (t) => {
+test('of all results together 6 MB are asked for at once, those of one account in the order in which they were offered', (t) => {
   const { results, takeAsked } = openDesk();
-  results.add('a', 8 * pieceBytes);
-  results.add('b', 8 * pieceBytes);
-  results.add('c', pieceBytes);
+  results.add('a', 'ann', 8 * pieceBytes);
+  results.add('b', 'ann', 8 * pieceBytes);
+  results.add('c', 'ann', pieceBytes);
   t.deepEqual(takeAsked(), [
     ['a', 8 * pieceBytes],
     ['b', 4 * pieceBytes],
@@ -50,10 +50,22 @@ test('of all results together 6 MB are asked for at once, in the order in which 
   t.deepEqual(takeAsked().at(-1), ['c', pieceBytes]);
 });
 
+test('accounts take turns of 2 MB: however much one of them has coming, another’s result does not wait for all of it', (t) => {
+  const { results, takeAsked } = openDesk();
+  results.add('a1', 'ann', 100 * pieceBytes);
+  results.add('a2', 'ann', 100 * pieceBytes);
+  results.add('b', 'bob', 6 * pieceBytes);
+  t.deepEqual(takeAsked(), [['a1', piecesAtOnce * pieceBytes]], 'with nobody else there it takes all the room');
+  for (let i = 0; i < piecesAtOnce; i++) results.take('a1', zeros);
+  // Each piece that came made room for one, in turns.
+  const asked = takeAsked().map(([requestId]) => requestId);
+  t.deepEqual(asked, Array.from({ length: 6 }, () => ['a1', 'b']).flat());
+});
+
 test('what is asked for ends where a piece ends, or the result', (t) => {
   const { results, takeAsked } = openDesk();
-  results.add('a', pieceBytes + 1);
-  results.add('b', 100 * pieceBytes + 7);
+  results.add('a', 'ann', pieceBytes + 1);
+  results.add('b', 'ann', 100 * pieceBytes + 7);
   // The two bytes of a's pieces that are past a whole piece leave no room for another whole one.
   t.deepEqual(takeAsked(), [
     ['a', pieceBytes + 1],
@@ -70,7 +82,7 @@ test('what is asked for ends where a piece ends, or the result', (t) => {
 test('the last piece brings all of them, in their order; before it, and after it, there is no answer', (t) => {
   const { results } = openDesk();
   const pieces = [Buffer.alloc(pieceBytes, 'a'), Buffer.alloc(pieceBytes, 'b'), Buffer.from('c')];
-  results.add('x', 2 * pieceBytes + 1);
+  results.add('x', 'ann', 2 * pieceBytes + 1);
   t.is(results.take('x', pieces[0]!), null);
   t.is(results.take('x', pieces[1]!), null);
   t.deepEqual(results.take('x', pieces[2]!), pieces);
@@ -79,10 +91,10 @@ test('the last piece brings all of them, in their order; before it, and after it
 
 test('a piece of a result that nobody waits for is ignored, and makes no room', (t) => {
   const { results, takeAsked } = openDesk();
-  results.add('left', pieceBytes);
+  results.add('left', 'ann', pieceBytes);
   results.drop('left');
-  results.add('large', most);
-  results.add('next', pieceBytes);
+  results.add('large', 'ann', most);
+  results.add('next', 'ann', pieceBytes);
   takeAsked();
   t.is(results.take('left', zeros), null);
   t.is(results.take('never heard of', zeros), null);
@@ -92,8 +104,8 @@ test('a piece of a result that nobody waits for is ignored, and makes no room', 
 
 test('a result that is dropped gives its room to others at once', (t) => {
   const { results, takeAsked } = openDesk();
-  results.add('a', most + 1);
-  results.add('b', most);
+  results.add('a', 'ann', most + 1);
+  results.add('b', 'ann', most);
   results.take('a', zeros);
   takeAsked();
   results.drop('a');
@@ -102,10 +114,10 @@ test('a result that is dropped gives its room to others at once', (t) => {
 
 test('a result that is offered anew begins anew', (t) => {
   const { results, takeAsked } = openDesk();
-  results.add('a', 2 * pieceBytes);
+  results.add('a', 'ann', 2 * pieceBytes);
   results.take('a', Buffer.alloc(pieceBytes, 'old'));
   takeAsked();
-  results.add('a', most + 5);
+  results.add('a', 'ann', most + 5);
   t.deepEqual(takeAsked(), [['a', most]]);
   for (let i = 0; i < piecesAtOnce; i++) t.is(results.take('a', zeros), null);
   const whole = results.take('a', zeros.subarray(0, 5));
@@ -114,8 +126,8 @@ test('a result that is offered anew begins anew', (t) => {
 
 test('what does not come for 2 s is asked for again, after those that waited for its room', (t) => {
   const { results, takeAsked, pass } = openDesk();
-  results.add('silent', most);
-  results.add('next', most - pieceBytes);
+  results.add('silent', 'ann', most);
+  results.add('next', 'ann', most - pieceBytes);
   t.deepEqual(takeAsked(), [['silent', most]]);
   pass(1_999);
   results.remind();
@@ -130,7 +142,7 @@ test('what does not come for 2 s is asked for again, after those that waited for
 
 test('a result of which pieces come is not asked for again', (t) => {
   const { results, takeAsked, pass } = openDesk();
-  results.add('slow', most);
+  results.add('slow', 'ann', most);
   for (let i = 1; i < piecesAtOnce; i++) {
     pass(1_900);
     results.take('slow', zeros);
@@ -141,8 +153,8 @@ test('a result of which pieces come is not asked for again', (t) => {
 
 test('pieces that come after all are taken, and count once', (t) => {
   const { results, takeAsked, pass } = openDesk();
-  results.add('late', most + pieceBytes);
-  results.add('next', most);
+  results.add('late', 'ann', most + pieceBytes);
+  results.add('next', 'ann', most);
   pass(2_000);
   results.remind();
   t.deepEqual(takeAsked().slice(1), [['next', most]]);
@@ -155,8 +167,8 @@ test('pieces that come after all are taken, and count once', (t) => {
 
 test('a result is silent while it is asked for in vain, and not while it waits for its turn', (t) => {
   const { results, pass } = openDesk();
-  results.add('first', most);
-  results.add('second', most);
+  results.add('first', 'ann', most);
+  results.add('second', 'ann', most);
   pass(5_000);
   t.is(results.silentForMs('first'), 5_000);
   t.is(results.silentForMs('second'), 0);
@@ -265,7 +277,7 @@ test('whatever comes, goes and is lost: never more than 6 MB are on their way, e
           if (one.kind === 'add') {
             const { length } = one;
             world.set(one.id, { length, sent: 0, mayBeSentTo: 0, askedTo: 0, silentMs: 0 });
-            results.add(one.id, length);
+            results.add(one.id, one.id < 'd' ? 'ann' : 'bob', length);
           } else if (one.kind === 'take') {
             take(one.id);
           } else if (one.kind === 'pass') {
@@ -284,7 +296,7 @@ test('whatever comes, goes and is lost: never more than 6 MB are on their way, e
         }
         t.is(world.size, 0, 'every result came');
         world.set('next', { length: most, sent: 0, mayBeSentTo: 0, askedTo: 0, silentMs: 0 });
-        results.add('next', most);
+        results.add('next', 'ann', most);
         t.is(world.get('next')!.askedTo, most, 'all room is there again');
       },
     ),

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { ReplyWaiters, type Waiter } from '../../../api/dispatch/reply-waiters.ts';
@@ -255,6 +255,19 @@ test('a lost piece is an error, never an answer with a hole, and its worker is t
   worker.send(requestId, 1, 4, 'piece', pieces[2]);
   t.deepEqual(await outcome, { failed: 'service_unavailable' });
   t.deepEqual(await worker.hear(), { action: 'cancel', requestId });
+});
+
+test('a piece that comes twice, as its worker could not know that it had left, is taken once', async (t) => {
+  const desk = await openDesk(t);
+  const worker = await hire(t, desk);
+  const requestId = randomUUID();
+  const outcome = desk.wait({ requestId });
+  const bytes = randomBytes(2 * pieceBytes);
+  const pieces = cut(bytes);
+  await worker.serve(requestId, 1, bytes.length, pieces.slice(0, 1));
+  worker.send(requestId, 1, 2, 'piece', pieces[0]);
+  worker.send(requestId, 1, 3, 'piece', pieces[1]);
+  t.deepEqual(await outcome, { answer: bytes });
 });
 
 test('a worker that can send no more ends the answer with its error', async (t) => {
