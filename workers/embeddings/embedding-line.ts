@@ -119,7 +119,7 @@ export class EmbeddingLine {
   /**
    * One stands at the gate for all that wait, and where slots are known to be free, one for each that is needed; a slot is
    * filled when it is had.
-   * @param share what each of them takes, where that was decided for all of them
+   * @param share what each of them takes, where that is decided for all of them together
    */
   #knock(freeSlots = 1, share: number | null = null): void {
     const calls = Math.min(freeSlots, Math.ceil(this.#waiting.size / (share ?? leastShare)));
@@ -136,10 +136,11 @@ export class EmbeddingLine {
     let units: readonly WorkUnit[] | null = null;
     try {
       await this.#callModel(model, stop, (chance) => {
-        const share = decidedShare ?? findEvenShare(this.#waiting.size, chance);
-        units = this.#takeUnits(model!, share ?? findShare(this.#waiting.size, chance), stop);
+        const evenShare = decidedShare === null ? findEvenShare(this.#waiting.size, chance) : null;
+        const share = decidedShare ?? evenShare ?? findShare(this.#waiting.size, chance);
+        units = this.#takeUnits(model!, share, stop);
         this.#knocks.delete(stop);
-        this.#knock(Math.max(1, chance.spareSlots), share);
+        this.#knock(Math.max(1, chance.spareSlots), evenShare);
         return units;
       });
     } catch (error) {
