@@ -1,6 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { maxTokensPerEmbeddingInput, type EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import { joinWords, maxIssues } from '../../shared/contract/validation.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
@@ -71,7 +72,7 @@ async function sendChunked(context: ApiContext, body: ChunkedBody): Promise<void
   }
 }
 
-/** @throws AppError `content_too_long` for an input above the limit of one */
+/** @throws AppError `content_too_long` for inputs above the limit of one */
 async function countInputs(
   inputs: readonly string[],
   isSingle: boolean,
@@ -79,17 +80,34 @@ async function countInputs(
   turn: CountingTurn,
 ): Promise<number[]> {
   const counts: number[] = [];
+  const tooLong: number[] = [];
   const limit = Math.min(maxTokensPerEmbeddingInput, model.context);
   for (const [i, input] of inputs.entries()) {
     const tokens = await countTokensAsync(input, { limit, turn });
-    if (tokens === null) {
-      const loc = ['body', 'input', ...(isSingle ? [] : [i])];
-      throw invalidField(loc, `is longer than ${limit} tokens`, { code: 'content_too_long' });
-    }
+    if (tokens === null) tooLong.push(i);
     // Whitespace alone can count as nothing; an input is at least one token to every vendor.
-    counts.push(Math.max(1, tokens));
+    else counts.push(Math.max(1, tokens));
   }
+  if (tooLong.length > 0) throw refuseTooLong(tooLong, isSingle, limit);
   return counts;
+}
+
+/** Of the inputs that are too long, how many the message names. */
+const maxNamed = 5;
+
+function refuseTooLong(tooLong: readonly number[], isSingle: boolean, limit: number): AppError {
+  const places = tooLong.map((i) => (isSingle ? ['input'] : ['input', i]));
+  const msg = `is longer than ${limit} tokens`;
+  const [first, ...others] = places.slice(0, maxNamed).map((place) => place.join('.'));
+  if (places.length > maxNamed) others.push(`${places.length - maxNamed} more`);
+  const so =
+    others.length === 0 ? '' : `; so ${others.length === 1 ? 'is' : 'are'} ${joinWords(others, 'and')}`;
+  return new AppError('content_too_long', {
+    message: `${first}: ${msg}${so}`,
+    issues: places
+      .slice(0, maxIssues)
+      .map((place) => ({ loc: ['body', ...place], msg, type: 'value_error' })),
+  });
 }
 
 /** Null where the model's own number is wanted. */

@@ -8,6 +8,7 @@ import {
   RequestId,
   StringEnum,
   TotalTime,
+  wrongTypeHint,
 } from './fields.ts';
 import { creationErrors, defineOperation } from './operation.ts';
 
@@ -22,14 +23,14 @@ export const EmbeddingRequest = Type.Object(
         { type: 'string', minLength: 1 },
         {
           type: 'array',
-          items: { type: 'string', minLength: 1 },
+          items: { type: 'string', minLength: 1, [wrongTypeHint]: 'only text is taken, no tokens' },
           minItems: 1,
           maxItems: maxEmbeddingInputs,
         },
       ],
       description:
         'A text, or up to 2048 of them, each of at most 8192 tokens or the model’s `context`, if that is less. ' +
-        'A longer one is refused, not cut.',
+        'A longer one is refused, not cut. Arrays of tokens are not taken.',
     }),
     dimensions: Type.Optional(
       Nullable(

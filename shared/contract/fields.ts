@@ -14,6 +14,9 @@ export function Nullable<T extends TSchema>(schema: T) {
   });
 }
 
+/** A keyword of ours: what a value of a wrong type is told beside the type, where that says too little. */
+export const wrongTypeHint = 'wrongTypeHint';
+
 /** A closed set of strings, as one `enum` keyword. */
 export function StringEnum<const T extends readonly string[]>(values: T, options: object = {}) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options });

@@ -2,9 +2,10 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import formatsPlugin from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import { AppError, type ValidationIssue } from './errors.ts';
+import { wrongTypeHint } from './fields.ts';
 
 /** A longer list would tell a caller no more, and a body of a million wrong items must not become a long answer. */
-const maxIssues = 20;
+export const maxIssues = 20;
 
 const maxHttpsUrlLength = 2083;
 const maxDataUriBytes = 20_000_000;
@@ -37,6 +38,7 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
     'uuid',
   ]);
   ajv.addFormat('image-url', { type: 'string', validate: isImageUrl });
+  ajv.addKeyword(wrongTypeHint);
   return ajv;
 }
 
@@ -61,7 +63,8 @@ export function compileValidator<T extends TSchema>(schema: T, part: 'body' | 'q
   return (value) => {
     if (validate(value)) return value as Static<T>;
     const thorough = findAll !== validate && hasFewNodes(value, fullCheckNodes) && !findAll(value);
-    throw toValidationError(describeIssues((thorough ? findAll : validate).errors ?? [], part));
+    const faults = dropNoise((thorough ? findAll : validate).errors ?? []);
+    throw toValidationError(describeIssues(faults, part), faults.length);
   };
 }
 
@@ -71,7 +74,7 @@ export function compileChecker(
   from: 'json' | 'text',
 ): (value: unknown) => ValidationIssue[] {
   const validate = (from === 'json' ? allFaultsAjv : textAjv).compile(schema);
-  return (value) => (validate(value) ? [] : describeIssues(validate.errors ?? []));
+  return (value) => (validate(value) ? [] : describeIssues(dropNoise(validate.errors ?? [])));
 }
 
 /** Whether a value holds no more than so many values, looking at no more than those. */
@@ -86,16 +89,17 @@ function hasFewNodes(value: unknown, limit: number): boolean {
   return true;
 }
 
-export function toValidationError(issues: readonly ValidationIssue[]): AppError {
+/** @param count how many faults there are, where the issues are only the first of them */
+export function toValidationError(issues: readonly ValidationIssue[], count = issues.length): AppError {
   const first = issues[0];
   const where = first === undefined ? '' : first.loc.slice(1).join('.');
   const text =
     first === undefined ? 'The request is not valid.' : where === '' ? first.msg : `${where}: ${first.msg}`;
-  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : '';
+  const more = count > 1 ? ` (and ${count - 1} more)` : '';
   return new AppError('validation_failed', { message: `${text}${more}`, issues });
 }
 
-function describeIssues(errors: readonly ErrorObject[], part?: 'body' | 'query'): ValidationIssue[] {
+function dropNoise(errors: readonly ErrorObject[]): ErrorObject[] {
   // A failed union reports itself and each of its branches; where a branch of the value's own type failed, only that
   // branch tells the caller something, else only the union does.
   const unions = new Set(errors.filter((error) => error.keyword === 'anyOf').map(placeOf));
@@ -105,14 +109,19 @@ function describeIssues(errors: readonly ErrorObject[], part?: 'body' | 'query')
     for (const union of enclosingUnions(error))
       if (unions.has(union) && !isOwnType(union)) explained.add(union);
   }
+  // A value of another type is none of the enumerated ones either, and their list says more.
+  const listed = new Set(errors.filter((error) => error.keyword === 'enum').map(parentOf));
   const isNoise = (error: ErrorObject): boolean => {
     if (error.keyword === 'anyOf') return explained.has(placeOf(error));
-    return error.keyword === 'type' && unions.has(enclosingUnion(error));
+    return error.keyword === 'type' && (unions.has(enclosingUnion(error)) || listed.has(parentOf(error)));
   };
-  const kept = errors.filter((error) => !isNoise(error));
-  return kept.slice(0, maxIssues).map((error) => ({
+  return errors.filter((error) => !isNoise(error));
+}
+
+function describeIssues(errors: readonly ErrorObject[], part?: 'body' | 'query'): ValidationIssue[] {
+  return errors.slice(0, maxIssues).map((error) => ({
     loc: [...(part === undefined ? [] : [part]), ...toLocation(error)],
-    msg: describe(error),
+    msg: part === 'body' && error.instancePath === '' ? describeBody(error) : describe(error),
     type: error.keyword,
   }));
 }
@@ -121,6 +130,10 @@ const unionMark = '/anyOf/';
 
 /** A schema's place and the value's: what tells the same union apart in two elements of a list. */
 const placeOf = (error: ErrorObject): string => `${error.schemaPath} ${error.instancePath}`;
+
+/** The same for the schema that the failed keyword is one of. */
+const parentOf = ({ schemaPath, instancePath }: ErrorObject): string =>
+  `${schemaPath.slice(0, schemaPath.lastIndexOf('/'))} ${instancePath}`;
 
 /** The union whose branch failed on the value itself, as placeOf names it. */
 function enclosingUnion(error: ErrorObject): string {
@@ -153,30 +166,62 @@ function toLocation(error: ErrorObject): (string | number)[] {
   return parts;
 }
 
+function describeBody(error: ErrorObject): string {
+  return error.keyword === 'type' ? 'The body must be a JSON object.' : describe(error);
+}
+
 function describe(error: ErrorObject): string {
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
     case 'required':
       return 'is required';
     case 'enum':
-      return `must be one of: ${(params['allowedValues'] as unknown[]).map(String).join(', ')}`;
+      return `must be one of: ${listValues(params['allowedValues'] as unknown[])}`;
     case 'format':
       return formatMessages[String(params['format'])] ?? `must be a ${String(params['format'])}`;
-    case 'type':
-      return `must be ${[params['type']].flat().join(' or ')}`;
-    case 'anyOf': {
-      const branches = (error.schema as { type?: string }[]).flatMap((branch) => branch.type ?? []);
-      return `must be ${branches.join(' or ')}`;
+    case 'type': {
+      const hint = (error.parentSchema as { [wrongTypeHint]?: string })[wrongTypeHint];
+      const types = [params['type']].flat().map((type) => nameType({ type: String(type) }));
+      return `must be ${joinWords(types, 'or')}${hint === undefined ? '' : `: ${hint}`}`;
     }
+    case 'anyOf':
+      return `must be ${joinWords((error.schema as TypeSchema[]).map(nameType), 'or')}`;
     case 'minLength':
-      return `must have at least ${String(params['limit'])} characters`;
-    case 'maxLength':
-      return `must have at most ${String(params['limit'])} characters`;
     case 'minItems':
-      return `must have at least ${String(params['limit'])} items`;
+      return params['limit'] === 1
+        ? 'must not be empty'
+        : `must have at least ${countParts(error.keyword, params['limit'])}`;
+    case 'maxLength':
     case 'maxItems':
-      return `must have at most ${String(params['limit'])} items`;
+      return `must have at most ${countParts(error.keyword, params['limit'])}`;
     default:
       return error.message ?? 'is not valid';
   }
+}
+
+/** Null is what a field may be set to, and never what a caller who sent something else was looking for. */
+function listValues(values: readonly unknown[]): string {
+  const shown = values.filter((value) => value !== null);
+  return (shown.length > 0 ? shown : values).map(String).join(', ');
+}
+
+function countParts(keyword: string, limit: unknown): string {
+  const part = keyword.endsWith('Length') ? 'character' : 'item';
+  return `${String(limit)} ${part}${limit === 1 ? '' : 's'}`;
+}
+
+interface TypeSchema {
+  readonly type?: string;
+  readonly items?: TypeSchema;
+}
+
+function nameType({ type = 'value', items }: TypeSchema): string {
+  if (type === 'null') return type;
+  const article = /^[aeiou]/.test(type) ? 'an' : 'a';
+  return `${article} ${type}${type === 'array' && items?.type !== undefined ? ` of ${items.type}s` : ''}`;
+}
+
+/** "a, b or c" */
+export function joinWords(words: readonly string[], last: 'and' | 'or'): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
 }

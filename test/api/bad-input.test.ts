@@ -304,13 +304,15 @@ const cases: Readonly<Record<string, Case>> = {
     ['input'],
     /2048/,
   ),
-  'an empty input': ofInput('', ['input'], /1/),
-  'no inputs': ofInput([], ['input'], /1/),
-  'an empty text among inputs': ofInput(['x', '', 'y'], ['input', 1], /1/),
-  'one empty text': ofInput([''], ['input', 0], /1/),
+  'an empty input': ofInput('', ['input'], /must not be empty/),
+  'no inputs': ofInput([], ['input'], /must not be empty/),
+  'an empty text among inputs': ofInput(['x', '', 'y'], ['input', 1], /must not be empty/),
+  'one empty text': ofInput([''], ['input', 0], /must not be empty/),
   'an input of null': ofInput(null, ['input'], /string/),
   'an input that is a number': ofInput(5, ['input'], /string/),
   'a number among inputs': ofInput(['x', 5], ['input', 1], /string/),
+  'an array of tokens': ofInput([9906, 1917], ['input', 0], /only text is taken, no tokens \(and 1 more\)/),
+  'arrays of tokens': ofInput([[9906], [1917]], ['input', 0], /only text is taken, no tokens/),
   'a nested list of inputs': ofInput([['x']], ['input', 0], /string/),
   'no input': {
     path: embeddings,
@@ -321,7 +323,23 @@ const cases: Readonly<Record<string, Case>> = {
   },
   'an input over 8192 tokens': { ...ofInput(long, ['input'], /8192/), code: 'content_too_long' },
   'one of many inputs over 8192 tokens': {
-    ...ofInput(['x', 'y', long], ['input', 2], /8192/),
+    ...ofInput(['x', 'y', long], ['input', 2], /^input\.2: is longer than 8192 tokens$/),
+    code: 'content_too_long',
+  },
+  'two of many inputs over 8192 tokens': {
+    ...ofInput(
+      ['x', long, 'y', long],
+      ['input', 1],
+      /^input\.1: is longer than 8192 tokens; so is input\.3$/,
+    ),
+    code: 'content_too_long',
+  },
+  'many inputs over 8192 tokens': {
+    ...ofInput(
+      Array.from({ length: 30 }, () => long),
+      ['input', 0],
+      /^input\.0: is longer than 8192 tokens; so are input\.1, input\.2, input\.3, input\.4 and 25 more$/,
+    ),
     code: 'content_too_long',
   },
   'an encoding of hex': {
@@ -381,9 +399,15 @@ const cases: Readonly<Record<string, Case>> = {
     loc: ['body'],
     tells: /JSON/,
   },
-  'a JSON text': { path: chat, body: '"hello"', ...invalid, loc: ['body'] },
-  'a body of null': { path: chat, body: 'null', ...invalid, loc: ['body'] },
-  'a body that is an array': { path: chat, body: '[1,2]', ...invalid, loc: ['body'], tells: /object/ },
+  'a JSON text': { path: chat, body: '"hello"', ...invalid, loc: ['body'], tells: /must be a JSON object/ },
+  'a body of null': { path: chat, body: 'null', ...invalid, loc: ['body'], tells: /must be a JSON object/ },
+  'a body that is an array': {
+    path: chat,
+    body: '[1,2]',
+    ...invalid,
+    loc: ['body'],
+    tells: /must be a JSON object/,
+  },
   'an empty object': { path: chat, body: {}, ...invalid, loc: ['body', 'model'], tells: /required/ },
   'an empty body': { path: embeddings, body: '', ...invalid },
   'a form': {

@@ -1,3 +1,4 @@
+import type { wrongTypeHint } from '../fields.ts';
 import type { Tag } from '../operation.ts';
 
 /** The parts of OpenAPI 3.1 that the description uses (OpenAPI Specification 3.1.1). */
@@ -92,4 +93,6 @@ export interface JsonSchema {
   readonly pattern?: string;
   readonly contentMediaType?: string;
   readonly contentSchema?: JsonSchema;
+  /** Of the contract only. */
+  readonly [wrongTypeHint]?: string;
 }

@@ -280,7 +280,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
       'catalog.yaml:1:12 an unquoted text beginning with "*" or "&" is an alias or an anchor, and this one is not valid',
     ],
   ],
-  ['an empty file', '', ['catalog.yaml:1:1 the file must be object']],
+  ['an empty file', '', ['catalog.yaml:1:1 the file must be an object']],
   [
     'a file without its parts',
     '{}\n',
@@ -331,7 +331,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
   [
     'values of a wrong type',
     fileOf(chat.replace('100', 'many')),
-    ['catalog.yaml:6:14 models[0].context must be integer'],
+    ['catalog.yaml:6:14 models[0].context must be an integer'],
   ],
   [
     'a model of an unknown type',
@@ -390,7 +390,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
   [
     'no routes',
     fileOf(chat.replace('[{ upstream: lab }]', '[]')),
-    ['catalog.yaml:8:5 models[0].routes must have at least 1 items'],
+    ['catalog.yaml:8:5 models[0].routes must not be empty'],
   ],
   [
     'a route to an unknown upstream',

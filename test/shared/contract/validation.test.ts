@@ -22,7 +22,7 @@ const user = { role: 'user', content: 'hi' };
 test('a fault is told with its place and in words, one line a fault', (t) => {
   t.deepEqual(
     issuesOf(() => chat(null)),
-    ['body: must be object'],
+    ['body: The body must be a JSON object.'],
   );
   t.deepEqual(
     issuesOf(() => chat({ messages: [user] })),
@@ -34,7 +34,7 @@ test('a fault is told with its place and in words, one line a fault', (t) => {
   );
   t.deepEqual(
     issuesOf(() => chat({ model: 'm', messages: [{ role: 'user', content: 7 }] })),
-    ['body.messages.0.content: must be string or array or null'],
+    ['body.messages.0.content: must be a string, an array of objects or null'],
   );
   t.deepEqual(
     issuesOf(() =>
@@ -49,26 +49,34 @@ test('a fault is told with its place and in words, one line a fault', (t) => {
   );
   t.deepEqual(
     issuesOf(() => chat({ model: 'm', messages: [user], temperature: 3, stream: 'yes' })),
-    ['body.temperature: must be <= 2', 'body.stream: must be boolean or null'],
+    ['body.temperature: must be <= 2', 'body.stream: must be a boolean or null'],
   );
 });
 
 test('embedding inputs are a text or up to 2048 texts, none of them empty', (t) => {
   t.deepEqual(
     issuesOf(() => embedding({ model: 'm', input: '' })),
-    ['body.input: must have at least 1 characters'],
+    ['body.input: must not be empty'],
   );
   t.deepEqual(
     issuesOf(() => embedding({ model: 'm', input: [] })),
-    ['body.input: must have at least 1 items'],
+    ['body.input: must not be empty'],
   );
   t.deepEqual(
     issuesOf(() => embedding({ model: 'm', input: ['a', ''] })),
-    ['body.input.1: must have at least 1 characters'],
+    ['body.input.1: must not be empty'],
   );
   t.deepEqual(
     issuesOf(() => embedding({ model: 'm', input: [1, 2] })),
-    ['body.input.0: must be string', 'body.input.1: must be string'],
+    [0, 1].map((i) => `body.input.${i}: must be a string: only text is taken, no tokens`),
+  );
+  t.deepEqual(
+    issuesOf(() => embedding({ model: 'm', input: ['a', [5, 6]] })),
+    ['body.input.1: must be a string: only text is taken, no tokens'],
+  );
+  t.deepEqual(
+    issuesOf(() => embedding({ model: 'm', input: 5 })),
+    ['body.input: must be a string or an array of strings'],
   );
   t.deepEqual(
     issuesOf(() => embedding({ model: 'm', input: Array.from({ length: 2_049 }, () => 'a') })),
@@ -80,10 +88,26 @@ test('embedding inputs are a text or up to 2048 texts, none of them empty', (t) 
   );
 });
 
+test('a list of what a field may be is told once, without the null that no caller looks for', (t) => {
+  for (const format of ['hex', 5]) {
+    t.deepEqual(
+      issuesOf(() => embedding({ model: 'm', input: 'a', encoding_format: format })),
+      ['body.encoding_format: must be one of: float, base64'],
+    );
+  }
+  t.deepEqual(
+    issuesOf(() => chat({ model: 'm', messages: [user], web_search: 'yes' })),
+    ['body.web_search: must be one of: true, false, links, no-links'],
+  );
+});
+
 test('a body of many faults makes a short answer, and one of very many is refused at its first', (t) => {
   const faults = (length: number): unknown[] => Array.from({ length }, () => ({ role: 'boss' }));
   t.is(issuesOf(() => chat({ model: 'm', messages: faults(1_000) })).length, 20);
   t.is(issuesOf(() => chat({ model: 'm', messages: faults(10_000) })).length, 1);
+  t.throws(() => embedding({ model: 'm', input: Array.from({ length: 1_000 }, () => 7) }), {
+    message: 'input.0: must be a string: only text is taken, no tokens (and 999 more)',
+  });
 });
 
 test('defaults are filled in, and fields that we do not know stay', (t) => {

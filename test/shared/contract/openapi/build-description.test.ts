@@ -1,6 +1,6 @@
 import test from 'ava';
 import Type from 'typebox';
-import { Nullable, Page } from '../../../../shared/contract/fields.ts';
+import { Nullable, Page, wrongTypeHint } from '../../../../shared/contract/fields.ts';
 import { buildDescription } from '../../../../shared/contract/openapi/build-description.ts';
 import type { JsonSchema, OperationObject } from '../../../../shared/contract/openapi/description.ts';
 import { defineOperation, tags, type Operation } from '../../../../shared/contract/operation.ts';
@@ -30,6 +30,12 @@ function codesByStatus({ responses }: OperationObject): Record<string, unknown> 
   });
   return Object.fromEntries(codes.filter(([, one]) => one !== undefined));
 }
+
+test('what only our own messages are made of is not in it', (t) => {
+  t.true(JSON.stringify(operations).includes(wrongTypeHint));
+  const description = buildDescription(Object.values(operations), 'http://gateway.test');
+  t.false(JSON.stringify(description).includes(wrongTypeHint));
+});
 
 test('it names its version, and the server without the version segment', (t) => {
   const { openapi, info, servers } = buildDescription([base], 'http://gateway.test');
