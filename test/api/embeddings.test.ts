@@ -318,6 +318,7 @@ test('a vector without finite numbers fails its caller alone, who does not pay',
     if (i === 7) {
       t.is(asked.status, 502);
       t.is(asked.answer.error.code, 'upstream_error');
+      t.is(asked.answer.error.message, 'The model gave the input a vector that is not all finite numbers.');
       t.is(await readLoss(stack, accounts[i]!.id, '100'), 0n);
     } else {
       isVectorOf(t, asked, [texts[i]!]);
@@ -326,6 +327,7 @@ test('a vector without finite numbers fails its caller alone, who does not pay',
   const asked = await embed(accounts[0]!, 'overflowing-numbers', ['fine', 'an overflow']);
   t.is(asked.status, 502);
   t.is(asked.answer.error.code, 'upstream_error');
+  t.is(asked.answer.error.message, 'The model gave input.1 a vector that is not all finite numbers.');
   await waitForNoReservation(stack);
 });
 

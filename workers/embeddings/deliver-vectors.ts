@@ -2,7 +2,7 @@ import { endianness } from 'node:os';
 import { AppError } from '../../shared/contract/errors.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { UpstreamError, type EmbeddingAnswer } from '../upstreams/upstream.ts';
-import type { EmbeddedInput, WorkUnit } from './embedding-work.ts';
+import type { Claim, EmbeddedInput, WorkUnit } from './embedding-work.ts';
 import { shareExactly } from './share-exactly.ts';
 
 export interface EmbeddedUnit {
@@ -34,8 +34,7 @@ export function deliverVectors(
   const embedded: EmbeddedUnit[] = [];
   for (const [i, unit] of units.entries()) {
     if (!areFinite[i]) {
-      const message = 'The model gave a vector for an input of this request that is not all finite numbers.';
-      unit.deliver({ error: new AppError('upstream_error', { message }) });
+      unit.fail(notFinite);
       continue;
     }
     const outcome: EmbeddedInput = {
@@ -49,6 +48,13 @@ export function deliverVectors(
     embedded.push({ unit, outcome });
   }
   return embedded;
+}
+
+function notFinite({ ask: { ask }, index }: Claim): AppError {
+  const input = ask.inputs.length === 1 ? 'the input' : `input.${index}`;
+  return new AppError('upstream_error', {
+    message: `The model gave ${input} a vector that is not all finite numbers.`,
+  });
 }
 
 /** How far a vendor's count may be from ours before it is asked whether it counts otherwise. */

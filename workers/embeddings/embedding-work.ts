@@ -149,4 +149,10 @@ export class WorkUnit {
       ask.deliver(index, { ...outcome, billedMs: times[i]! });
     }
   }
+
+  /** To whoever shares it an error of their own. */
+  fail(describe: (claim: Claim) => unknown): void {
+    this.#isDelivered = true;
+    for (const claim of this.#claims) claim.ask.deliver(claim.index, { error: describe(claim) });
+  }
 }

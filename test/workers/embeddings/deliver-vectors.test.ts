@@ -51,6 +51,25 @@ test('of inputs that share a call only those whose vector is not finite fail', a
   }
 });
 
+test('each request is told which of its own inputs has a vector that is not finite', async (t) => {
+  const [good, bad] = [new WorkUnit('ann', 'good', 1), new WorkUnit('ann', 'bad', 1)];
+  const requests = [['good', 'bad'], ['bad', 'good', 'bad'], ['bad']].map((inputs) => {
+    const underWay = new AskUnderWay({ ...ask, inputs });
+    for (const [i, text] of inputs.entries()) (text === 'good' ? good : bad).claim(underWay, i);
+    return underWay;
+  });
+  const vectors = Buffer.from(Float32Array.of(1, NaN).buffer);
+  deliverVectors([good, bad], { vectors, dimensions: 1, promptTokens: null }, 10);
+  const answers = await Promise.all(requests.map((underWay) => underWay.answer));
+  const said = (input: string) => `The model gave ${input} a vector that is not all finite numbers.`;
+  t.deepEqual(
+    answers.map(({ outcomes }) =>
+      outcomes.flatMap((outcome) => ('error' in outcome ? (outcome.error as AppError).message : [])),
+    ),
+    [[said('input.1')], [said('input.0'), said('input.2')], [said('the input')]],
+  );
+});
+
 test('a call without any finite vector is its upstream’s failure', async (t) => {
   const error = await t.throwsAsync(
     deliver([
