@@ -126,7 +126,7 @@ export async function startWorker(
   });
 
   // Known to live before it takes anything: what a dead worker took is dispatched again.
-  const heartbeat = await startHeartbeat(redis, runsByQueue, workerId, log);
+  const heartbeat = await startHeartbeat(redis, runsByQueue, embeddings, workerId, log);
   const publisher = new ReplyPublisher(redis, payloadRedis, log, (channel) => {
     for (const runs of runsByQueue.values()) runs.cancelChannel(channel);
   });
@@ -218,13 +218,19 @@ export async function startWorker(
 async function startHeartbeat(
   redis: RedisClient,
   runsByQueue: ReadonlyMap<QueueName, ActiveRuns>,
+  embeddings: EmbeddingLines,
   workerId: string,
   log: Logger,
 ): Promise<Running> {
   const registry = new WorkerRegistryStore(redis);
   const beat = async (): Promise<void> => {
     try {
-      await Promise.all([...runsByQueue].map(([queue, runs]) => registry.beat(queue, workerId, runs.size)));
+      await Promise.all(
+        [...runsByQueue].map(([queue, runs]) => {
+          const inputsInLine = queue === 'embedding' ? embeddings.waiting : 0;
+          return registry.beat(queue, workerId, { active: runs.size, inputsInLine });
+        }),
+      );
     } catch (error) {
       log.debug({ err: error }, 'a heartbeat was lost');
     }

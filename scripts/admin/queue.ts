@@ -11,33 +11,60 @@ export const queueVerbs: Record<string, AdminVerb> = {
 };
 
 async function showStatus({ redis }: AdminContext): Promise<unknown> {
-  const registry = new WorkerRegistryStore(redis);
   const status: Record<string, object> = {};
   for (const name of queueNames) {
-    const counts = await countJobs(redis, name === 'chat' ? ['chat'] : bullQueues[name]);
-    const alive = await registry.findAlive(name);
-    // Interactive chats wait in a list of their own and run without BullMQ's knowledge.
-    const interactive = name === 'chat' ? await new ReadyQueue(redis).countWaiting() : 0;
-    const interactiveActive = name === 'chat' ? await registry.countActive('chat') : 0;
-    status[name] = {
-      waiting: (counts['waiting'] ?? 0) + (counts['prioritized'] ?? 0) + interactive,
-      active: (counts['active'] ?? 0) + interactiveActive,
-      delayed: counts['delayed'] ?? 0,
-      failed: counts['failed'] ?? 0,
-      workers: alive.size,
-    };
+    status[name] = name === 'chat' ? await describeChat(redis) : await describeQueue(redis, name);
   }
   return status;
 }
 
-/** Over all of BullMQ's queues behind one name. */
-async function countJobs(redis: RedisClient, queues: readonly string[]): Promise<Record<string, number>> {
-  const sums: Record<string, number> = {};
-  for (const name of queues) {
-    const queue = new Queue(name, { connection: redis, prefix: bullPrefix });
-    const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed');
-    for (const [state, count] of Object.entries(counts)) sums[state] = (sums[state] ?? 0) + count;
-    await queue.close();
-  }
-  return sums;
+/** Interactive chats wait in a list of their own and run without BullMQ's knowledge. */
+async function describeChat(redis: RedisClient): Promise<object> {
+  const registry = new WorkerRegistryStore(redis);
+  const durable = await countJobs(redis, 'chat');
+  const { active } = await registry.sumLoads('chat');
+  return {
+    waiting: durable.waiting + (await new ReadyQueue(redis).countWaiting()),
+    active: durable.active + active,
+    delayed: durable.delayed,
+    failed: durable.failed,
+    workers: (await registry.findAlive('chat')).size,
+    ...noLine,
+  };
+}
+
+/** What all rows have, as a table has its columns. */
+const noLine = { bulk: null, inputs_waiting: null };
+
+/** Over all of BullMQ's queues behind the name; of them the one for accounts with much under way is told apart as well. */
+async function describeQueue(redis: RedisClient, name: keyof typeof bullQueues): Promise<object> {
+  const registry = new WorkerRegistryStore(redis);
+  const counts = await Promise.all(bullQueues[name].map((queue) => countJobs(redis, queue)));
+  const sum = (state: keyof JobCounts): number => counts.reduce((total, one) => total + one[state], 0);
+  const bulk = counts[1];
+  return {
+    waiting: sum('waiting'),
+    active: sum('active'),
+    delayed: sum('delayed'),
+    failed: sum('failed'),
+    workers: (await registry.findAlive(name)).size,
+    ...noLine,
+    ...(bulk === undefined ? {} : { bulk: { waiting: bulk.waiting, active: bulk.active } }),
+    ...(name === 'embedding' ? { inputs_waiting: (await registry.sumLoads(name)).inputsInLine } : {}),
+  };
+}
+
+type JobCounts = Record<'waiting' | 'active' | 'delayed' | 'failed', number>;
+
+async function countJobs(redis: RedisClient, name: string): Promise<JobCounts> {
+  const queue = new Queue(name, { connection: redis, prefix: bullPrefix });
+  const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed');
+  await queue.close();
+  const count = (state: string): number => counts[state] ?? 0;
+  return {
+    waiting: count('waiting') + count('prioritized'),
+    active: count('active'),
+    delayed: count('delayed'),
+    failed: count('failed'),
+  };
 }

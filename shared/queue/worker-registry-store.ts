@@ -25,6 +25,14 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', now), '+inf')
 `);
 
+/** What a worker has in hand of a queue. */
+export interface WorkerLoad {
+  /** Requests that run. */
+  readonly active: number;
+  /** Inputs of embeddings that wait there for their turn at a vendor. */
+  readonly inputsInLine: number;
+}
+
 /** Which workers live, and how much each has in hand, by queue. */
 export class WorkerRegistryStore {
   readonly #redis: RedisClient;
@@ -33,9 +41,10 @@ export class WorkerRegistryStore {
     this.#redis = redis;
   }
 
-  async beat(queue: QueueName, workerId: string, active: number): Promise<void> {
+  async beat(queue: QueueName, workerId: string, { active, inputsInLine }: WorkerLoad): Promise<void> {
     const keys = [redisKeys.workers(queue), redisKeys.workerLoads(queue)];
-    await heartbeatScript.run(this.#redis, keys, [workerId, heartbeatLifetimeMs, active]);
+    const load = `${active} ${inputsInLine}`;
+    await heartbeatScript.run(this.#redis, keys, [workerId, heartbeatLifetimeMs, load]);
   }
 
   async leave(queue: QueueName, workerId: string): Promise<void> {
@@ -48,12 +57,15 @@ export class WorkerRegistryStore {
     return new Set(ids as string[]);
   }
 
-  /** Requests that the living workers of a queue run now. */
-  async countActive(queue: QueueName): Promise<number> {
+  /** What the living workers of a queue have in hand together. */
+  async sumLoads(queue: QueueName): Promise<WorkerLoad> {
     const [alive, loads] = await Promise.all([
       this.findAlive(queue),
       callRedis(() => this.#redis.hgetall(redisKeys.workerLoads(queue))),
     ]);
-    return [...alive].reduce((sum, id) => sum + Number(loads[id] ?? 0), 0);
+    const ofEach = [...alive].map((id) => (loads[id] ?? '').split(' '));
+    const sum = (place: number): number =>
+      ofEach.reduce((total, numbers) => total + Number(numbers[place] ?? 0), 0);
+    return { active: sum(0), inputsInLine: sum(1) };
   }
 }

@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { readAdmin } from '../support/admin.ts';
 import { findRow, readLoss, toNano } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -119,6 +120,27 @@ test('one account’s large calls keep another’s single input waiting for one 
   t.true(entry + 1 - before <= 2, `${entry + 1 - before} calls after it was sent`);
   t.true((await bulk).every(({ status }) => status === 200));
   t.is(rig.vendor.requests.counters.total, 13, 'twelve full calls, and the single’s own room in one of them');
+});
+
+test('admin queue status tells what accounts with much to do have under way, and how many inputs wait in workers', async (t) => {
+  const rig = await startRig(t, 'emb+slow-3000', ', maxConcurrency: 1, maxBatchInputs: 2048');
+  const heavy = await rig.stack.createAccount();
+  const read = () => readAdmin<Record<string, object>>(rig.stack.env, 'queue', 'status');
+  const idle = { waiting: 0, active: 0, delayed: 0, failed: 0, workers: 1 };
+  t.deepEqual(await read(), {
+    chat: { ...idle, bulk: null, inputs_waiting: null },
+    image: { ...idle, bulk: null, inputs_waiting: null },
+    embedding: { ...idle, bulk: { waiting: 0, active: 0 }, inputs_waiting: 0 },
+  });
+  const inputs = (part: number): string[] =>
+    Array.from({ length: 2_048 }, (_, i) => `part ${part} text ${i}`);
+  const asked = Promise.all([0, 1].map((part) => embed(rig, heavy, inputs(part))));
+  const busy = await waitFor('a heartbeat', async () => {
+    const { embedding } = await read();
+    return (embedding as { inputs_waiting: number }).inputs_waiting > 0 && embedding;
+  });
+  t.deepEqual(busy, { ...idle, active: 2, bulk: { waiting: 0, active: 2 }, inputs_waiting: 2_048 });
+  t.true((await asked).every(({ status }) => status === 200));
 });
 
 test('a bad input among two hundred callers fails its caller alone, and is found with few further calls', async (t) => {

@@ -70,6 +70,11 @@ export class EmbeddingLine {
     return this.#asks.size === 0;
   }
 
+  /** Inputs that are with no call yet. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /** Never rejects: an input that fails, or whose asker leaves, has its error in the answer. */
   async embed(ask: EmbeddingAsk): Promise<EmbeddingAnswerOfAsk> {
     const underWay = new AskUnderWay(ask);

@@ -13,6 +13,11 @@ export class EmbeddingLines {
     this.#dependencies = dependencies;
   }
 
+  /** Inputs that wait for their turn at a vendor. */
+  get waiting(): number {
+    return [...this.#lines.values()].reduce((sum, line) => sum + line.waiting, 0);
+  }
+
   async embed(modelId: string, dimensions: number | null, ask: EmbeddingAsk): Promise<EmbeddingAnswerOfAsk> {
     const name = `${modelId}\n${dimensions ?? ''}`;
     let line = this.#lines.get(name);

@@ -113,10 +113,12 @@ interface TestWorker {
   readonly die: () => Promise<void>;
 }
 
+const load = { active: 1, inputsInLine: 0 };
+
 async function hire(t: ExecutionContext, { redis, waiters, registry }: Desk): Promise<TestWorker> {
   const id = randomUUID();
-  await registry.beat('image', id, 1);
-  const heart = setInterval(() => void registry.beat('image', id, 1), heartbeatIntervalMs);
+  await registry.beat('image', id, load);
+  const heart = setInterval(() => void registry.beat('image', id, load), heartbeatIntervalMs);
   t.teardown(() => clearInterval(heart));
   const ears = await connect(t, 'subscriber');
   const heard: ControlMessage[] = [];
