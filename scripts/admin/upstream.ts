@@ -80,6 +80,7 @@ function describeWay(model: string, { route, apiKey, fingerprint }: RouteWay, st
     pause_seconds: Math.ceil(state.pauseMs / 1_000),
     succeeded: state.succeeded,
     failed: state.failed,
+    rate_limited: state.rateLimited,
     calls: state.calls,
     max_calls: upstream.maxConcurrency,
   };

@@ -24,11 +24,21 @@ if ARGV[11] ~= '' then
   end
   if redis.call('PTTL', setAside) < tonumber(ARGV[12]) then redis.call('PEXPIRE', setAside, ARGV[12]) end
 end
-local openUntil = redis.call('HGET', health, 'until')
-if verdict == 'none' then
+local bucket = math.floor(now / bucketMs)
+local place = bucket % buckets
+local function count()
+  if tonumber(redis.call('HGET', health, 'at:' .. place) or '-1') ~= bucket then
+    redis.call('HSET', health, 'at:' .. place, bucket, 'ok:' .. place, 0, 'bad:' .. place, 0, 'limited:' .. place, 0)
+  end
+  redis.call('HINCRBY', health, verdict .. ':' .. place, 1)
+  redis.call('PEXPIRE', health, forgottenMs)
+end
+if verdict == 'none' or verdict == 'limited' then
   if probe then redis.call('HDEL', health, 'probe') end
+  if verdict == 'limited' then count() end
   return 'same'
 end
+local openUntil = redis.call('HGET', health, 'until')
 if openUntil then
   if not probe then return 'same' end
   if verdict == 'ok' then
@@ -42,13 +52,7 @@ if openUntil then
   redis.call('PEXPIRE', health, forgottenMs)
   return 'open'
 end
-local bucket = math.floor(now / bucketMs)
-local place = bucket % buckets
-if tonumber(redis.call('HGET', health, 'at:' .. place) or '-1') ~= bucket then
-  redis.call('HSET', health, 'at:' .. place, bucket, 'ok:' .. place, 0, 'bad:' .. place, 0)
-end
-redis.call('HINCRBY', health, verdict .. ':' .. place, 1)
-redis.call('PEXPIRE', health, forgottenMs)
+count()
 if verdict == 'ok' then return 'same' end
 local ok, bad = 0, 0
 for i = 0, buckets - 1 do
@@ -63,10 +67,10 @@ return 'opened'
 `);
 
 /**
- * How a granted call went, for its route: `bad` is a failure of the server; `none` says nothing of it (a caller that
- * left, a key that is at fault).
+ * How a granted call went, for its route: `bad` is a failure of the server; `limited`, a key over its limit, is counted for
+ * people alone; `none` says nothing of it (a caller that left, a key that is at fault).
  */
-export type RouteVerdict = 'ok' | 'bad' | 'none';
+export type RouteVerdict = 'ok' | 'bad' | 'limited' | 'none';
 
 /** A key that is not to be used for a while: for anything, or on this route alone. */
 export interface SetAside {

@@ -13,6 +13,8 @@ export interface WayState {
   /** Calls that ended in the breaker's window. */
   readonly succeeded: number;
   readonly failed: number;
+  /** Calls in that window that were refused over a limit: counted neither as one nor the other. */
+  readonly rateLimited: number;
   /** Calls under way at the way's upstream, of all workers. */
   readonly calls: number;
   /** Null where the key is in use. */
@@ -64,22 +66,24 @@ export async function readWays(
   );
 }
 
-type Health = Pick<WayState, 'breaker' | 'pauseMs' | 'succeeded' | 'failed'>;
+type Health = Pick<WayState, 'breaker' | 'pauseMs' | 'succeeded' | 'failed' | 'rateLimited'>;
 
 function readHealth(health: Readonly<Record<string, string>>, nowMs: number): Health {
   const current = Math.floor(nowMs / breakerRules.bucketMs);
   let succeeded = 0;
   let failed = 0;
+  let rateLimited = 0;
   for (let place = 0; place < breakerRules.buckets; place++) {
     const at = Number(health[`at:${place}`] ?? -1);
     if (at <= current - breakerRules.buckets) continue;
     succeeded += Number(health[`ok:${place}`] ?? 0);
     failed += Number(health[`bad:${place}`] ?? 0);
+    rateLimited += Number(health[`limited:${place}`] ?? 0);
   }
   const openUntil = health['until'];
   const pauseMs = Math.max(0, Number(openUntil ?? 0) - nowMs);
   const breaker = openUntil === undefined ? 'closed' : pauseMs > 0 ? 'open' : 'half-open';
-  return { breaker, pauseMs, succeeded, failed };
+  return { breaker, pauseMs, succeeded, failed, rateLimited };
 }
 
 function readSetAside(texts: readonly (string | null)[], nowMs: number): WayState['setAside'] {

@@ -221,6 +221,11 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
     });
     const metAt = performance.now();
     const met = limitedCalls();
+    type Row = { failed: number; rate_limited: number };
+    await waitFor('the limit to be counted', async () => {
+      const [row] = await readAdmin<Row[]>(stack.env, 'upstream', 'list');
+      return row?.failed === 0 && row.rate_limited === met;
+    });
     while (performance.now() - metAt < 1_300) {
       t.is((await ask(stack, apiKey, 'chat')).status, 200);
     }

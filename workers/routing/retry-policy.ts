@@ -63,8 +63,9 @@ export function judgeFailure({ failure }: UpstreamError): RouteVerdict {
       return 'ok';
     case 'missing':
     case 'auth':
-    case 'rate_limited':
       return 'none';
+    case 'rate_limited':
+      return 'limited';
     case 'unavailable':
     case 'timeout':
       return 'bad';

@@ -58,7 +58,7 @@ test('only failures of the server speak against a route', (t) => {
   t.is(judgeFailure(failed('unavailable')), 'bad');
   t.is(judgeFailure(failed('timeout')), 'bad');
   t.is(judgeFailure(failed('rejected')), 'ok');
-  t.is(judgeFailure(failed('rate_limited')), 'none');
+  t.is(judgeFailure(failed('rate_limited')), 'limited');
   t.is(judgeFailure(failed('auth')), 'none');
 });
 

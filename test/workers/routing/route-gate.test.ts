@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import type { RouteGrant } from '../../../shared/routing/grant-script.ts';
 import { runRenewal } from '../../../shared/routing/renew-script.ts';
+import { RouteStateStore } from '../../../shared/routing/route-state-store.ts';
 import { findWays } from '../../../shared/routing/route-way.ts';
 import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
@@ -194,6 +195,35 @@ test('a key that is set aside is passed over by all workers, on its route or eve
   t.is(await gate.enter([poor], patient()), null);
   t.is(await gate.enter([poorElsewhere], patient()), null);
   t.truthy(await gate.enter(findWays(sibling), patient()));
+});
+
+test('calls that are refused over a limit are counted for people to read, and open no breaker', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('limited'));
+  const grants = await enterAll([gate], ways, 2 * breakerRules.leastCalls);
+  for (const [i, grant] of grants.entries()) gate.leave(grant, i % 4 === 0 ? 'ok' : 'limited');
+  await gate.stop();
+  const store = new RouteStateStore(redis());
+  const counts = { succeeded: breakerRules.leastCalls / 2, failed: 0 };
+  t.like(await store.read(ways[0]!, Date.now()), {
+    breaker: 'closed',
+    ...counts,
+    rateLimited: (breakerRules.leastCalls * 3) / 2,
+  });
+  const windowMs = breakerRules.bucketMs * (breakerRules.buckets + 1);
+  t.like(await store.read(ways[0]!, Date.now() + windowMs), { succeeded: 0, failed: 0, rateLimited: 0 });
+});
+
+test('a probe that is refused over a limit leaves its place to another', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('limited-probe'));
+  for (const grant of await enterAll([gate], ways, breakerRules.leastCalls)) gate.leave(grant, 'bad');
+  const wait = patient({ patience: { keyMs: 15_000, breakerMs: 15_000 } });
+  for (let i = 0; i < 2; i++) {
+    const probe = (await gate.enter(ways, wait))!;
+    t.true(probe.isProbe);
+    gate.leave(probe, 'limited');
+  }
 });
 
 test('no key lies in Redis as it is', async (t) => {
