@@ -1,8 +1,10 @@
+const none = '–';
+
 const label = (key: string): string => key.replaceAll('_', ' ');
 
 function formatValue(value: unknown): string {
-  if (value === null || value === undefined || value === '') return '–';
-  if (Array.isArray(value)) return value.length === 0 ? '–' : value.map(formatValue).join(', ');
+  if (value === null || value === undefined || value === '') return none;
+  if (Array.isArray(value)) return value.length === 0 ? none : value.map(formatValue).join(', ');
   if (typeof value === 'object') {
     const shown = Object.entries(value).filter(([, inner]) => inner !== null && inner !== undefined);
     return shown.map(([key, inner]) => `${label(key)} ${formatValue(inner)}`).join(', ');
@@ -10,42 +12,100 @@ function formatValue(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function formatRows(rows: readonly Record<string, unknown>[]): string {
-  const columns = Object.keys(rows[0]!);
-  const cells = rows.map((row) => columns.map((column) => formatValue(row[column])));
-  const widths = columns.map((column, i) =>
-    Math.max(label(column).length, ...cells.map((row) => row[i]!.length)),
-  );
+interface Column {
+  readonly key: string;
+  /** Its words below each other where that makes the column narrower. */
+  readonly head: readonly string[];
+  readonly width: number;
+}
+
+const gap = '  ';
+
+/** A table no wider than so; columns for which it has no room, the widest ones, stand below their row, a line each. */
+function formatRows(rows: readonly Record<string, unknown>[], width: number): string {
+  const keys = Object.keys(rows[0]!);
+  const whole = keys.map((key) => createColumn(key, [label(key)], rows));
+  const all =
+    widthOf(whole) <= width ? whole : keys.map((key) => createColumn(key, label(key).split(' '), rows));
+  const columns = [...all];
+  while (columns.length > 1 && widthOf(columns) > width) {
+    const widest = columns.slice(1).reduce((a, b) => (b.width > a.width ? b : a));
+    columns.splice(columns.indexOf(widest), 1);
+  }
+  const folded = all.filter((column) => !columns.includes(column));
+  const labelWidth = Math.max(0, ...folded.map(({ key }) => label(key).length));
   const line = (texts: readonly string[]): string =>
-    texts
-      .map((text, i) => text.padEnd(widths[i]!))
-      .join('  ')
+    columns
+      .map((column, i) => texts[i]!.padEnd(column.width))
+      .join(gap)
       .trimEnd();
-  return [line(columns.map(label)), line(widths.map((width) => '─'.repeat(width))), ...cells.map(line)].join(
-    '\n',
-  );
+  const headLines = Math.max(...columns.map(({ head }) => head.length));
+  return [
+    ...Array.from({ length: headLines }, (_, i) => line(columns.map(({ head }) => head[i] ?? ''))),
+    line(columns.map((column) => '─'.repeat(column.width))),
+    ...rows.flatMap((row) => [
+      line(columns.map(({ key }) => formatValue(row[key]))),
+      ...folded.flatMap(({ key }) => {
+        const text = formatValue(row[key]);
+        return text === none ? [] : foldLines(`${gap}${label(key).padEnd(labelWidth)}${gap}`, text, width);
+      }),
+    ]),
+  ].join('\n');
+}
+
+function createColumn(
+  key: string,
+  words: readonly string[],
+  rows: readonly Record<string, unknown>[],
+): Column {
+  const widest = Math.max(...rows.map((row) => formatValue(row[key]).length));
+  const head = label(key).length <= widest ? [label(key)] : words;
+  return { key, head, width: Math.max(widest, ...head.map((word) => word.length)) };
+}
+
+const widthOf = (columns: readonly Column[]): number =>
+  columns.reduce((sum, column) => sum + column.width, gap.length * (columns.length - 1));
+
+/** The text behind its label, in lines that break at spaces. */
+function foldLines(start: string, text: string, width: number): string[] {
+  const lines: string[] = [];
+  let current = start;
+  for (const word of text.split(' ')) {
+    const isFirst = current.length === start.length;
+    if (!isFirst && current.length + 1 + word.length > width) {
+      lines.push(current);
+      current = ' '.repeat(start.length) + word;
+    } else {
+      current += isFirst ? word : ` ${word}`;
+    }
+  }
+  return [...lines, current];
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
-/** A verb's answer as a person reads it: rows as a table, one thing as a list of its fields. */
-export function formatTable(answer: unknown): string {
+/**
+ * A verb's answer as a person reads it: rows as a table, one thing as a list of its fields.
+ * @param width columns of the terminal
+ */
+export function formatTable(answer: unknown, width: number): string {
   if (Array.isArray(answer)) {
     if (answer.length === 0) return 'none';
-    return answer.every(isRecord) ? formatRows(answer) : answer.map(formatValue).join('\n');
+    return answer.every(isRecord) ? formatRows(answer, width) : answer.map(formatValue).join('\n');
   }
   if (!isRecord(answer)) return formatValue(answer);
   const entries = Object.entries(answer);
   if (entries.length > 0 && entries.every(([, value]) => isRecord(value))) {
-    return formatRows(entries.map(([name, value]) => ({ name, ...(value as Record<string, unknown>) })));
+    const rows = entries.map(([name, value]) => ({ name, ...(value as Record<string, unknown>) }));
+    return formatRows(rows, width);
   }
-  const width = Math.max(...entries.map(([key]) => label(key).length));
+  const labelWidth = Math.max(...entries.map(([key]) => label(key).length));
   return entries
     .map(([key, value]) =>
       Array.isArray(value) && value.length > 0
         ? [`${label(key)}:`, ...value.map((one) => `  ${formatValue(one)}`)].join('\n')
-        : `${label(key).padEnd(width)}  ${Array.isArray(value) ? 'none' : formatValue(value)}`,
+        : `${label(key).padEnd(labelWidth)}  ${Array.isArray(value) ? 'none' : formatValue(value)}`,
     )
     .join('\n');
 }

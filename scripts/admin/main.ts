@@ -34,6 +34,9 @@ function describeUsage(): string {
   return `Usage: npm run -s admin -- <resource> <verb> … [--json]\n${lines.join('\n')}\n<account> is an account id or an API key.`;
 }
 
+/** Of what is no terminal. */
+const usualColumns = 100;
+
 interface CommandLine {
   readonly verb: AdminVerb;
   readonly positionals: readonly string[];
@@ -105,7 +108,8 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
       process.exitCode = 1;
       return error.answer;
     });
-    process.stdout.write(`${json ? JSON.stringify(answer) : formatTable(answer)}\n`);
+    const text = json ? JSON.stringify(answer) : formatTable(answer, process.stdout.columns ?? usualColumns);
+    process.stdout.write(`${text}\n`);
   } finally {
     await mongo.close();
     redis.disconnect();
