@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../../shared/runtime/config.ts';
 import { chatScenarios } from './chat.ts';
-import { embeddingScenarios } from './embeddings.ts';
+import { embeddingScenarios, memoryLoad } from './embeddings.ts';
 import {
   memoryScenario,
   moneyScenarios,
@@ -12,6 +12,31 @@ import {
 } from './scenario.ts';
 
 const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, memoryScenario];
+
+interface Listed {
+  readonly group: string;
+  readonly name: string;
+  readonly title: string;
+}
+
+const moneyTitles: Record<MoneyScenario, string> = {
+  admissions: 'Admission and settlement, beside plain commands of Redis',
+  ledger: 'Ledger into MongoDB',
+};
+
+const scenarios = [...chatScenarios, ...embeddingScenarios];
+
+/** All that can be measured, in the order in which it is. */
+const all: readonly Listed[] = [
+  ...scenarios,
+  ...moneyScenarios.map((name) => ({ group: name, name, title: moneyTitles[name] })),
+  { ...memoryLoad, group: memoryScenario },
+];
+
+function listScenarios(): string {
+  const width = Math.max(...all.map(({ name }) => name.length));
+  return all.map(({ name, title }) => `  ${name.padEnd(width)}  ${title}`).join('\n');
+}
 
 export const usage = `npm run bench -- [${groups.join('] [')}] [options]
 
@@ -23,10 +48,13 @@ Without a name it runs all but memory, which takes minutes and is run only by it
   --rounds 1         how often each scenario is run; of several, the middle one is shown
   --entries 50000    charges that the ledger is measured with
   --inputs 1000000   inputs that memory is measured with
-  --only NAME        only the scenarios whose name holds this text
+  --only TEXT        only the scenarios whose name holds this text
   --log-level info   of api and worker
   --json FILE        writes everything that was measured
   --profile DIR      leaves a CPU profile of api and worker there; it slows both
+
+Scenarios:
+${listScenarios()}
 `;
 
 export interface Options {
@@ -70,19 +98,20 @@ export function readOptions(args: string[]): Options | null {
   if (unknown.length > 0) {
     throw new ConfigError(`There is no "${unknown.join(', ')}" to measure; there are ${groups.join(', ')}.`);
   }
-  const isChosen = (group: string, name: string): boolean =>
-    (positionals.length === 0 || positionals.includes(group)) && name.includes(values.only);
-  const scenarios = [...chatScenarios, ...embeddingScenarios].filter(({ group, name }) =>
-    isChosen(group, name),
-  );
-  const money = moneyScenarios.filter((name) => isChosen(name, name));
-  const measuresMemory = positionals.includes(memoryScenario) && isChosen(memoryScenario, memoryScenario);
-  if (scenarios.length + money.length === 0 && !measuresMemory)
-    throw new ConfigError(`No scenario's name holds "${values.only}".`);
+  const isWanted = ({ group }: Listed): boolean =>
+    positionals.length === 0 ? group !== memoryScenario : positionals.includes(group);
+  const wanted = all.filter(isWanted).map(({ name }) => name);
+  const chosen = new Set<string>(wanted.filter((name) => name.includes(values.only)));
+  if (chosen.size === 0) {
+    const of = positionals.length === 0 ? '' : ` of ${positionals.join(' and ')}`;
+    throw new ConfigError(
+      `No scenario${of} has "${values.only}" in its name; there are ${wanted.join(', ')}.`,
+    );
+  }
   return {
-    scenarios,
-    moneyScenarios: money,
-    measuresMemory,
+    scenarios: scenarios.filter(({ name }) => chosen.has(name)),
+    moneyScenarios: moneyScenarios.filter((name) => chosen.has(name)),
+    measuresMemory: chosen.has(memoryScenario),
     callers: values.callers === undefined ? null : readCount('callers', values.callers),
     measureMs: readNumber('seconds', values.seconds) * 1_000,
     warmUpMs: readNumber('warm-up', values['warm-up']) * 1_000,

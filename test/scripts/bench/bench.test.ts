@@ -75,6 +75,20 @@ async function findProcessesOf(dir: string): Promise<string[]> {
   return found.flat();
 }
 
+test('the help names every scenario, and so does the error for a name that none has', async (t) => {
+  const help = await startBench(t, ['--help']);
+  t.deepEqual(await help.exited, [0, null] as never);
+  for (const name of ['stream', 'embeddings-busy-float', 'embeddings-encoder-mixed', 'ledger', 'memory'])
+    t.regex(help.output(), new RegExp(`^  ${name} +[A-Z]`, 'm'));
+
+  const unknown = await startBench(t, ['embeddings', 'chat', '--only', 'embedding-busy']);
+  t.deepEqual(await unknown.exited, [1, null] as never);
+  const [message] = unknown.output().split('\n');
+  t.regex(message!, /^No scenario of embeddings and chat has "embedding-busy" in its name; there are chat, /);
+  t.regex(message!, /embeddings-busy-base64/);
+  t.notRegex(message!, /stream|ledger|memory/);
+});
+
 test('every scenario runs without an error, and what was charged is what the balances lost', async (t) => {
   const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
