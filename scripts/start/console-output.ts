@@ -14,8 +14,14 @@ export interface LineSink {
 }
 
 const maxLinesASecond = 40;
-const errorMark = '"level":"error"';
+/** Beside those. */
+const maxWarningsASecond = 20;
+const warningMark = '"level":"warn"';
 const routineMark = '"level":"info"';
+/** Fields that tell where or for whom it happened, not what. */
+const whereabouts = /"(?:time|role|pid|requestId|purpose|shard|call)":(?:"[^"]*"|\d+),?/g;
+/** Fields in which an error differs that is told twice. */
+const origin = /"(?:time|role|pid)":(?:"[^"]*"|\d+),?/g;
 
 /** What a person who ran `npm start` sees. */
 export class ConsoleOutput {
@@ -25,7 +31,9 @@ export class ConsoleOutput {
   #isMuted = false;
   readonly #saidThisSecond = new Set<string>();
   #shownThisSecond = 0;
+  #warnedThisSecond = 0;
   #skipped = 0;
+  #skippedWarnings = 0;
   #isTimed = false;
 
   constructor(sink: LineSink) {
@@ -50,7 +58,7 @@ export class ConsoleOutput {
 
   unmuteRoutine(): void {
     this.#isMuted = false;
-    this.#skipped = 0;
+    this.#beginSecond();
   }
 
   /** Something that happened to a part while all runs. */
@@ -72,27 +80,37 @@ export class ConsoleOutput {
 
   #printLogLine(part: string, line: string): void {
     // Before it is parsed, which costs more than all else here.
-    const isTooMuch = this.#shownThisSecond >= maxLinesASecond && line.includes(routineMark);
+    const isRoutine = line.includes(routineMark);
+    const isWarning = !isRoutine && line.includes(warningMark);
+    const isTooMuch =
+      (isRoutine && this.#shownThisSecond >= maxLinesASecond) ||
+      (isWarning && this.#warnedThisSecond >= maxWarningsASecond);
     if (isTooMuch || this.#isRepeated(part, line)) {
       this.#skipped += 1;
+      if (isWarning) this.#skippedWarnings += 1;
       return;
     }
     const text = formatLogLine(part, line, this.paint);
     if (text === null) return;
     this.print(text);
     this.#shownThisSecond += 1;
+    if (isWarning) this.#warnedThisSecond += 1;
     if (!this.#isTimed) setTimeout(() => this.#endSecond(), 1_000).unref();
     this.#isTimed = true;
   }
 
+  /**
+   * Routine says the same where its words are the same. A warning is told apart by its fields, such as the upstream that it
+   * is of, and an error by whatever differs.
+   */
   #isRepeated(part: string, line: string): boolean {
     const message = /"msg":"(.*?)"[,}]/.exec(line)?.[1];
     if (message === undefined || message === accessMessage) return false;
-    // While the stack comes up, what every process says of the catalog is said once. Two errors are never the same for
-    // having the same words: each is shown that differs in more than its time.
-    const isError = line.includes(errorMark);
-    const words = isError ? line.replace(/"time":[^,]*,?/, '') : message;
-    const key = this.#isMuted ? message : `${part} ${words}`;
+    const words = line.includes(routineMark)
+      ? message
+      : line.replace(line.includes(warningMark) ? whereabouts : origin, '');
+    // While the stack comes up, what every process says of the catalog is said once.
+    const key = this.#isMuted ? words : `${part} ${words}`;
     const isKnown = this.#saidThisSecond.has(key);
     this.#saidThisSecond.add(key);
     return isKnown;
@@ -101,12 +119,26 @@ export class ConsoleOutput {
   #endSecond(): void {
     this.#isTimed = false;
     if (this.#isMuted) return;
-    if (this.#skipped > 0)
-      this.print(this.paint('dim', `         … and ${this.#skipped} more lines, which are in the logs`));
+    if (this.#skipped > 0) {
+      const text = `… and ${countLines(this.#skipped, this.#skippedWarnings)}, which are in the logs`;
+      this.print(this.paint('dim', `         ${text}`));
+    }
+    this.#beginSecond();
+  }
+
+  #beginSecond(): void {
     this.#shownThisSecond = 0;
+    this.#warnedThisSecond = 0;
     this.#skipped = 0;
+    this.#skippedWarnings = 0;
     this.#saidThisSecond.clear();
   }
+}
+
+function countLines(lines: number, warnings: number): string {
+  if (lines === warnings) return `${lines} more ${lines === 1 ? 'warning' : 'warnings'}`;
+  const ofThem = warnings === 0 ? '' : `, ${warnings} of them ${warnings === 1 ? 'a warning' : 'warnings'}`;
+  return `${lines} more ${lines === 1 ? 'line' : 'lines'}${ofThem}`;
 }
 
 export function formatMs(ms: number): string {

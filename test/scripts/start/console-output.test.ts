@@ -2,6 +2,7 @@ import test from 'ava';
 import { ConsoleOutput } from '../../../scripts/start/console-output.ts';
 import { createPaint, formatLogLine } from '../../../scripts/start/format-log-line.ts';
 import { formatWelcome } from '../../../scripts/start/welcome.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const plain = createPaint(false);
 const time = new Date(2026, 0, 2, 3, 4, 5).toISOString();
@@ -61,6 +62,44 @@ test('what a part says sixteen times at once is shown once', (t) => {
   for (let shard = 0; shard < 16; shard += 1)
     output.printLog('api', Buffer.from(`${line({ shard, msg: 'waits' })}\n`));
   t.is(shown().length, 1);
+});
+
+test('warnings of the same words are one line only where they are of the same', (t) => {
+  const { output, shown } = collect();
+  const failed = (upstream: string, reason: string, call: number): string =>
+    `${line({ level: 'warn', time: `2026-01-02T03:04:0${call}Z`, upstream, call, reason, requestId: `r${call}`, msg: 'upstream call failed' })}\n`;
+  output.printLog('worker', Buffer.from([1, 2, 3].map((call) => failed('a', 'slower', call)).join('')));
+  output.printLog('worker', Buffer.from(failed('b', 'slower', 1) + failed('a', 'no money', 1)));
+  t.deepEqual(
+    shown().map((text) => / upstream=.*reason=.*/.exec(text)?.[0]),
+    [
+      ' upstream=a call=1 reason=slower',
+      ' upstream=b call=1 reason=slower',
+      ' upstream=a call=1 reason=no money',
+    ],
+  );
+});
+
+test('an error is shown beside another of the same words, also while the stack comes up', (t) => {
+  const { output, shown } = collect();
+  output.muteRoutine();
+  const failed = (pid: number, store: string): string =>
+    `${line({ level: 'error', pid, store, msg: 'it failed' })}\n`;
+  output.printLog('api', Buffer.from(failed(1, 'accounts') + failed(1, 'codes')));
+  output.printLog('worker', Buffer.from(failed(2, 'codes')));
+  t.deepEqual(
+    shown().map((text) => text.slice(9)),
+    ['api      error: it failed store=accounts', 'api      error: it failed store=codes'],
+  );
+});
+
+test('of very many different warnings some are shown, and the others are counted', async (t) => {
+  const { output, shown } = collect();
+  for (let i = 0; i < 500; i++)
+    output.printLog('api', Buffer.from(`${line({ level: 'warn', code: i, msg: 'request failed' })}\n`));
+  t.is(shown().length, 20);
+  await waitFor('the end of the second', () => shown().length > 20);
+  t.is(shown().at(-1)?.trim(), '… and 480 more warnings, which are in the logs');
 });
 
 test('a line that comes in pieces is shown whole', (t) => {
