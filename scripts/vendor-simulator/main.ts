@@ -97,7 +97,10 @@ function readNumber(name: string, text: string): number {
 }
 
 function fail(error: unknown): void {
-  console.error(error instanceof Error ? error.message : error);
+  const { code, port } = error as { code?: string; port?: number };
+  const isTaken = code === 'EADDRINUSE' && port !== undefined;
+  if (isTaken) console.error(`Port ${port} is taken by another program: name a free one with --port.`);
+  else console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 }
 

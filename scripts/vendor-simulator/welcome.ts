@@ -1,5 +1,6 @@
 import { FAULT_HELP } from './faults.ts';
 import type { LoggedRequest } from './request-log.ts';
+import { DEFAULT_DIMENSIONS } from './vectors.ts';
 
 /** What somebody needs who has just started it: where it is, a call in each dialect, and how to make it fail. */
 export function renderWelcome(url: string): string {
@@ -21,6 +22,9 @@ curl ${url}/v1/messages -H 'x-api-key: sk-sim' -H 'anthropic-version: 2023-06-01
 curl '${url}/v1beta/models/gemini-sim:streamGenerateContent?alt=sse' -H 'x-goog-api-key: sk-sim' -H 'content-type: application/json' \\
   -d '{"contents": [{"parts": [{"text": "hello"}]}]}'
 
+curl ${url}/v1/embeddings -H 'content-type: application/json' \\
+  -d '{"model": "embedding-sim", "input": ["hello", "goodbye"], "dimensions": 4}'
+
 What goes wrong is said in words joined with +, by the model's name ("gpt-sim+slow-300+cut-5"), by the key
 ("sk-any+exhausted") or by the header x-simulate. Or here and now, for all calls, a model's or a key's:
 
@@ -29,14 +33,15 @@ curl ${url}/faults -d '{"words": "slow-3000", "model": "gpt-sim"}'
 curl ${url}/faults                # what is set
 curl ${url}/faults -X DELETE      # nothing is
 
-npm run -s simulate-vendor -- --help tells the words. For a gateway whose first route fails, this is a catalog.yaml:
+npm run -s simulate-vendor -- --help tells the words. For a gateway, this is a catalog.yaml with a chat model whose
+first route fails and a model of embeddings:
 
 ${renderCatalog(url)}
 docs/simulator.md goes on from here. Ctrl-C stops it; until then each call is a line:
 `;
 }
 
-/** A catalog in which one model has a route that always fails beside one that does not. */
+/** A catalog in which one model has a route that always fails beside one that does not, and one has embeddings. */
 export function renderCatalog(url: string): string {
   return `upstreams:
   sim-openai: { kind: openai, baseUrl: ${url}/v1, apiKeys: [sk-sim] }
@@ -50,6 +55,12 @@ models:
     routes: # nine of ten requests begin with the first, and none of them ends there
       - { upstream: sim-openai, model: gpt-sim+fail-500, weight: 9 }
       - { upstream: sim-openai, model: gpt-sim, weight: 1 }
+  - id: vectors
+    type: embedding
+    context: 8192
+    dimensions: { default: ${DEFAULT_DIMENSIONS}, adjustable: true }
+    pricing: { type: tokens, in_cost_per_million: 2 }
+    routes: [{ upstream: sim-openai, model: embedding-sim }]
 `;
 }
 

@@ -323,7 +323,19 @@ test('the command listens, says how to use it and ends cleanly on both signals',
   }
 });
 
-test('the catalog that the command prints is one, with two routes', async (t) => {
+test('a port that is taken is told with what to do', async (t) => {
+  const main = fileURLToPath(new URL('../../../scripts/vendor-simulator/main.js', import.meta.url));
+  const { port } = (await startRig(t)).simulator;
+  const child = spawn(process.execPath, [main, '--port', String(port)], { stdio: 'pipe' });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  t.deepEqual(await once(child, 'close'), [1, null]);
+  t.is(errors.trim(), `Port ${port} is taken by another program: name a free one with --port.`);
+});
+
+test('the catalog that the command prints is one, with two routes of a chat model and embeddings', async (t) => {
   const main = fileURLToPath(new URL('../../../scripts/vendor-simulator/main.js', import.meta.url));
   const child = spawn(process.execPath, [main, '--port', '9123', '--catalog'], { stdio: 'pipe' });
   let text = '';
@@ -334,6 +346,7 @@ test('the catalog that the command prints is one, with two routes', async (t) =>
   const catalog = parseCatalog(text, { env: {}, fileName: 'catalog.yaml', today: '2026-01-01' });
   t.deepEqual(catalog.warnings, []);
   t.is(catalog.find('failover')?.routes.length, 2);
+  t.is(catalog.find('vectors')?.type, 'embedding');
   t.deepEqual(
     catalog.upstreams.map(({ kind, baseUrl }) => [kind, baseUrl]),
     [
