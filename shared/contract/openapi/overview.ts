@@ -7,7 +7,8 @@ export const overview =
   'Every answer carries `x-request-id`. An unknown address, or one with a doubled slash, is a 404 `not_found`; a ' +
   'method that an address does not take is a 405 `method_not_allowed`.\n\n' +
   'Requests to models count against the account’s requests per minute once they passed validation, and reserve the ' +
-  'most that they can cost until they end. Fields that are not described are accepted and ignored.';
+  'most that they can cost until they end. Fields of a request that are not described are accepted and ignored, ' +
+  'misspelt ones too; no vendor is sent them.';
 
 export const tagDescriptions: Record<Tag, string> = {
   Chat: 'Text from language models, with images, files and tools where the model takes them.',
