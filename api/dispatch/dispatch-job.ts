@@ -4,7 +4,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
 import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
-import type { SplitBytes } from '../../shared/reply/split-bytes.ts';
+import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release } from './abandon-request.ts';
 import type { KeptAnswers } from './kept-answers.ts';
@@ -12,7 +12,7 @@ import type { Receiver, ReplyWaiters, Waiter, WaiterOwner } from './reply-waiter
 
 /** A request whose job is on one of BullMQ's queues, and whose whole answer is awaited. */
 export interface AwaitedJob {
-  readonly answer: Promise<SplitBytes>;
+  readonly answer: Promise<LentBuffer>;
   /** The caller has gone. */
   cancel(): void;
   /** The job never came to lie on its queue. */
@@ -107,9 +107,9 @@ export class JobWaiting implements WaiterOwner {
   }
 
   /** A whole answer as a promise. */
-  #receive(): { readonly receiver: Receiver; readonly answer: Promise<SplitBytes> } {
-    let settle: { resolve: (bytes: SplitBytes) => void; reject: (error: unknown) => void };
-    const answer = new Promise<SplitBytes>((resolve, reject) => {
+  #receive(): { readonly receiver: Receiver; readonly answer: Promise<LentBuffer> } {
+    let settle: { resolve: (answer: LentBuffer) => void; reject: (error: unknown) => void };
+    const answer = new Promise<LentBuffer>((resolve, reject) => {
       settle = { resolve, reject };
     });
     // Whoever awaits it sees a failure; one that comes before somebody does must not end the process.

@@ -1,4 +1,5 @@
 import { pieceBytes } from '../../shared/reply/frame.ts';
+import { BufferPool, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 
 /**
  * Redis cuts a subscriber for which 32 MB wait, or 8 MB for a minute. However many workers have results for this
@@ -11,11 +12,15 @@ const patienceMs = 2_000;
 /** What one account is sent before it is another's turn. */
 const turnBytes = 4 * pieceBytes;
 
+/** Where answers are put together, until they are written to their callers. */
+const buffers = new BufferPool(64 * 1024 * 1024);
+
 interface IncomingResult {
   readonly requestId: string;
   readonly accountId: string;
   readonly length: number;
-  readonly pieces: Buffer[];
+  /** Null until the first piece has come. */
+  memory: LentBuffer | null;
   received: number;
   /** What is up to here is on its way; where that is nothing, it waits for its turn. */
   askedTo: number;
@@ -43,35 +48,40 @@ export class IncomingResults {
     this.drop(requestId);
     const nowMs = this.#nowMs();
     const times = { waitsSinceMs: nowMs, lastSeenAtMs: nowMs };
-    const result = { requestId, accountId, length, pieces: [], received: 0, askedTo: 0, ...times };
+    const result = { requestId, accountId, length, memory: null, received: 0, askedTo: 0, ...times };
     this.#results.set(requestId, result);
     this.#enqueue(result);
     this.#askOn();
   }
 
-  /** @returns all pieces of the result, when this was the last */
-  take(requestId: string, piece: Buffer): readonly Buffer[] | null {
+  /** @returns the result, when this was its last piece */
+  take(requestId: string, piece: Buffer): LentBuffer | null {
     const result = this.#results.get(requestId);
     if (result === undefined) return null;
     // One that was taken for lost comes without being on its way.
     this.#askedBytes -= Math.min(piece.length, result.askedTo - result.received);
-    result.pieces.push(piece);
-    result.received += piece.length;
+    result.memory ??= buffers.lend(result.length);
+    result.received += piece.copy(result.memory.bytes, result.received);
     result.lastSeenAtMs = this.#nowMs();
     result.waitsSinceMs = result.lastSeenAtMs;
     result.askedTo = Math.max(result.askedTo, result.received);
-    const isWhole = result.received >= result.length;
-    if (isWhole) this.drop(requestId);
+    const isWhole = result.received === result.length;
+    if (isWhole) this.#remove(result);
     else this.#askOn();
-    return isWhole ? result.pieces : null;
+    return isWhole ? result.memory : null;
   }
 
   /** Nobody waits for it any more, or another attempt begins. */
   drop(requestId: string): void {
     const result = this.#results.get(requestId);
     if (result === undefined) return;
+    result.memory?.giveBack();
+    this.#remove(result);
+  }
+
+  #remove(result: IncomingResult): void {
     this.#askedBytes -= result.askedTo - result.received;
-    this.#results.delete(requestId);
+    this.#results.delete(result.requestId);
     this.#dequeue(result);
     this.#askOn();
   }

@@ -7,7 +7,7 @@ import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import { decodeFrames, type Frame } from '../../shared/reply/frame.ts';
 import { keepFrame } from '../../shared/reply/kept-frames.ts';
-import { SplitBytes } from '../../shared/reply/split-bytes.ts';
+import { ownBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Receiver } from './reply-waiters.ts';
 
@@ -181,13 +181,13 @@ class Follower implements FollowedAnswer {
         this.#receiver.delta(frame.payload);
         return;
       case 'result':
-        this.#end(() => this.#receiver.end(new SplitBytes([frame.payload])));
+        this.#end(() => this.#receiver.end(ownBuffer(frame.payload)));
         return;
       case 'stored': {
         const bytes = await this.#answers.read(frame.payload.toString());
         if (bytes === null)
           throw new AppError('service_unavailable', { message: 'The kept answer is not there any more.' });
-        this.#end(() => this.#receiver.end(new SplitBytes([bytes])));
+        this.#end(() => this.#receiver.end(ownBuffer(bytes)));
         return;
       }
       case 'error':

@@ -7,7 +7,7 @@ import { decodeFrames, decodeOffer, type Frame } from '../../shared/reply/frame.
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import type { FrameOrder } from '../../shared/reply/frame-order.ts';
 import { sendControl } from '../../shared/reply/reply-channel.ts';
-import { SplitBytes } from '../../shared/reply/split-bytes.ts';
+import { ownBuffer, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { IncomingResults } from './incoming-results.ts';
 
@@ -15,7 +15,7 @@ import { IncomingResults } from './incoming-results.ts';
 export interface Receiver {
   delta(bytes: Buffer): void;
   /** A whole answer, or the last bytes of a stream. */
-  end(bytes: SplitBytes): void;
+  end(answer: LentBuffer): void;
   fail(error: AppError): void;
 }
 
@@ -200,7 +200,7 @@ export class ReplyWaiters {
       case 'result':
       // Its readers find what is stored where it is kept.
       case 'stored':
-        this.#end(waiter, [frame.payload]);
+        this.#end(waiter, ownBuffer(frame.payload));
         return;
       case 'offered':
         this.#results.add(frame.requestId, waiter.request.accountId, decodeOffer(frame.payload));
@@ -219,9 +219,9 @@ export class ReplyWaiters {
     }
   }
 
-  #end(waiter: Waiter, parts: readonly Buffer[]): void {
+  #end(waiter: Waiter, answer: LentBuffer): void {
     this.remove(waiter.request.requestId);
-    waiter.receiver.end(new SplitBytes(parts));
+    waiter.receiver.end(answer);
   }
 
   #cancelStray(frame: Frame): void {
@@ -258,7 +258,8 @@ export class ReplyWaiters {
       await this.#removeEnded();
       const queues = new Set([...this.#waiters.values()].map(({ waiter }) => waiter.queue));
       // Where nobody waits, nobody looks.
-      for (const queue of this.#lastAliveAtMs.keys()) if (!queues.has(queue)) this.#lastAliveAtMs.delete(queue);
+      for (const queue of this.#lastAliveAtMs.keys())
+        if (!queues.has(queue)) this.#lastAliveAtMs.delete(queue);
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
       // After a trip to Redis: what came while this process stood still has been read by now.
       this.#results.remind();

@@ -1,5 +1,5 @@
 import { AppError } from '../../shared/contract/errors.ts';
-import type { SplitBytes } from '../../shared/reply/split-bytes.ts';
+import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 
@@ -7,7 +7,7 @@ import type { ApiContext } from '../middleware/request-context.ts';
 export async function cancelWhenGone(
   context: ApiContext,
   job: Pick<AwaitedJob, 'answer' | 'cancel'>,
-): Promise<SplitBytes> {
+): Promise<LentBuffer> {
   let onClose = (): void => undefined;
   const gone = new Promise<never>((_, reject) => {
     onClose = () => {

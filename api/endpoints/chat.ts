@@ -1,6 +1,6 @@
 import type { ChatRequest } from '../../shared/contract/chat.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { SplitBytes } from '../../shared/reply/split-bytes.ts';
+import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { DispatchedChat, NewChatJob } from '../dispatch/dispatch-chat.ts';
 import type { Receiver } from '../dispatch/reply-waiters.ts';
 import { admit, type Admitted } from '../middleware/admit.ts';
@@ -43,7 +43,7 @@ async function streamAnswer(context: ApiContext, start: StartChat): Promise<void
 
 async function sendAnswer(context: ApiContext, start: StartChat): Promise<void> {
   let cancel = (): void => undefined;
-  const answer = new Promise<SplitBytes>((resolve, reject) => {
+  const answer = new Promise<LentBuffer>((resolve, reject) => {
     const receiver: Receiver = {
       delta: () => undefined,
       end: resolve,
@@ -59,9 +59,9 @@ async function sendAnswer(context: ApiContext, start: StartChat): Promise<void> 
       reject(new AppError('job_cancelled'));
     });
   });
-  const bytes = await answer;
+  const { bytes } = await answer;
   context.type = 'application/json';
-  context.body = bytes.join();
+  context.body = bytes;
 }
 
 const toJob = (body: ChatRequest, admitted: Admitted): NewChatJob => ({

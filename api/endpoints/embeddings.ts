@@ -45,7 +45,7 @@ export function createEmbeddings(services: Services) {
       admitted.outcome === 'attached'
         ? services.jobs.attach(admitted)
         : services.embeddings.add({ request: admitted.request, inputs, inputTokens }, dimensions);
-    const bytes = await cancelWhenGone(context, job);
+    const { bytes, giveBack } = await cancelWhenGone(context, job);
     const { header, body: vectors } = decodeResult(bytes, 'embedding');
     const answer = presentEmbeddings({
       requestId: admitted.requestId,
@@ -57,6 +57,7 @@ export function createEmbeddings(services: Services) {
     context.type = 'application/json';
     if (Buffer.isBuffer(answer)) context.body = answer;
     else await sendChunked(context, answer);
+    giveBack();
   };
 }
 

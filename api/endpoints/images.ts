@@ -51,12 +51,13 @@ export function createImages(services: Services) {
       admitted.outcome === 'attached'
         ? services.jobs.attach(admitted)
         : startJob(services, admitted.request, body, checked);
-    const bytes = await cancelWhenGone(context, job);
+    const { bytes, giveBack } = await cancelWhenGone(context, job);
     const { header, body: images } = decodeResult(bytes, 'image');
     const { s3 } = services.config;
     const linkOf = (key: string): string => `${s3.publicUrl ?? `${services.publicUrl}/files`}/${key}`;
     context.type = 'application/json';
     context.body = presentImages(admitted.requestId, header, images, linkOf);
+    giveBack();
   };
 }
 

@@ -1,5 +1,4 @@
 import type { EmbeddingResultHeader } from '../../shared/reply/result.ts';
-import type { SplitBytes } from '../../shared/reply/split-bytes.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
 import type { ChunkedBody } from './send-chunks.ts';
 import { maxBytesPerFloat, writeFloats } from './write-floats.ts';
@@ -14,7 +13,7 @@ export interface EmbeddingAnswer {
   readonly model: string;
   readonly header: EmbeddingResultHeader;
   /** Float32, little-endian, one vector after the other. */
-  readonly vectors: SplitBytes;
+  readonly vectors: Buffer;
   readonly format: 'float' | 'base64';
 }
 
@@ -81,7 +80,7 @@ function writeItems(
   const [opening, closing] = format === 'base64' ? ['"', '"}'] : ['[', ']}'];
   let end = at;
   for (let index = from; index < to; index++) {
-    const vector = vectors.slice(index * size, (index + 1) * size);
+    const vector = vectors.subarray(index * size, (index + 1) * size);
     const comma = index === 0 ? '' : ',';
     const start = `${comma}{"object":"embedding","index":${index},"embedding":${opening}`;
     end += target.write(start, end, 'latin1');

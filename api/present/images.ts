@@ -1,5 +1,4 @@
 import type { ImageResultHeader } from '../../shared/reply/result.ts';
-import type { SplitBytes } from '../../shared/reply/split-bytes.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
 
 /**
@@ -10,7 +9,7 @@ import { toRubNumber } from '../../shared/pricing/money.ts';
 export function presentImages(
   requestId: string,
   header: ImageResultHeader,
-  bytes: SplitBytes,
+  bytes: Buffer,
   linkOf: (objectKey: string) => string,
 ): Buffer {
   const head = JSON.stringify({ id: requestId, created: header.created }).slice(0, -1);
@@ -23,7 +22,7 @@ export function presentImages(
       pieces.push(Buffer.from(`${start}null,"url":${JSON.stringify(linkOf(objectKey))}}`));
       continue;
     }
-    const image = bytes.slice(at, at + byteLength);
+    const image = bytes.subarray(at, at + byteLength);
     at += byteLength;
     pieces.push(Buffer.from(`${start}"`), Buffer.from(image.toString('base64'), 'latin1'));
     pieces.push(Buffer.from('","url":null}'));

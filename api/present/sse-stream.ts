@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { presentError } from '../middleware/render-error.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
-import type { SplitBytes } from '../../shared/reply/split-bytes.ts';
+import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Receiver } from '../dispatch/reply-waiters.ts';
 import type { DispatchedChat } from '../dispatch/dispatch-chat.ts';
 
@@ -60,9 +60,9 @@ export class SseStream implements Receiver {
     this.#write(bytes);
   }
 
-  end(bytes: SplitBytes): void {
+  end({ bytes }: LentBuffer): void {
     if (this.#ended) return;
-    this.#write(bytes.join());
+    this.#write(bytes);
     this.#end();
     this.#response.end();
   }

@@ -1,5 +1,3 @@
-import type { SplitBytes } from './split-bytes.ts';
-
 /** What a `result` frame of an embedding or image request holds: a header in JSON, then bytes as they are. */
 export interface ResultHeader {
   /** Unix seconds. */
@@ -33,17 +31,14 @@ export function encodeResult(header: ResultHeader, body: readonly Buffer[]): Buf
 }
 
 export function decodeResult(
-  bytes: SplitBytes,
+  bytes: Buffer,
   kind: 'embedding',
-): { header: EmbeddingResultHeader; body: SplitBytes };
-export function decodeResult(
-  bytes: SplitBytes,
-  kind: 'image',
-): { header: ImageResultHeader; body: SplitBytes };
-export function decodeResult(bytes: SplitBytes): { header: ResultHeader; body: SplitBytes } {
-  const length = bytes.slice(0, 4).readUInt32LE(0);
+): { header: EmbeddingResultHeader; body: Buffer };
+export function decodeResult(bytes: Buffer, kind: 'image'): { header: ImageResultHeader; body: Buffer };
+export function decodeResult(bytes: Buffer): { header: ResultHeader; body: Buffer } {
+  const length = bytes.readUInt32LE(0);
   return {
-    header: JSON.parse(bytes.slice(4, 4 + length).toString('utf8')) as ResultHeader,
-    body: bytes.from(4 + length),
+    header: JSON.parse(bytes.toString('utf8', 4, 4 + length)) as ResultHeader,
+    body: bytes.subarray(4 + length),
   };
 }

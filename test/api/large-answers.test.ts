@@ -2,7 +2,7 @@ import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { askForVectors, checkVectors, writeTexts } from '../support/large-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
-import { useStack } from '../support/stack.ts';
+import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 test('answers of many callers at once, far more than a process asks for at a time, reach each of them whole', async (t) => {
   const vendor = await startVendorSimulator();
@@ -32,3 +32,44 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
     t.is(await readLoss(stack, account.id, '100'), toNano(usage.cost_request));
   }
 });
+
+test('vectors are right to the bit while buffers are used again, whoever leaves meanwhile', async (t) => {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, {
+    catalog: `
+upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1", maxConcurrency: 3 } }
+models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7.77 }, routes: [{ upstream: vendor, model: emb+slow-20 }] }]
+`,
+  });
+  const counts = [257, 40, 500, 1, 90, 130];
+  const callers = counts.map(async (count, caller) => {
+    const account = await stack.createAccount();
+    for (let round = 0; round < 6; round++) {
+      // Half of the texts are shared by all rounds of the caller: some of them are under way for a round that left.
+      const texts = writeTexts(`caller ${caller}`, count).map((text, i) =>
+        i % 2 ? text : `${text} ${round}`,
+      );
+      const leaving = new AbortController();
+      const left = post(stack, account, texts, leaving.signal).then(
+        (response) => response.arrayBuffer(),
+        () => undefined,
+      );
+      const [answer] = await Promise.all([
+        askForVectors(stack, account, 'emb', texts),
+        new Promise((resolve) => setImmediate(resolve)).then(() => leaving.abort()),
+      ]);
+      checkVectors(t, answer, texts);
+      await left?.catch(() => undefined);
+    }
+  });
+  await Promise.all(callers);
+});
+
+const post = (stack: TestStack, { apiKey }: TestAccount, input: readonly string[], signal: AbortSignal) =>
+  fetch(`${stack.url}/v1/embeddings`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'emb', input, encoding_format: 'base64' }),
+    signal,
+  });

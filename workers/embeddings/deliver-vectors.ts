@@ -1,8 +1,7 @@
-import { endianness } from 'node:os';
 import { AppError } from '../../shared/contract/errors.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { UpstreamError, type EmbeddingAnswer } from '../upstreams/upstream.ts';
-import type { Claim, EmbeddedInput, WorkUnit } from './embedding-work.ts';
+import type { Claim, EmbeddedInput, VectorHold, WorkUnit } from './embedding-work.ts';
 import { shareExactly } from './share-exactly.ts';
 
 export interface EmbeddedUnit {
@@ -19,6 +18,7 @@ export interface EmbeddedUnit {
 export function deliverVectors(
   units: readonly WorkUnit[],
   answer: EmbeddingAnswer,
+  hold: VectorHold | null,
   tookMs: number,
 ): EmbeddedUnit[] {
   const counted = answer.promptTokens === null;
@@ -26,19 +26,19 @@ export function deliverVectors(
   const tokens = shareExactly(answer.promptTokens ?? sum(weights), weights);
   const times = shareExactly(tookMs, weights);
   const size = answer.dimensions * 4;
-  const vectors = units.map((_, i) => answer.vectors.subarray(i * size, (i + 1) * size));
-  const areFinite = vectors.map(isFiniteVector);
-  if (!areFinite.includes(true)) {
+  const broken = new Set(answer.broken);
+  if (broken.size === units.length) {
     throw new UpstreamError('unavailable', 'the upstream sent no vector of finite numbers');
   }
   const embedded: EmbeddedUnit[] = [];
   for (const [i, unit] of units.entries()) {
-    if (!areFinite[i]) {
+    if (broken.has(i)) {
       unit.fail(notFinite);
       continue;
     }
     const outcome: EmbeddedInput = {
-      vector: vectors[i]!,
+      vector: answer.vectors.subarray(i * size, (i + 1) * size),
+      hold,
       dimensions: answer.dimensions,
       tokens: tokens[i]!,
       counted,
@@ -79,30 +79,3 @@ function weigh(units: readonly WorkUnit[], reported: number | null): readonly nu
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
-
-/**
- * Whether float32 numbers are all finite: infinities and NaN are those whose exponent has all bits set.
- * @param vector little-endian
- */
-function isFiniteVector(vector: Uint8Array): boolean {
-  return isLittleEndian && vector.byteOffset % 4 === 0 ? areWordsFinite(vector) : areBytesFinite(vector);
-}
-
-const isLittleEndian = endianness() === 'LE';
-
-/** Adding one to an exponent that has all bits set carries into the sign, which is looked at once for all. */
-function areWordsFinite({ buffer, byteOffset, length }: Uint8Array): boolean {
-  const words = new Int32Array(buffer, byteOffset, length / 4);
-  let carried = 0;
-  for (let i = 0; i < words.length; i++) carried |= (words[i]! & 0x7f800000) + 0x00800000;
-  return carried >= 0;
-}
-
-/** Looks at the two bytes of an exponent, so that it matters neither where a vector begins nor how this machine orders bytes. */
-function areBytesFinite(vector: Uint8Array): boolean {
-  const length = vector.length;
-  for (let at = 3; at < length; at += 4) {
-    if ((vector[at]! & 0x7f) === 0x7f && vector[at - 1]! >= 0x80) return false;
-  }
-  return true;
-}

@@ -4,21 +4,29 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import { callRoute, type Chance, type Routing } from '../routing/call-route.ts';
 import { UpstreamError, type CallContext } from '../upstreams/upstream.ts';
-import { AskUnderWay, WorkUnit, type EmbeddingAnswerOfAsk, type EmbeddingAsk } from './embedding-work.ts';
+import {
+  AskUnderWay,
+  VectorHold,
+  WorkUnit,
+  type EmbeddingAnswerOfAsk,
+  type EmbeddingAsk,
+} from './embedding-work.ts';
 import { deliverVectors } from './deliver-vectors.ts';
 import { FairLine, type CallLimits } from './fair-line.ts';
 import { deliverKept, keepOutcomes } from './kept-vectors.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
+import type { Suspects } from './suspects.ts';
 import { findVectorSpace } from './vector-space.ts';
 
 /** How long a batch waits where no route can be called for the moment. */
 const patience = { keyMs: 60_000, breakerMs: 30_000 };
 
 /**
- * Calls that finding out whose input a vendor refused may cost at most: enough for several bad inputs among two thousand
- * callers. Whoever is not cleared by then fails in a way that may be tried again.
+ * Calls that finding out whose inputs a vendor refused may cost at the most: enough for a dozen bad ones among some hundred
+ * requests, and fewer than the requests would have cost one by one. Whoever is not cleared by then fails in a way that may
+ * be tried again.
  */
-const maxSearchCalls = 64;
+const countSearchCalls = (requests: number): number => 64 + Math.ceil(requests / 4);
 
 /** Calls are what vendors bound: one is not split further than this for the sake of slots that are free. */
 const leastShare = 32;
@@ -43,6 +51,8 @@ export interface LineOptions {
   readonly findModel: () => CatalogModel | undefined;
   /** Null for the model's own. */
   readonly dimensions: number | null;
+  /** Their inputs share calls with each other's alone: who sends what is refused costs nobody else a search. */
+  readonly suspects: Suspects;
 }
 
 /**
@@ -53,7 +63,7 @@ export interface LineOptions {
 export class EmbeddingLine {
   readonly #dependencies: LineDependencies;
   readonly #options: LineOptions;
-  readonly #waiting = new FairLine<WorkUnit>();
+  readonly #waiting: FairLine<WorkUnit>;
   /** Units that wait or are at the vendor: of each account, by text. */
   readonly #shared = new Map<string, Map<string, WorkUnit>>();
   readonly #asks = new Set<AskUnderWay>();
@@ -64,6 +74,7 @@ export class EmbeddingLine {
   constructor(dependencies: LineDependencies, options: LineOptions) {
     this.#dependencies = dependencies;
     this.#options = options;
+    this.#waiting = new FairLine((accountId) => options.suspects.has(accountId));
   }
 
   get isIdle(): boolean {
@@ -143,7 +154,8 @@ export class EmbeddingLine {
       await this.#callModel(model, stop, (chance) => {
         const evenShare = decidedShare === null ? findEvenShare(this.#waiting.size, chance) : null;
         const share = decidedShare ?? evenShare ?? findShare(this.#waiting.size, chance);
-        units = this.#takeUnits(model!, share, stop);
+        const isEven = decidedShare !== null || evenShare !== null;
+        units = this.#takeUnits(model!, { enough: share, most: isEven ? share : 2 * share }, stop);
         this.#knocks.delete(stop);
         this.#knock(Math.max(1, chance.spareSlots), evenShare);
         return units;
@@ -155,16 +167,21 @@ export class EmbeddingLine {
         units = this.#waiting.drain();
         this.#knocks.delete(stop);
       }
-      await this.#fail(units, error, { left: maxSearchCalls });
+      await this.#fail(units, error, null);
     } finally {
       for (const unit of units ?? []) this.#forget(unit);
     }
   }
 
-  #takeUnits(model: CatalogModel, share: number, stop: AbortController): WorkUnit[] {
+  #takeUnits(
+    model: CatalogModel,
+    { enough, most }: { readonly enough: number; readonly most: number },
+    stop: AbortController,
+  ): WorkUnit[] {
     const limits = findLimits(model);
-    const maxInputs = Math.min(limits.maxInputs, share);
-    const units = this.#waiting.take({ ...limits, maxInputs }, (unit) => {
+    const maxInputs = Math.min(limits.maxInputs, most);
+    const plan = { maxTokens: limits.maxTokens, maxInputs, enough: Math.min(maxInputs, enough) };
+    const units = this.#waiting.take(plan, (unit) => {
       if (unit.isWanted) return true;
       this.#forget(unit);
       return false;
@@ -211,10 +228,13 @@ export class EmbeddingLine {
           recall: () => Promise.resolve(new Map()),
         };
         const answer = await upstream.embed(target, call, context);
-        const embedded = deliverVectors(units, answer, Math.round(performance.now() - startedAtMs));
+        const hold = answer.giveBack === null ? null : new VectorHold(answer.giveBack);
+        hold?.take();
+        const embedded = deliverVectors(units, answer, hold, Math.round(performance.now() - startedAtMs));
         // By the model that was called: the catalog may have changed since the units were looked up.
         const space = findVectorSpace(model, dimensions);
-        if (space !== null) void keepOutcomes(vectorCache, space, embedded);
+        if (space === null) hold?.drop();
+        else void keepOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
       },
     });
   }
@@ -222,16 +242,19 @@ export class EmbeddingLine {
   /**
    * A refusal of a call that several requests share is somebody's fault: each half of them is asked for again, until those
    * are found whose inputs are refused by themselves.
+   * @param under the search that these units were asked for in; null where one begins
    */
-  async #fail(units: readonly WorkUnit[], error: unknown, search: { left: number }): Promise<void> {
+  async #fail(units: readonly WorkUnit[], error: unknown, under: { left: number } | null): Promise<void> {
     const wanted = units.filter((unit) => unit.isWanted);
     const groups = groupByAsk(wanted);
     const cause = error instanceof AppError ? error.cause : null;
     const isRefused = cause instanceof UpstreamError && cause.failure === 'rejected';
     if (!isRefused || groups.length <= 1) {
+      if (isRefused && wanted.length > 0) this.#options.suspects.add(wanted[0]!.accountId);
       for (const unit of wanted) unit.deliver({ error });
       return;
     }
+    const search = under ?? { left: countSearchCalls(groups.length) };
     const middle = Math.ceil(groups.length / 2);
     const halves = [groups.slice(0, middle).flat(), groups.slice(middle).flat()];
     await Promise.all(

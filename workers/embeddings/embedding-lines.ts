@@ -1,11 +1,13 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { EmbeddingLine, type LineDependencies } from './embedding-line.ts';
 import type { EmbeddingAnswerOfAsk, EmbeddingAsk } from './embedding-work.ts';
+import { Suspects } from './suspects.ts';
 
 /** The lines of this process: one for each model and number of dimensions that anybody waits for. */
 export class EmbeddingLines {
   readonly #catalog: CatalogStore;
   readonly #dependencies: LineDependencies;
+  readonly #suspects = new Suspects();
   readonly #lines = new Map<string, EmbeddingLine>();
 
   constructor(catalog: CatalogStore, dependencies: LineDependencies) {
@@ -23,7 +25,8 @@ export class EmbeddingLines {
     let line = this.#lines.get(name);
     if (line === undefined) {
       const findModel = (): ReturnType<CatalogStore['find']> => this.#catalog.find(modelId);
-      line = new EmbeddingLine(this.#dependencies, { modelId, dimensions, findModel });
+      const suspects = this.#suspects;
+      line = new EmbeddingLine(this.#dependencies, { modelId, dimensions, findModel, suspects });
       this.#lines.set(name, line);
     }
     const answer = await line.embed(ask);

@@ -1,9 +1,31 @@
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { shareExactly } from './share-exactly.ts';
 
+/** Counts who needs the vectors of one call. When the last of them does not any more, their buffer is given back. */
+export class VectorHold {
+  readonly #giveBack: () => void;
+  #holders = 0;
+
+  constructor(giveBack: () => void) {
+    this.#giveBack = giveBack;
+  }
+
+  take(): void {
+    this.#holders += 1;
+  }
+
+  drop(): void {
+    this.#holders -= 1;
+    if (this.#holders === 0) this.#giveBack();
+  }
+}
+
 /** What one vendor call brought one of its inputs; where it is known of an earlier call, no time passed. */
 export interface EmbeddedInput {
+  /** To be read while its hold is held. */
   readonly vector: Buffer;
+  /** Null where the vector is in memory of its own. */
+  readonly hold: VectorHold | null;
   readonly dimensions: number;
   readonly tokens: number;
   /** The vendor reported no tokens: the count is ours. */
@@ -32,10 +54,15 @@ export interface EmbeddingAsk {
 }
 
 export interface EmbeddingAnswerOfAsk {
-  /** One for each input, in order. */
+  /** One for each input, in order; holds what its vectors lie in until `dropVectors`. */
   readonly outcomes: readonly InputOutcome[];
   /** Whether a model was asked for any of them, or had been asked for all of them before. */
   readonly reachedModel: boolean;
+}
+
+/** Its vectors are not read any more. */
+export function dropVectors({ outcomes }: EmbeddingAnswerOfAsk): void {
+  for (const outcome of outcomes) if ('vector' in outcome) outcome.hold?.drop();
 }
 
 /** An ask under way: what it has by now, and whom to tell when it has all. */
@@ -72,6 +99,7 @@ export class AskUnderWay {
   deliver(index: number, outcome: InputOutcome): void {
     if (this.#isOver || this.#outcomes[index] !== undefined) return;
     this.#outcomes[index] = outcome;
+    if ('vector' in outcome) outcome.hold?.take();
     this.#left -= 1;
     if (this.#left === 0) this.#end();
   }
@@ -127,6 +155,11 @@ export class WorkUnit {
 
   get claims(): readonly Claim[] {
     return this.#claims;
+  }
+
+  /** Who asked for it first. */
+  get group(): AskUnderWay | undefined {
+    return this.#claims[0]?.ask;
   }
 
   markAsked(): void {

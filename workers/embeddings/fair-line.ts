@@ -2,12 +2,22 @@
 export interface FairItem {
   readonly accountId: string;
   readonly tokens: number;
+  /** Items of one group are worth more together: it is done when the last of them is. */
+  readonly group: unknown;
 }
 
 export interface CallLimits {
   readonly maxInputs: number;
   readonly maxTokens: number;
 }
+
+export interface CallPlan extends CallLimits {
+  /** So many are enough, unless a group of which a part is among them is whole with less than twice as many. */
+  readonly enough: number;
+}
+
+/** What an account may add to a call before it is another's turn, once each of them has something in it. */
+const turnInputs = 256;
 
 /**
  * A line in which accounts take turns: however many items one of them has put in, the next call has room for the others'.
@@ -16,7 +26,13 @@ export interface CallLimits {
 export class FairLine<T extends FairItem> {
   /** In the order of their turns: who was served goes to the end. */
   readonly #accounts = new Map<string, Queue<T>>();
+  readonly #isApart: (accountId: string) => boolean;
   #size = 0;
+
+  /** @param isApart whether an account's items go with nobody's but those of others who are apart */
+  constructor(isApart: (accountId: string) => boolean = () => false) {
+    this.#isApart = isApart;
+  }
 
   get size(): number {
     return this.#size;
@@ -33,34 +49,41 @@ export class FairLine<T extends FairItem> {
   }
 
   /**
-   * What fits into one call, one item of each account in turn; an item too large for any call goes alone. Items that are
-   * not wanted any more are dropped on the way.
+   * What goes with one call: one item of each account in turn, then many of one account in turn; an item too large for any
+   * call goes alone. Items that are not wanted any more are dropped on the way.
    */
-  take(limits: CallLimits, isWanted: (item: T) => boolean): T[] {
-    const taken: T[] = [];
-    let tokens = 0;
-    let turn: [string, Queue<T>] | null = null;
-    while (this.#size > 0) {
-      turn ??= this.#accounts.entries().next().value!;
-      const [accountId, queue] = turn;
-      const item = queue.peek()!;
-      const isDropped = !isWanted(item);
-      const fits =
-        taken.length === 0 || (taken.length < limits.maxInputs && tokens + item.tokens <= limits.maxTokens);
-      if (!isDropped && !fits) break;
-      queue.shift();
-      this.#size -= 1;
-      // With nobody else there, it is its turn again.
-      if (queue.length === 0 || this.#accounts.size > 1) {
-        this.#accounts.delete(accountId);
-        if (queue.length > 0) this.#accounts.set(accountId, queue);
-        turn = null;
-      }
-      if (isDropped) continue;
-      taken.push(item);
-      tokens += item.tokens;
+  take(plan: CallPlan, isWanted: (item: T) => boolean): T[] {
+    const call = new Call(plan, isWanted);
+    const accounts = this.#findMixing(plan.enough);
+    if (accounts.length > 1) this.#takeTurns(accounts, call, 1);
+    while (!call.isFull && accounts.some((id) => this.#accounts.has(id))) {
+      this.#takeTurns(accounts, call, turnInputs);
     }
-    return taken;
+    return call.items;
+  }
+
+  /** Accounts that may share the next call, in the order of their turns. */
+  #findMixing(most: number): string[] {
+    const found: string[] = [];
+    let areApart: boolean | null = null;
+    for (const id of this.#accounts.keys()) {
+      const isApart = this.#isApart(id);
+      areApart ??= isApart;
+      if (isApart === areApart) found.push(id);
+      if (found.length === most) break;
+    }
+    return found;
+  }
+
+  #takeTurns(accounts: readonly string[], call: Call<T>, mostOfEach: number): void {
+    for (const accountId of accounts) {
+      const queue = this.#accounts.get(accountId);
+      if (queue === undefined) continue;
+      if (call.isFull) return;
+      this.#size -= call.take(queue, mostOfEach);
+      this.#accounts.delete(accountId);
+      if (queue.length > 0) this.#accounts.set(accountId, queue);
+    }
   }
 
   /** Everything, in no order that matters. */
@@ -69,6 +92,58 @@ export class FairLine<T extends FairItem> {
     this.#accounts.clear();
     this.#size = 0;
     return all;
+  }
+}
+
+/** A call that is being filled. */
+class Call<T extends FairItem> {
+  readonly items: T[] = [];
+  readonly #plan: CallPlan;
+  readonly #isWanted: (item: T) => boolean;
+  #tokens = 0;
+  #hasNoRoom = false;
+
+  constructor(plan: CallPlan, isWanted: (item: T) => boolean) {
+    this.#plan = plan;
+    this.#isWanted = isWanted;
+  }
+
+  get isFull(): boolean {
+    return this.#hasNoRoom || this.items.length >= this.#plan.enough;
+  }
+
+  /** @returns how many items left the queue */
+  take(queue: Queue<T>, most: number): number {
+    const before = queue.length;
+    this.#takeUpTo(Math.min(this.#plan.enough, this.items.length + most), queue);
+    if (this.isFull && most > 1) this.#finishGroup(queue);
+    return before - queue.length;
+  }
+
+  /** What was begun at the end of a call is rather ended with it, where that is not much more. */
+  #finishGroup(queue: Queue<T>): void {
+    const { enough, maxInputs } = this.#plan;
+    const { group } = this.items.at(-1)!;
+    const room = Math.min(maxInputs, 2 * enough) - this.items.length;
+    const rest = queue.countStart((item) => item.group === group, room + 1);
+    if (rest <= room) this.#takeUpTo(this.items.length + rest, queue);
+  }
+
+  #takeUpTo(most: number, queue: Queue<T>): void {
+    while (this.items.length < most && !this.#hasNoRoom) {
+      const item = queue.peek();
+      if (item === undefined) return;
+      const isDropped = !this.#isWanted(item);
+      const fits = this.items.length === 0 || this.#tokens + item.tokens <= this.#plan.maxTokens;
+      if (!isDropped && !fits) {
+        this.#hasNoRoom = true;
+        return;
+      }
+      queue.shift();
+      if (isDropped) continue;
+      this.items.push(item);
+      this.#tokens += item.tokens;
+    }
   }
 }
 
@@ -87,6 +162,13 @@ class Queue<T> {
 
   peek(): T | undefined {
     return this.#items[this.#head];
+  }
+
+  /** How many at the start are such, counted up to a bound. */
+  countStart(isSuch: (item: T) => boolean, bound: number): number {
+    let count = 0;
+    while (count < bound && count < this.length && isSuch(this.#items[this.#head + count]!)) count += 1;
+    return count;
   }
 
   shift(): void {

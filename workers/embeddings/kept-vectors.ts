@@ -15,7 +15,7 @@ export async function deliverKept(
   // An input that was found says nothing of whether those that were not will reach a model.
   if (kept.every((one) => one !== null)) underWay.reachedModel = true;
   for (const [i, one] of kept.entries()) {
-    if (one !== null) underWay.deliver(i, { ...one, dimensions: space.dimensions, billedMs: 0 });
+    if (one !== null) underWay.deliver(i, { ...one, hold: null, dimensions: space.dimensions, billedMs: 0 });
   }
 }
 

@@ -3,11 +3,12 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
 import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type EmbeddingResultHeader } from '../../shared/reply/result.ts';
-import type {
-  EmbeddedInput,
-  EmbeddingAnswerOfAsk,
-  FailedInput,
-  InputOutcome,
+import {
+  dropVectors,
+  type EmbeddedInput,
+  type EmbeddingAnswerOfAsk,
+  type FailedInput,
+  type InputOutcome,
 } from '../embeddings/embedding-work.ts';
 import {
   describeFailure,
@@ -37,12 +38,13 @@ export async function runEmbedding(
       const { accountId, user, deadlineAtMs } = request;
       const ask = { accountId, user, inputs, inputTokens, signal, deadlineAtMs, log };
       try {
-        await answerPart(
-          dependencies,
-          part,
-          run,
-          await dependencies.embeddings.embed(model, dimensions, ask),
-        );
+        const answer = await dependencies.embeddings.embed(model, dimensions, ask);
+        try {
+          await answerPart(dependencies, part, run, answer);
+        } finally {
+          // What was sent was copied on its way.
+          dropVectors(answer);
+        }
       } catch (error) {
         // The others of the batch go on.
         log.error({ err: error }, 'an embedding could not be settled');

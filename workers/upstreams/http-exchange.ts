@@ -16,7 +16,7 @@ const MAX_RELEASED_MS = 1000;
 
 /** Below this a body is cheap to hold in a buffer of its own. */
 const smallestLargeBody = 64 * 1024;
-const bodies = new BufferPool(32 * 1024 * 1024);
+const bodies = new BufferPool(64 * 1024 * 1024);
 
 interface Reader {
   resolve(chunk: Buffer | null): void;

@@ -127,7 +127,11 @@ export interface EmbeddingAnswer {
   /** Float32 little-endian, inputs in order, `dimensions * 4` bytes each. */
   readonly vectors: Buffer;
   readonly dimensions: number;
+  /** Places of the vectors that are not all finite numbers: no answer to their inputs. */
+  readonly broken: readonly number[];
   readonly promptTokens: number | null;
+  /** To be called once nothing refers to the vectors any more; null where they are nobody's but the answer's. */
+  readonly giveBack: (() => void) | null;
 }
 
 export interface ImageCall {

@@ -72,7 +72,7 @@ async function openDesk(t: ExecutionContext): Promise<Desk> {
             queue,
             receiver: {
               delta: () => undefined,
-              end: (bytes) => resolve({ answer: bytes.join() }),
+              end: ({ bytes }) => resolve({ answer: bytes }),
               fail: (error: AppError) => resolve({ failed: error.code }),
             },
             order: new FrameOrder(),

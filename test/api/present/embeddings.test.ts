@@ -6,13 +6,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 import { presentEmbeddings, type EmbeddingAnswer } from '../../../api/present/embeddings.ts';
 import { sendChunks, type ChunkedBody } from '../../../api/present/send-chunks.ts';
-import { SplitBytes } from '../../../shared/reply/split-bytes.ts';
-
-/** As they come in pieces, whose ends are anywhere. */
-function splitBytes(bytes: Buffer, size = 500_009): SplitBytes {
-  const count = Math.ceil(bytes.length / size);
-  return new SplitBytes(Array.from({ length: count }, (_, i) => bytes.subarray(i * size, (i + 1) * size)));
-}
 
 function toAnswer(
   numbers: Float32Array<ArrayBuffer>,
@@ -30,7 +23,7 @@ function toAnswer(
       promptTokens: 7,
       dimensions,
     },
-    vectors: splitBytes(Buffer.from(numbers.buffer)),
+    vectors: Buffer.from(numbers.buffer),
     format,
   };
 }
@@ -39,7 +32,7 @@ function toAnswer(
 function stringify({ requestId, model, header, vectors, format }: EmbeddingAnswer): string {
   const size = header.dimensions * 4;
   const data = Array.from({ length: vectors.length / size }, (_, index) => {
-    const vector = vectors.slice(index * size, (index + 1) * size);
+    const vector = vectors.subarray(index * size, (index + 1) * size);
     const numbers = Array.from({ length: header.dimensions }, (__, i) => vector.readFloatLE(i * 4));
     const embedding = format === 'base64' ? vector.toString('base64') : numbers;
     return { object: 'embedding', index, embedding };

@@ -1,10 +1,8 @@
 import test from 'ava';
 import { presentImages } from '../../../api/present/images.ts';
-import { SplitBytes } from '../../../shared/reply/split-bytes.ts';
 
 test('an answer has the bytes that JSON.stringify gives it', (t) => {
   const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, i) => (i * 7) % 256));
-  const parts = new SplitBytes([bytes.subarray(0, 300), bytes.subarray(300)]);
   const prompt = 'кот в "шляпе"\n😺';
   const header = {
     created: 1_763_726_842,
@@ -27,10 +25,10 @@ test('an answer has the bytes that JSON.stringify gives it', (t) => {
     ],
     usage: { total_time: 2.5, cost_request: 1.23, free_request: false },
   };
-  const answer = presentImages('id', header, parts, (key) => `https://x/${key}`);
+  const answer = presentImages('id', header, bytes, (key) => `https://x/${key}`);
   t.is(answer.toString(), JSON.stringify(expected));
   t.is(
-    presentImages('id', { ...header, images: [] }, parts, String).toString(),
+    presentImages('id', { ...header, images: [] }, bytes, String).toString(),
     JSON.stringify({ ...expected, data: [] }),
   );
 });

@@ -1,51 +1,54 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { BufferPool } from '../../../shared/runtime/buffer-pool.ts';
+import { BufferPool, ownBuffer, type LentBuffer } from '../../../shared/runtime/buffer-pool.ts';
 
 const kB = 1024;
 
-interface Loan {
-  readonly buffer: Buffer;
-  give(): Promise<void>;
-  fail(): Promise<void>;
-}
+const memoryOf = ({ bytes }: LentBuffer): ArrayBufferLike => bytes.buffer;
 
-/** A buffer that is lent until it is given back, or its work fails. */
-function borrow(pool: BufferPool, length: number): Loan {
-  let buffer: Buffer | null = null;
-  let settle: { resolve: () => void; reject: (error: Error) => void };
-  const used = pool.use(length, (lent) => {
-    buffer = lent;
-    return new Promise<void>((resolve, reject) => {
-      settle = { resolve, reject };
-    });
-  });
-  return {
-    buffer: buffer!,
-    async give() {
-      settle.resolve();
-      await used;
-    },
-    async fail() {
-      settle.reject(new Error('the work failed'));
-      await used.catch(() => undefined);
-    },
-  };
-}
-
-test('a buffer that was given back is lent again to who needs about as much', async (t) => {
+test('a buffer is as long as was asked for', (t) => {
   const pool = new BufferPool(1024 * kB);
-  const first = borrow(pool, 100 * kB);
-  await first.give();
-  const smaller = borrow(pool, 10 * kB);
-  t.not(smaller.buffer, first.buffer);
-  const again = borrow(pool, 128 * kB);
-  t.is(again.buffer, first.buffer);
+  fc.assert(
+    fc.property(fc.nat(300 * kB), (length) => {
+      const lent = pool.lend(length);
+      t.is(lent.bytes.length, length);
+      lent.giveBack();
+    }),
+  );
+});
+
+test('a buffer that was given back is lent again to who needs as much, or not very much less', (t) => {
+  const pool = new BufferPool(8 * 1024 * kB);
+  const large = pool.lend(4 * 1024 * kB);
+  const medium = pool.lend(512 * kB);
+  large.giveBack();
+  medium.giveBack();
+  const small = pool.lend(100 * kB);
+  t.is(memoryOf(small), memoryOf(medium), 'the smaller of those that are large enough');
+  const tiny = pool.lend(64 * kB);
+  t.not(memoryOf(tiny), memoryOf(large), 'one that is far larger is left');
+  t.is(memoryOf(pool.lend(600 * kB)), memoryOf(large));
+});
+
+test('what is given back twice is lent once', (t) => {
+  const pool = new BufferPool(1024 * kB);
+  const first = pool.lend(100 * kB);
+  first.giveBack();
+  const second = pool.lend(100 * kB);
+  t.is(memoryOf(second), memoryOf(first));
+  first.giveBack();
+  t.not(memoryOf(pool.lend(100 * kB)), memoryOf(second));
+});
+
+test('what was not lent may be given back', (t) => {
+  const own = ownBuffer(Buffer.from('abc'));
+  own.giveBack();
+  t.is(own.bytes.toString(), 'abc');
 });
 
 test('what the work returns is returned, and its error is thrown', async (t) => {
   const pool = new BufferPool(1024 * kB);
-  t.is(await pool.use(1, (buffer) => buffer.write('abc')), 3);
+  t.is(await pool.use(3, (buffer) => buffer.write('abc')), 3);
   await t.throwsAsync(
     pool.use(1, () => {
       throw new RangeError('too short');
@@ -54,21 +57,20 @@ test('what the work returns is returned, and its error is thrown', async (t) => 
   );
 });
 
-test('no more is kept than was allowed', async (t) => {
+test('no more is kept than was allowed: what was given back first makes room', (t) => {
   const pool = new BufferPool(300 * kB);
-  const loans = [1, 2, 3].map(() => borrow(pool, 128 * kB));
-  for (const loan of loans) await loan.give();
-  const large = borrow(pool, 512 * kB);
-  await large.give();
-  const kept = new Set([...loans, large].map(({ buffer }) => buffer));
-  const again = [128 * kB, 128 * kB, 128 * kB, 512 * kB].map((length) => borrow(pool, length).buffer);
+  const lent = [1, 2, 3].map(() => pool.lend(128 * kB));
+  const tooLarge = pool.lend(512 * kB);
+  for (const one of [...lent, tooLarge]) one.giveBack();
+  const again = [1, 2, 3].map(() => memoryOf(pool.lend(128 * kB)));
   t.deepEqual(
-    again.map((buffer) => kept.has(buffer)),
-    [true, true, false, false],
+    lent.map((one) => again.includes(memoryOf(one))),
+    [false, true, true],
   );
+  t.not(memoryOf(pool.lend(512 * kB)), memoryOf(tooLarge));
 });
 
-test('a buffer is lent to one at a time, is long enough, and is never seen again once its work failed', async (t) => {
+test('a buffer is lent to one at a time, and never again once its work failed', async (t) => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('borrow' as const), length: fc.integer({ min: 0, max: 600 * kB }) }),
     fc.record({ kind: fc.constantFrom('give' as const, 'fail' as const), which: fc.nat() }),
@@ -76,21 +78,24 @@ test('a buffer is lent to one at a time, is long enough, and is never seen again
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const pool = new BufferPool(1024 * kB);
-      const lent: Loan[] = [];
-      const failed = new Set<Buffer>();
+      const lent: LentBuffer[] = [];
+      const failed = new Set<ArrayBufferLike>();
       for (const one of steps) {
         if (one.kind === 'borrow') {
-          const loan = borrow(pool, one.length);
-          t.true(loan.buffer.length >= one.length);
-          t.false(lent.some(({ buffer }) => buffer.buffer === loan.buffer.buffer));
-          t.false(failed.has(loan.buffer));
+          const loan = pool.lend(one.length);
+          t.false(lent.some((other) => memoryOf(other) === memoryOf(loan)));
+          t.false(failed.has(memoryOf(loan)));
           lent.push(loan);
-          continue;
+        } else if (one.kind === 'give') {
+          const [loan] = lent.splice(one.which % Math.max(1, lent.length), 1);
+          loan?.giveBack();
+        } else {
+          const fail = (bytes: Buffer): Promise<never> => {
+            failed.add(bytes.buffer);
+            return Promise.reject(new Error('the work failed'));
+          };
+          await pool.use(one.which % (600 * kB), fail).catch(() => undefined);
         }
-        const [loan] = lent.splice(one.which % Math.max(1, lent.length), 1);
-        if (loan === undefined) continue;
-        await loan[one.kind]();
-        if (one.kind === 'fail') failed.add(loan.buffer);
       }
     }),
   );

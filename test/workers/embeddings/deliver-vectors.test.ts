@@ -9,6 +9,7 @@ import {
   type EmbeddingAsk,
   type InputOutcome,
 } from '../../../workers/embeddings/embedding-work.ts';
+import { findBroken } from '../../../workers/upstreams/finite-vectors.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
 const ask: Omit<EmbeddingAsk, 'inputs'> = {
@@ -31,7 +32,10 @@ async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOu
     return underWay;
   });
   const bytes = Buffer.from(Float32Array.from(vectors.flat()).buffer);
-  deliverVectors(units, { vectors: bytes, dimensions: vectors[0]!.length, promptTokens: null }, 10);
+  const dimensions = vectors[0]!.length;
+  const broken = findBroken(bytes, dimensions);
+  const answer = { vectors: bytes, dimensions, broken, promptTokens: null, giveBack: null };
+  deliverVectors(units, answer, null, 10);
   const answers = await Promise.all(asks.map((underWay) => underWay.answer));
   return answers.map((answer) => answer.outcomes[0]!);
 }
@@ -59,7 +63,8 @@ test('each request is told which of its own inputs has a vector that is not fini
     return underWay;
   });
   const vectors = Buffer.from(Float32Array.of(1, NaN).buffer);
-  deliverVectors([good, bad], { vectors, dimensions: 1, promptTokens: null }, 10);
+  const answer = { vectors, dimensions: 1, broken: [1], promptTokens: null, giveBack: null };
+  deliverVectors([good, bad], answer, null, 10);
   const answers = await Promise.all(requests.map((underWay) => underWay.answer));
   const said = (input: string) => `The model gave ${input} a vector that is not all finite numbers.`;
   t.deepEqual(
@@ -110,7 +115,8 @@ test('who shares a call with languages that are dear to its vendor pays for no m
   const counts = texts.map(([, text]) => countTokens(text, 'cl100k_base'));
   const promptTokens = counts.reduce((a, b) => a + b, 0);
   t.true(promptTokens > 10 * units.reduce((total, unit) => total + unit.tokens, 0));
-  deliverVectors(units, { vectors: Buffer.alloc(units.length * 4), dimensions: 1, promptTokens }, 10);
+  const vectors = Buffer.alloc(units.length * 4);
+  deliverVectors(units, { vectors, dimensions: 1, broken: [], promptTokens, giveBack: null }, null, 10);
   const billed = await Promise.all(asks.map(async ({ answer }) => (await answer).outcomes[0]));
   t.deepEqual(
     billed.map((one) => ('tokens' in one! ? one.tokens : null)),

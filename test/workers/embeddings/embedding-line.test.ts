@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { EmbeddingLine, type LineDependencies } from '../../../workers/embeddings/embedding-line.ts';
+import { Suspects } from '../../../workers/embeddings/suspects.ts';
 import type { RouteGate } from '../../../workers/routing/route-gate.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
@@ -21,6 +22,7 @@ test('when nobody waits any more, none of a line stays at the gate; who comes th
     modelId: 'emb',
     dimensions: null,
     findModel: () => model,
+    suspects: new Suspects(),
   });
   const embed = (signal: AbortSignal): ReturnType<EmbeddingLine['embed']> => {
     const inputs = { inputs: ['text'], inputTokens: [1], user: null, accountId: 'ann' };
@@ -78,6 +80,7 @@ test('a text that is asked for again while the call it went with is searched for
     modelId: 'emb',
     dimensions: null,
     findModel: () => model,
+    suspects: new Suspects(),
   });
   const embed = (accountId: string, inputs: string[]): ReturnType<EmbeddingLine['embed']> => {
     const inputTokens = inputs.map(() => 1);

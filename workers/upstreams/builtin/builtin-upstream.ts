@@ -60,7 +60,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
         encoder.encode(call.inputs, signal),
         countBilledTokens(call.inputs, signal),
       ]);
-      return { vectors, dimensions: ENCODER_DIMENSIONS, promptTokens };
+      return { vectors, dimensions: ENCODER_DIMENSIONS, broken: [], promptTokens, giveBack: null };
     },
 
     async generateImages(

@@ -1,3 +1,4 @@
+import { findBroken } from '../finite-vectors.ts';
 import { isRecord, parseRecord, readArray, readCount } from '../json-value.ts';
 import { type EmbeddingAnswer, type EmbeddingCall, UpstreamError } from '../upstream.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
@@ -37,7 +38,8 @@ export function fromEmbeddingResponse(
     placeVector(readValues(embedding), vectors, index, dimensions);
   }
   const usage = isRecord(answer['usageMetadata']) ? answer['usageMetadata'] : {};
-  return { vectors, dimensions, promptTokens: readCount(usage['promptTokenCount']) };
+  const promptTokens = readCount(usage['promptTokenCount']);
+  return { vectors, dimensions, broken: findBroken(vectors, dimensions), promptTokens, giveBack: null };
 }
 
 function readValues(embedding: unknown): readonly unknown[] {

@@ -1,9 +1,13 @@
+import { BufferPool } from '../../../shared/runtime/buffer-pool.ts';
+import { isFiniteVector } from '../finite-vectors.ts';
 import { type EmbeddingAnswer, type EmbeddingCall, UpstreamError } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
 import { isErrorBody, readUsage } from './from-response.ts';
 import { isRecord, parseRecord, readArray, readCount } from '../json-value.ts';
 
 const BYTES_PER_FLOAT = 4;
+
+const vectorBuffers = new BufferPool(64 * 1024 * 1024);
 
 /**
  * Vectors in the order of `index`, as bytes. Base64 vectors are decoded from the body into their places: they become
@@ -33,8 +37,9 @@ export function fromEmbeddingResponse(
       `the upstream sent vectors of ${dimensions} dimensions where ${call.dimensions} were asked`,
     );
   }
-  const vectors = Buffer.allocUnsafe(count * dimensions * BYTES_PER_FLOAT);
+  const { bytes: vectors, giveBack } = vectorBuffers.lend(count * dimensions * BYTES_PER_FLOAT);
   const isPlaced = new Uint8Array(count);
+  const broken: number[] = [];
   for (const [position, source] of sources.entries()) {
     const index = readIndex(items[position], position, count);
     if (isPlaced[index] === 1) {
@@ -42,8 +47,11 @@ export function fromEmbeddingResponse(
     }
     isPlaced[index] = 1;
     placeVector(source, vectors, index, dimensions);
+    const size = dimensions * BYTES_PER_FLOAT;
+    if (!isFiniteVector(vectors.subarray(index * size, (index + 1) * size))) broken.push(index);
   }
-  return { vectors, dimensions, promptTokens: readUsage(answer, null)?.promptTokens ?? null };
+  const promptTokens = readUsage(answer, null)?.promptTokens ?? null;
+  return { vectors, dimensions, broken, promptTokens, giveBack };
 }
 
 /** A vector as it came: base64 text, somewhere in the body, or an array of what should be numbers. */
@@ -76,7 +84,9 @@ function cutBase64(body: Buffer): { readonly text: string; readonly spans: reado
     let end = key + EMBEDDING.length;
     // The word stands also as the value of `object`, and before an array of numbers.
     if (body[colon] === COLON && body[start - 1] === QUOTE) {
-      end = body.indexOf(QUOTE, start);
+      // Mostly they are all of one length. Whatever else stands within one of that length spoils it, which shows later.
+      const expected = start + (spans[0] === undefined ? 0 : spans[0].end - spans[0].start);
+      end = expected > start && body[expected] === QUOTE ? expected : body.indexOf(QUOTE, start);
       if (nextBackslash !== -1 && nextBackslash < start) {
         nextBackslash = body.indexOf(BACKSLASH, start);
       }
