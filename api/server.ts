@@ -32,6 +32,7 @@ import { createApp } from './app.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import { JobWaiting } from './dispatch/dispatch-job.ts';
 import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
+import { AnswerRoom } from './dispatch/answer-room.ts';
 import { BodyBudget } from './middleware/body-budget.ts';
 import { KeptAnswers } from './dispatch/kept-answers.ts';
 import { ReplyWaiters } from './dispatch/reply-waiters.ts';
@@ -44,12 +45,16 @@ export interface RunningApi extends Running {
 
 /** Parsed, a body takes two to three times its length: well within Node's heap. */
 const defaultBodyBudgetBytes = 512_000_000;
+/** Twenty of the largest. */
+const defaultAnswerRoomBytes = 512_000_000;
 
 export interface ApiOptions {
   /** How long the public figures stay as they are. */
   readonly figuresStepMs?: number;
   /** What the bodies of all requests under way may hold together. */
   readonly bodyBudgetBytes?: number;
+  /** What large answers under way may hold together. */
+  readonly answerRoomBytes?: number;
 }
 
 /** Builds everything an api process needs, and listens. */
@@ -118,6 +123,7 @@ export async function startApi(
     chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, kept, log),
     jobs,
     bodies: new BodyBudget(options.bodyBudgetBytes ?? defaultBodyBudgetBytes),
+    answerRoom: new AnswerRoom(options.answerRoomBytes ?? defaultAnswerRoomBytes),
     embeddings: new EmbeddingBatcher(embeddingQueues, jobs),
     images,
     modelTraffic: new FiguresCache({ read: () => trafficStore.readModels(), log }),

@@ -17,6 +17,7 @@ import type { ModelSums, TotalSums } from '../shared/traffic/traffic-sums.ts';
 import type { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import type { JobWaiting } from './dispatch/dispatch-job.ts';
 import type { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
+import type { AnswerRoom } from './dispatch/answer-room.ts';
 import type { BodyBudget } from './middleware/body-budget.ts';
 
 /** What middleware and endpoints are handed; made once a process. */
@@ -38,6 +39,7 @@ export interface Services {
   readonly embeddings: EmbeddingBatcher;
   readonly images: JobQueue<ImageJob>;
   readonly bodies: BodyBudget;
+  readonly answerRoom: AnswerRoom;
   /** Of the last half hour, by the id of the model. */
   readonly modelTraffic: FiguresCache<ReadonlyMap<string, ModelSums>>;
   /** Of the last day. */

@@ -6,6 +6,7 @@ import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import { admit } from '../middleware/admit.ts';
+import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentEmbeddings } from '../present/embeddings.ts';
 import { sendChunks, type ChunkedBody } from '../present/send-chunks.ts';
@@ -14,6 +15,8 @@ import { cancelWhenGone } from './cancel-when-gone.ts';
 import { createCountingTurn } from './counting-turn.ts';
 import { findModel } from './find-model.ts';
 import { refuseHopeless } from './refuse-hopeless.ts';
+
+const bytesPerFloat = 4;
 
 export function createEmbeddings(services: Services) {
   return async (context: ApiContext): Promise<void> => {
@@ -24,41 +27,64 @@ export function createEmbeddings(services: Services) {
     await refuseHopeless(services, context, model, inputs);
     const turn = createCountingTurn(context);
     const inputTokens = await countInputs(inputs, typeof body.input === 'string', model, turn);
-    const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
-    const worst = computeWorstCase(model.pricing, {
-      ...noUsage,
-      promptTokens,
-      characters: inputs.reduce((sum, text) => sum + text.length, 0),
-      durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
-    });
-    const admitted = await admit(services, context, {
-      model,
-      promptTokens,
-      fixedNano: worst.fixedNano,
-      nanoPerUnit: 0n,
-      wantedUnits: 0,
-      leastUnits: 0,
-      sharePermille: 1_000,
-      user: body.user ?? null,
-    });
-    const job =
-      admitted.outcome === 'attached'
-        ? services.jobs.attach(admitted)
-        : services.embeddings.add({ request: admitted.request, inputs, inputTokens }, dimensions);
-    const { bytes, giveBack } = await cancelWhenGone(context, job);
-    const { header, body: vectors } = decodeResult(bytes, 'embedding');
-    const answer = presentEmbeddings({
-      requestId: admitted.requestId,
-      model: model.id,
-      header,
-      vectors,
-      format: body.encoding_format ?? 'float',
-    });
-    context.type = 'application/json';
-    if (Buffer.isBuffer(answer)) context.body = answer;
-    else await sendChunked(context, answer);
-    giveBack();
+    const { accountId } = holderOf(context);
+    const mostBytes = inputs.length * (dimensions ?? model.dimensions!.default) * bytesPerFloat;
+    const leaveRoom = await services.answerRoom.enter(accountId, mostBytes, context.res);
+    try {
+      await answerInputs(services, context, { model, dimensions, inputs, inputTokens });
+    } finally {
+      leaveRoom();
+    }
   };
+}
+
+interface CountedInputs {
+  readonly model: CatalogModel;
+  readonly dimensions: number | null;
+  readonly inputs: readonly string[];
+  readonly inputTokens: readonly number[];
+}
+
+async function answerInputs(
+  services: Services,
+  context: ApiContext,
+  { model, dimensions, inputs, inputTokens }: CountedInputs,
+): Promise<void> {
+  const body = context.state.body as EmbeddingRequest;
+  const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
+  const worst = computeWorstCase(model.pricing, {
+    ...noUsage,
+    promptTokens,
+    characters: inputs.reduce((sum, text) => sum + text.length, 0),
+    durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
+  });
+  const admitted = await admit(services, context, {
+    model,
+    promptTokens,
+    fixedNano: worst.fixedNano,
+    nanoPerUnit: 0n,
+    wantedUnits: 0,
+    leastUnits: 0,
+    sharePermille: 1_000,
+    user: body.user ?? null,
+  });
+  const job =
+    admitted.outcome === 'attached'
+      ? services.jobs.attach(admitted)
+      : services.embeddings.add({ request: admitted.request, inputs, inputTokens }, dimensions);
+  const { bytes, giveBack } = await cancelWhenGone(context, job);
+  const { header, body: vectors } = decodeResult(bytes, 'embedding');
+  const answer = presentEmbeddings({
+    requestId: admitted.requestId,
+    model: model.id,
+    header,
+    vectors,
+    format: body.encoding_format ?? 'float',
+  });
+  context.type = 'application/json';
+  if (Buffer.isBuffer(answer)) context.body = answer;
+  else await sendChunked(context, answer);
+  giveBack();
 }
 
 async function sendChunked(context: ApiContext, body: ChunkedBody): Promise<void> {

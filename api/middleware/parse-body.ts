@@ -4,6 +4,9 @@ import type { BodyBudget, BodyShare } from './body-budget.ts';
 import { JsonStructure, maxDepth, maxValues, type StructureFault } from './json-structure.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
+/** What has come of a body takes room that others wait for. */
+const maxStallMs = 30_000;
+
 /** Reads a JSON body within the operation's bound, and within what all bodies of the process may hold. */
 export function parseBody(limitBytes: number, budget: BodyBudget): ApiMiddleware {
   return async (context, next) => {
@@ -62,7 +65,9 @@ async function readBytes(context: ApiContext, limitBytes: number, share: BodySha
  */
 async function readChunks(request: IncomingMessage, take: (chunk: Buffer) => void): Promise<void> {
   await new Promise<void>((resolve, reject) => {
+    let timer: NodeJS.Timeout | null = null;
     const settle = (error?: unknown): void => {
+      if (timer !== null) clearTimeout(timer);
       request.off('data', onData).off('end', settle).off('error', onClose).off('close', onClose);
       if (error === undefined) {
         resolve();
@@ -72,6 +77,8 @@ async function readChunks(request: IncomingMessage, take: (chunk: Buffer) => voi
       reject(error);
     };
     const onData = (chunk: Buffer): void => {
+      timer ??= setTimeout(() => settle(stalled()), maxStallMs);
+      timer.refresh();
       try {
         take(chunk);
       } catch (error) {
@@ -103,6 +110,11 @@ function toStructureError(fault: StructureFault): AppError {
     default:
       return fault satisfies never;
   }
+}
+
+function stalled(): AppError {
+  const seconds = maxStallMs / 1_000;
+  return invalidField(['body'], `Nothing more of the body has come for ${seconds} s. Send it again, whole.`);
 }
 
 function noRoom(): AppError {

@@ -73,3 +73,27 @@ const post = (stack: TestStack, { apiKey }: TestAccount, input: readonly string[
     body: JSON.stringify({ model: 'emb', input, encoding_format: 'base64' }),
     signal,
   });
+
+test('while one account does not read its answers another’s are given, and the first goes on when it reads', async (t) => {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  // Room for two answers of 12 MB, of which an account has one. No socket takes as much.
+  const stack = await useStack(t, {
+    api: { answerRoomBytes: 26_000_000 },
+    catalog: `
+upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
+models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7.77 }, routes: [{ upstream: vendor, model: emb }] }]
+`,
+  });
+  const [slow, other] = [await stack.createAccount(), await stack.createAccount()];
+  const texts = writeTexts('text', 2_000);
+  const never = new AbortController().signal;
+  const unread = await post(stack, slow, texts, never);
+  const second = post(stack, slow, texts, never);
+  checkVectors(t, await askForVectors(stack, other, 'emb', texts), texts);
+  const inputs = vendor.requests.entries.flatMap(({ body }) => (body as { input: string[] }).input);
+  t.is(inputs.length, 2 * texts.length, 'the second was not asked for yet');
+  await unread.arrayBuffer();
+  t.is((await second).status, 200);
+  await (await second).arrayBuffer();
+});

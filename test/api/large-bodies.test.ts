@@ -1,4 +1,6 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import test from 'ava';
 import { BodyBudget } from '../../api/middleware/body-budget.ts';
 import { useStack } from '../support/stack.ts';
@@ -66,4 +68,25 @@ test('an account that cannot pay, or may not send, is told so before a large bod
     tookMs * 3 < performance.now() - again,
     `${tookMs} ms, and ${performance.now() - again} ms for who pays`,
   );
+});
+
+test('a body that stops coming is told so after half a minute, and its room is others’', async (t) => {
+  t.timeout(90_000);
+  const stack = await useStack(t, { api: { bodyBudgetBytes: 1_000_000 } });
+  const { apiKey } = await stack.createAccount();
+  const stalled = request(`${stack.url}/v1/embeddings`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      'content-length': 900_000,
+    },
+  });
+  stalled.on('error', () => undefined);
+  stalled.write(`{"model":"${'a'.repeat(700_000)}`);
+  const [response] = (await once(stalled, 'response')) as [IncomingMessage];
+  t.is(response.statusCode, 422);
+  t.regex(await text(response), /Nothing more of the body has come for 30 s/);
+  const large = { model: 'use-lite-en-512', input: 'word '.repeat(80_000) };
+  await waitFor('room', async () => (await stack.post('/v1/embeddings', apiKey, large)).status !== 503);
 });
