@@ -18,6 +18,21 @@ export function findWays(route: CatalogRoute): RouteWay[] {
   return apiKeys.map((apiKey) => ({ route, apiKey, fingerprint: fingerprintKey(apiKey) }));
 }
 
+/** How many calls the routes take at once together, by the bounds of their upstreams, keys and routes. */
+export function countSlots(routes: readonly CatalogRoute[]): number {
+  const upstreams = new Map(routes.map(({ upstream }) => [upstream.name, upstream]));
+  const ofUpstreams = [...upstreams.values()].map(
+    ({ name, maxConcurrency, maxConcurrencyPerKey, apiKeys }) => {
+      const ofKeys =
+        maxConcurrencyPerKey === null ? Infinity : maxConcurrencyPerKey * Math.max(1, apiKeys.length);
+      const own = routes.filter(({ upstream }) => upstream.name === name);
+      const ofRoutes = own.reduce((sum, route) => sum + (route.maxConcurrency ?? Infinity), 0);
+      return Math.min(maxConcurrency, ofKeys, ofRoutes);
+    },
+  );
+  return ofUpstreams.reduce((sum, slots) => sum + slots, 0);
+}
+
 export function isSameWay(a: RouteWay, b: RouteWay): boolean {
   return a.route.id === b.route.id && a.fingerprint === b.fingerprint;
 }

@@ -1,6 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { countSlots } from '../../shared/routing/route-way.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import { callRoute, type Chance, type Routing } from '../routing/call-route.ts';
 import { UpstreamError, type CallContext } from '../upstreams/upstream.ts';
@@ -152,8 +153,10 @@ export class EmbeddingLine {
     let units: readonly WorkUnit[] | null = null;
     try {
       await this.#callModel(model, stop, (chance) => {
-        const evenShare = decidedShare === null ? findEvenShare(this.#waiting.size, chance) : null;
-        const share = decidedShare ?? evenShare ?? findShare(this.#waiting.size, chance);
+        const waiting = this.#waiting.size;
+        const allSlots = countSlots(model!.routes);
+        const evenShare = decidedShare === null ? findEvenShare(waiting, chance, allSlots) : null;
+        const share = decidedShare ?? evenShare ?? findShare(waiting, allSlots);
         const isEven = decidedShare !== null || evenShare !== null;
         units = this.#takeUnits(model!, { enough: share, most: isEven ? share : 2 * share }, stop);
         this.#knocks.delete(stop);
@@ -301,8 +304,8 @@ export class EmbeddingLine {
  * Where nothing is under way, what waits is spread evenly over all slots: side by side is quicker than all in one call. Null
  * where something is.
  */
-function findEvenShare(waiting: number, { spareSlots, slots }: Chance): number | null {
-  return spareSlots + 1 < slots ? null : Math.max(leastShare, Math.ceil(waiting / slots));
+function findEvenShare(waiting: number, { spareSlots, slots }: Chance, allSlots: number): number | null {
+  return spareSlots + 1 < slots ? null : Math.max(leastShare, Math.ceil(waiting / allSlots));
 }
 
 /**
@@ -310,8 +313,8 @@ function findEvenShare(waiting: number, { spareSlots, slots }: Chance): number |
  * end before a call that took everything would, and with less in each, what calls cost by themselves would slow all of
  * them.
  */
-function findShare(waiting: number, { slots }: Chance): number {
-  return Math.max(leastShare, Math.ceil((2 * waiting) / slots));
+function findShare(waiting: number, allSlots: number): number {
+  return Math.max(leastShare, Math.ceil((2 * waiting) / allSlots));
 }
 
 /** What every route of the model takes: a call that fails on one of them goes on to another as it is. */
