@@ -5,10 +5,14 @@ import { AppError } from '../../shared/contract/errors.ts';
 const countedFromBytes = 256 * 1024;
 /** Who waits for longer is told to come back. */
 const patienceMs = 60_000;
+/** Smaller ones pass one that the room is too small for, but not for longer than this. */
+const passingMs = 5_000;
+const maxWaitingOfAccount = 256;
 
 interface Waiting {
   readonly accountId: string;
   readonly bytes: number;
+  readonly sinceMs: number;
   readonly enter: () => void;
 }
 
@@ -24,8 +28,11 @@ export class AnswerRoom {
   /** By account, in the order of their turns. */
   readonly #line = new Map<string, Set<Waiting>>();
 
-  constructor(bytes: number) {
+  readonly #nowMs: () => number;
+
+  constructor(bytes: number, nowMs = () => performance.now()) {
     this.#bytes = bytes;
+    this.#nowMs = nowMs;
   }
 
   get heldBytes(): number {
@@ -39,11 +46,12 @@ export class AnswerRoom {
   async enter(accountId: string, bytes: number, response: ServerResponse): Promise<() => void> {
     if (bytes < countedFromBytes) return () => undefined;
     if (response.destroyed) throw new AppError('job_cancelled');
+    if ((this.#line.get(accountId)?.size ?? 0) >= maxWaitingOfAccount) throw noRoom();
     let timer: NodeJS.Timeout | undefined;
     let onClose = (): void => undefined;
     try {
       await new Promise<void>((resolve, reject) => {
-        const waiting: Waiting = { accountId, bytes, enter: resolve };
+        const waiting: Waiting = { accountId, bytes, sinceMs: this.#nowMs(), enter: resolve };
         const giveUp = (error: AppError): void => {
           this.#leaveLine(waiting);
           reject(error);
@@ -80,13 +88,15 @@ export class AnswerRoom {
     }
   }
 
-  /** Who has its account's share of the room is passed over; whom the room itself is too small for is waited for. */
+  /** Who has its account's share is passed over; whom the room itself is too small for is waited for in the end. */
   #findNext(): Waiting | null {
-    for (const [accountId, waiting] of this.#line) {
-      const [first] = waiting;
+    for (const [accountId, [first]] of this.#line) {
+      const { bytes, sinceMs } = first!;
       const own = this.#heldBy.get(accountId) ?? 0;
-      if (own > 0 && own + first!.bytes > this.#bytes / 2) continue;
-      return this.#held > 0 && this.#held + first!.bytes > this.#bytes ? null : first!;
+      const left = this.#bytes - this.#held;
+      if (own > 0 && bytes + own > (left + own) / 2) continue;
+      if (this.#held === 0 || bytes <= left) return first!;
+      if (this.#nowMs() - sinceMs > passingMs) return null;
     }
     return null;
   }

@@ -28,6 +28,8 @@ export async function publishParts(
   channel: string,
   parts: readonly Uint8Array[],
 ): Promise<number> {
+  // Before anything is copied for a connection that is away.
+  if (redis.status !== 'ready') throw new Error(`there is no connection to Redis to publish to ${channel}`);
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const head = `*3\r\n$7\r\nPUBLISH\r\n$${Buffer.byteLength(channel)}\r\n${channel}\r\n$${length}\r\n`;
   return await buffers.use(Buffer.byteLength(head) + length + 2, async (buffer) => {

@@ -32,6 +32,9 @@ const countSearchCalls = (requests: number): number => 64 + Math.ceil(requests /
 /** Calls are what vendors bound: one is not split further than this for the sake of slots that are free. */
 const leastShare = 32;
 
+/** What was decided for all slots while all of them were free holds for so long: later more may wait. */
+const decisionMs = 50;
+
 /** A request of a model that is gone or full must not wait past its deadline. */
 const deadlineCheckMs = 1_000;
 
@@ -148,12 +151,14 @@ export class EmbeddingLine {
     }
   }
 
-  async #call(stop: AbortController, decidedShare: number | null): Promise<void> {
+  async #call(stop: AbortController, shareOfAll: number | null): Promise<void> {
+    const decidedAtMs = performance.now();
     const model = this.#options.findModel();
     let units: readonly WorkUnit[] | null = null;
     try {
       await this.#callModel(model, stop, (chance) => {
         const waiting = this.#waiting.size;
+        const decidedShare = performance.now() - decidedAtMs < decisionMs ? shareOfAll : null;
         const allSlots = countSlots(model!.routes);
         const evenShare = decidedShare === null ? findEvenShare(waiting, chance, allSlots) : null;
         const share = decidedShare ?? evenShare ?? findShare(waiting, allSlots);

@@ -19,6 +19,9 @@ export interface CallPlan extends CallLimits {
 /** What an account may add to a call before it is another's turn, once each of them has something in it. */
 const turnInputs = 256;
 
+/** Who is apart has every fourth call at the most while others wait, and of that no more than their accounts' part. */
+const callsBeforeApart = 3;
+
 /**
  * A line in which accounts take turns: however many items one of them has put in, the next call has room for the others'.
  * Items of one account keep their order.
@@ -27,6 +30,8 @@ export class FairLine<T extends FairItem> {
   /** In the order of their turns: who was served goes to the end. */
   readonly #accounts = new Map<string, Queue<T>>();
   readonly #isApart: (accountId: string) => boolean;
+  /** Since the last of those who are apart. */
+  #callsOfOthers = 0;
   #size = 0;
 
   /** @param isApart whether an account's items go with nobody's but those of others who are apart */
@@ -53,8 +58,9 @@ export class FairLine<T extends FairItem> {
    * call goes alone. Items that are not wanted any more are dropped on the way.
    */
   take(plan: CallPlan, isWanted: (item: T) => boolean): T[] {
-    const call = new Call(plan, isWanted);
-    const accounts = this.#findMixing(plan.enough);
+    const { accounts, areApart } = this.#chooseAccounts(plan.enough);
+    const isForAll = !areApart || accounts.length === this.#accounts.size;
+    const call = new Call(isForAll ? plan : this.#narrow(plan, accounts.length), isWanted);
     if (accounts.length > 1) this.#takeTurns(accounts, call, 1);
     while (!call.isFull && accounts.some((id) => this.#accounts.has(id))) {
       this.#takeTurns(accounts, call, turnInputs);
@@ -62,17 +68,22 @@ export class FairLine<T extends FairItem> {
     return call.items;
   }
 
-  /** Accounts that may share the next call, in the order of their turns. */
-  #findMixing(most: number): string[] {
-    const found: string[] = [];
-    let areApart: boolean | null = null;
+  /** Accounts that share the next call, in the order of their turns. */
+  #chooseAccounts(most: number): { readonly accounts: readonly string[]; readonly areApart: boolean } {
+    const [apart, others]: [string[], string[]] = [[], []];
     for (const id of this.#accounts.keys()) {
-      const isApart = this.#isApart(id);
-      areApart ??= isApart;
-      if (isApart === areApart) found.push(id);
-      if (found.length === most) break;
+      (this.#isApart(id) ? apart : others).push(id);
+      if (others.length === most) break;
     }
-    return found;
+    const areApart = others.length === 0 || (apart.length > 0 && this.#callsOfOthers >= callsBeforeApart);
+    this.#callsOfOthers = areApart ? 0 : this.#callsOfOthers + 1;
+    return areApart ? { accounts: apart, areApart } : { accounts: others, areApart };
+  }
+
+  /** To what so many accounts would have of a call that all of them share. */
+  #narrow(plan: CallPlan, accounts: number): CallPlan {
+    const enough = Math.max(1, Math.ceil((plan.enough * accounts) / this.#accounts.size));
+    return { ...plan, enough, maxInputs: enough };
   }
 
   #takeTurns(accounts: readonly string[], call: Call<T>, mostOfEach: number): void {
@@ -80,7 +91,10 @@ export class FairLine<T extends FairItem> {
       const queue = this.#accounts.get(accountId);
       if (queue === undefined) continue;
       if (call.isFull) return;
-      this.#size -= call.take(queue, mostOfEach);
+      const taken = call.take(queue, mostOfEach);
+      // What there was no room for is first in the next call.
+      if (taken === 0) return;
+      this.#size -= taken;
       this.#accounts.delete(accountId);
       if (queue.length > 0) this.#accounts.set(accountId, queue);
     }

@@ -43,19 +43,19 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
 
 /** A cut connection is back within a second or two; this is long enough for a Redis that starts anew. */
 const maxInsistingMs = 30_000;
-const againMs = 200;
+const againMs = { first: 100, most: 2_000 };
 
 /** What is paid for is not lost with a connection. @throws the last error, when nothing leaves for too long */
 async function insist(send: () => Promise<void>, { signal }: RequestRun): Promise<void> {
   const startedAtMs = performance.now();
-  for (;;) {
+  for (let pauseMs = againMs.first; ; pauseMs = Math.min(againMs.most, 2 * pauseMs)) {
     try {
       await send();
       return;
     } catch (error) {
       signal.throwIfAborted();
       if (performance.now() - startedAtMs > maxInsistingMs) throw error;
-      await delay(againMs, undefined, { signal });
+      await delay(pauseMs, undefined, { signal });
     }
   }
 }

@@ -49,19 +49,21 @@ test('small answers are not counted; of large ones no more are under way than th
   t.is(room.heldBytes, 8 * MB);
 });
 
-test('an account has half of the room, or one answer, and keeps nobody else waiting', async (t) => {
-  const room = new AnswerRoom(10 * MB);
-  const slow = Array.from({ length: 5 }, () => ask(room, 'slow', 2 * MB));
-  const other = ask(room, 'other', 3 * MB);
-  await nextTurn();
-  t.deepEqual(
-    slow.map(({ state }) => state),
-    ['inside', 'inside', 'waits', 'waits', 'waits'],
+test('an account has half of what others leave it, or one answer, so that there is room for one more', async (t) => {
+  const room = new AnswerRoom(16 * MB);
+  const stays = new Map(
+    ['first', 'second', 'third'].map((id) => [id, Array.from({ length: 20 }, () => ask(room, id, MB))]),
   );
-  t.is(other.state, 'inside');
-  slow[0]!.leave();
   await nextTurn();
-  t.is(slow[2]!.state, 'inside');
+  const inside = (): number[] =>
+    [...stays.values()].map((ofAccount) => ofAccount.filter(({ state }) => state === 'inside').length);
+  t.deepEqual(inside(), [8, 4, 2]);
+  stays.get('first')![0]!.leave();
+  await nextTurn();
+  t.deepEqual(inside(), [7, 4, 2], 'what came free is left for somebody else');
+  const fourth = ask(room, 'fourth', 3 * MB);
+  await nextTurn();
+  t.is(fourth.state, 'inside');
 
   const narrow = new AnswerRoom(MB);
   const huge = [ask(narrow, 'ann', 5 * MB), ask(narrow, 'ann', 5 * MB)];
@@ -70,6 +72,14 @@ test('an account has half of the room, or one answer, and keeps nobody else wait
     huge.map(({ state }) => state),
     ['inside', 'waits'],
   );
+});
+
+test('no account has more than 256 requests in line', async (t) => {
+  const room = new AnswerRoom(MB);
+  const stays = Array.from({ length: 258 }, () => ask(room, 'ann', MB));
+  await nextTurn();
+  t.is(stays.filter(({ state }) => state === 'waits').length, 256);
+  t.is(stays.at(-1)!.state, 'queue_full');
 });
 
 test('accounts take turns in line', async (t) => {
@@ -89,19 +99,23 @@ test('accounts take turns in line', async (t) => {
   t.deepEqual(order, [0, 3, 1, 4, 2]);
 });
 
-test('who leaves while waiting leaves the line, and those behind go on', async (t) => {
-  const room = new AnswerRoom(10 * MB);
+test('smaller ones pass one that the room is too small for, but not for long; once it has left they go on', async (t) => {
+  let nowMs = 0;
+  const room = new AnswerRoom(10 * MB, () => nowMs);
   const holding = ask(room, 'x', 5 * MB);
   const large = ask(room, 'ann', 9 * MB);
-  const behind = ask(room, 'bob', 2 * MB);
+  const passing = ask(room, 'bob', 2 * MB);
   await nextTurn();
-  t.is(behind.state, 'waits', 'no smaller one passes the one that the room is too small for');
+  t.deepEqual([large.state, passing.state], ['waits', 'inside']);
+  nowMs += 5_001;
+  const behind = ask(room, 'carol', 2 * MB);
+  await nextTurn();
+  t.is(behind.state, 'waits');
   large.response.emit('close');
   await nextTurn();
   t.is(large.state, 'job_cancelled');
   t.is(behind.state, 'inside');
-  holding.leave();
-  behind.leave();
+  for (const stay of [holding, passing, behind]) stay.leave();
   t.is(room.heldBytes, 0);
 });
 

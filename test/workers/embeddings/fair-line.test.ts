@@ -108,16 +108,47 @@ test('a group that was begun is ended with the call, unless that takes twice as 
   t.deepEqual(takeSizes([2_000, 100], 512, 2_048), [512, 512, 976, 100]);
 });
 
-test('who is apart shares calls with others who are, and is not behind everybody else', (t) => {
+test('who is apart shares calls with others who are: every fourth, and no more of it than their accounts’ part', (t) => {
   const line = new FairLine<Item>((accountId) => accountId.startsWith('x'));
-  for (const [number, accountId] of ['a', 'x1', 'b', 'x2', 'a', 'x1'].entries()) {
-    line.add({ accountId, tokens: 1, number, group: number });
+  for (let number = 0; number < 400; number++) {
+    for (const accountId of ['a', 'b', 'x1', 'c']) line.add({ accountId, tokens: 1, number, group: number });
   }
   const take = (): string[] =>
-    line.take({ enough: 3, maxInputs: 3, maxTokens: 10 }, always).map(({ accountId }) => accountId);
-  t.deepEqual(take(), ['a', 'b', 'a']);
-  t.deepEqual(take(), ['x1', 'x2', 'x1']);
-  t.is(line.size, 0);
+    line.take({ enough: 40, maxInputs: 80, maxTokens: 1e9 }, always).map(({ accountId }) => accountId);
+  const calls = Array.from({ length: 8 }, take);
+  t.deepEqual(
+    calls.map((call) => call.includes('x1')),
+    [false, false, false, true, false, false, false, true],
+  );
+  t.deepEqual(
+    calls[3],
+    Array.from({ length: 10 }, () => 'x1'),
+  );
+});
+
+test('those who are apart wait for nobody where there is nobody else', (t) => {
+  const line = new FairLine<Item>(() => true);
+  for (const accountId of ['x1', 'x2', 'x1']) line.add({ accountId, tokens: 1, number: 0, group: null });
+  const taken = line.take({ enough: 3, maxInputs: 3, maxTokens: 10 }, always);
+  t.deepEqual(
+    taken.map(({ accountId }) => accountId),
+    ['x1', 'x2', 'x1'],
+  );
+});
+
+test('an account whose item does not fit beside the others’ is first in the next call', (t) => {
+  const line = new FairLine<Item>();
+  const accounts = ['a', 'b', 'c', 'd', 'e'];
+  for (let number = 0; number < 100; number++) {
+    for (const accountId of accounts) line.add({ accountId, tokens: 4_000, number, group: number });
+  }
+  const counts = new Map(accounts.map((id) => [id, 0]));
+  for (let i = 0; i < 60; i++) {
+    for (const { accountId } of line.take({ enough: 100, maxInputs: 100, maxTokens: 16_384 }, always)) {
+      counts.set(accountId, counts.get(accountId)! + 1);
+    }
+  }
+  t.deepEqual([...counts.values()], [48, 48, 48, 48, 48]);
 });
 
 test('what nobody wants any more takes no room in a call', (t) => {
