@@ -23,7 +23,7 @@ const gap = '  ';
 
 /** A table no wider than so; columns for which it has no room, the widest ones, stand below their row, a line each. */
 function formatRows(rows: readonly Record<string, unknown>[], width: number): string {
-  const keys = Object.keys(rows[0]!);
+  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const whole = keys.map((key) => createColumn(key, [label(key)], rows));
   const all =
     widthOf(whole) <= width ? whole : keys.map((key) => createColumn(key, label(key).split(' '), rows));

@@ -29,12 +29,8 @@ async function describeChat(redis: RedisClient): Promise<object> {
     delayed: durable.delayed,
     failed: durable.failed,
     workers: (await registry.findAlive('chat')).size,
-    ...noLine,
   };
 }
-
-/** What all rows have, as a table has its columns. */
-const noLine = { bulk: null, inputs_waiting: null };
 
 /** Over all of BullMQ's queues behind the name; of them the one for accounts with much under way is told apart as well. */
 async function describeQueue(redis: RedisClient, name: keyof typeof bullQueues): Promise<object> {
@@ -48,7 +44,6 @@ async function describeQueue(redis: RedisClient, name: keyof typeof bullQueues):
     delayed: sum('delayed'),
     failed: sum('failed'),
     workers: (await registry.findAlive(name)).size,
-    ...noLine,
     ...(bulk === undefined ? {} : { bulk: { waiting: bulk.waiting, active: bulk.active } }),
     ...(name === 'embedding' ? { inputs_waiting: (await registry.sumLoads(name)).inputsInLine } : {}),
   };
