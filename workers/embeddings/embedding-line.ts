@@ -32,9 +32,6 @@ const countSearchCalls = (requests: number): number => 64 + Math.ceil(requests /
 /** Calls are what vendors bound: one is not split further than this for the sake of slots that are free. */
 const leastShare = 32;
 
-/** What was decided for all slots while all of them were free holds for so long: later more may wait. */
-const decisionMs = 50;
-
 /** A request of a model that is gone or full must not wait past its deadline. */
 const deadlineCheckMs = 1_000;
 
@@ -139,26 +136,26 @@ export class EmbeddingLine {
   /**
    * One stands at the gate for all that wait, and where slots are known to be free, one for each that is needed; a slot is
    * filled when it is had.
-   * @param share what each of them takes, where that is decided for all of them together
+   * @param share what each of them takes, where that is decided for all of them together and no more comes to wait
    */
   #knock(freeSlots = 1, share: number | null = null): void {
-    const calls = Math.min(freeSlots, Math.ceil(this.#waiting.size / (share ?? leastShare)));
+    const waiting = this.#waiting.size;
+    const calls = Math.min(freeSlots, Math.ceil(waiting / (share ?? leastShare)));
     while (this.#knocks.size < calls) {
       const stop = new AbortController();
       this.#knocks.add(stop);
       // What is added in the same turn goes together.
-      setImmediate(() => void this.#call(stop, share));
+      setImmediate(() => void this.#call(stop, share === null ? null : { share, waiting }));
     }
   }
 
-  async #call(stop: AbortController, shareOfAll: number | null): Promise<void> {
-    const decidedAtMs = performance.now();
+  async #call(stop: AbortController, decision: ShareDecision | null): Promise<void> {
     const model = this.#options.findModel();
     let units: readonly WorkUnit[] | null = null;
     try {
       await this.#callModel(model, stop, (chance) => {
         const waiting = this.#waiting.size;
-        const decidedShare = performance.now() - decidedAtMs < decisionMs ? shareOfAll : null;
+        const decidedShare = decision !== null && waiting <= decision.waiting ? decision.share : null;
         const allSlots = countSlots(model!.routes);
         const evenShare = decidedShare === null ? findEvenShare(waiting, chance, allSlots) : null;
         const share = decidedShare ?? evenShare ?? findShare(waiting, allSlots);
@@ -303,6 +300,12 @@ export class EmbeddingLine {
       }
     }
   }
+}
+
+/** What each of several calls takes of what waited when that was decided. */
+interface ShareDecision {
+  readonly share: number;
+  readonly waiting: number;
 }
 
 /**
