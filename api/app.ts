@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { AppError } from '../shared/contract/errors.ts';
 import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
-import { defaultBodyLimitBytes, type Operation } from '../shared/contract/operation.ts';
+import type { Operation } from '../shared/contract/operation.ts';
 import { operations, type OperationId } from '../shared/contract/operations.ts';
 import { createChat } from './endpoints/chat.ts';
 import { getDescription, getDocs } from './endpoints/description.ts';
@@ -84,8 +84,7 @@ const parametersOf = (operation: Operation): number => operation.path.split('{')
 function stackOf(operation: Operation, services: Services): ApiMiddleware[] {
   const stack: ApiMiddleware[] = [];
   if (operation.auth === 'key') stack.push(authenticate(services));
-  if (operation.body !== undefined)
-    stack.push(parseBody(operation.bodyLimitBytes ?? defaultBodyLimitBytes, services.bodies));
+  if (operation.body !== undefined) stack.push(parseBody(operation, services));
   stack.push(validate(operation));
   return stack;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { BanWatch } from '../shared/accounts/ban-watch.ts';
 import { AccountStore } from '../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
 import { startHolding } from '../shared/billing/hold-requests.ts';
@@ -8,7 +9,10 @@ import { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import { ReservationStore } from '../shared/billing/reservation-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { HistoryStore } from '../shared/ledger/history-store.ts';
+import type { Operation } from '../shared/contract/operation.ts';
+import { operations } from '../shared/contract/operations.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
 import { loadTokenizer } from '../shared/pricing/count-tokens.ts';
@@ -19,6 +23,8 @@ import { ReadyQueue } from '../shared/queue/ready-queue.ts';
 import { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
 import { AnswerStore } from '../shared/reply/answer-store.ts';
+import { AppError } from '../shared/contract/errors.ts';
+import { KeptFramesStore } from '../shared/reply/kept-frames-store.ts';
 import { createRedis, waitUntilReady } from '../shared/redis/redis-client.ts';
 import { ConfigError, type Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
@@ -28,14 +34,17 @@ import { ObjectStore } from '../shared/storage/object-store.ts';
 import { FiguresCache } from '../shared/traffic/figures-cache.ts';
 import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts';
+import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { createApp } from './app.ts';
+import { DocumentReader } from './files/document-reader.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import { JobWaiting } from './dispatch/dispatch-job.ts';
 import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
-import { AnswerRoom } from './dispatch/answer-room.ts';
-import { BodyBudget } from './middleware/body-budget.ts';
+import { endWaiters } from './dispatch/end-account.ts';
+import { longestBodyMs } from './middleware/body-pace.ts';
 import { KeptAnswers } from './dispatch/kept-answers.ts';
 import { ReplyWaiters } from './dispatch/reply-waiters.ts';
+import { defaultMaxStallMs, StallGuard } from './present/stall-guard.ts';
 import type { Services } from './services.ts';
 
 export interface RunningApi extends Running {
@@ -43,18 +52,24 @@ export interface RunningApi extends Running {
   readonly url: string;
 }
 
+const largestBodyBytes = Math.max(
+  ...Object.values<Operation>(operations).map((operation) => operation.bodyLimitBytes ?? 0),
+);
+
 /** Parsed, a body takes two to three times its length: well within Node's heap. */
-const defaultBodyBudgetBytes = 512_000_000;
+const defaultRequestMemoryBytes = 512_000_000;
 /** Twenty of the largest. */
-const defaultAnswerRoomBytes = 512_000_000;
+const defaultResponseMemoryBytes = 512_000_000;
 
 export interface ApiOptions {
   /** How long the public figures stay as they are. */
   readonly figuresStepMs?: number;
   /** What the bodies of all requests under way may hold together. */
-  readonly bodyBudgetBytes?: number;
-  /** What large answers under way may hold together. */
-  readonly answerRoomBytes?: number;
+  readonly requestMemoryBytes?: number;
+  /** What large responses under way may hold together. */
+  readonly responseMemoryBytes?: number;
+  /** How long bytes may wait for a caller that takes none of them. */
+  readonly maxStallMs?: number;
 }
 
 /** Builds everything an api process needs, and listens. */
@@ -78,12 +93,33 @@ export async function startApi(
     log,
     findPriceDay: await prices.readDays(),
   });
-  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const accounts = new AccountStore(mongo.db, config);
   const apiKeys = new ApiKeyStore(redis, accounts);
   const workers = new WorkerRegistryStore(redis);
   const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, workers, log);
   await waiters.subscribe();
+  const payloads = new PayloadStore(payloadRedis);
+  const ledger = new LedgerStore(mongo.db);
+  const hotAccounts = new HotAccountStore(redis, accounts, ledger);
+  const responseMemory = new FairBudget({
+    capacity: options.responseMemoryBytes ?? defaultResponseMemoryBytes,
+  });
+  const frames = new KeptFramesStore(redis, payloadRedis);
+  const answers = new AnswerStore(frames, objects);
+  const kept = new KeptAnswers({ redis, frames, answers, memory: responseMemory, log });
+  const listRequests = () => Array.from(waiters.entries(), ({ waiter }) => waiter.request);
+  const bans = new BanWatch({
+    hotAccounts,
+    listAccounts: () => [...listRequests().map(({ accountId }) => accountId), ...kept.accounts()],
+    endAccount: (accountId) => {
+      const error = new AppError('account_banned');
+      endWaiters(waiters, accountId, error);
+      kept.endAccount(accountId, error);
+    },
+    log,
+  });
   await subscribeToInvalidations(subscriber, (change) => {
+    void bans.handle(change);
     if (change?.kind !== 'models') apiKeys.drop(change === null ? null : change.accountId);
     if (change === null || change.kind === 'models') {
       catalog
@@ -92,21 +128,18 @@ export async function startApi(
     }
   });
 
-  const payloads = new PayloadStore(payloadRedis);
-  const ledger = new LedgerStore(mongo.db);
-  const hotAccounts = new HotAccountStore(redis, accounts, ledger);
   const trafficStore = new TrafficStore(redis, { stepMs: options.figuresStepMs ?? figuresStepMs });
   const traffic = new TrafficRecorder(trafficStore, log);
   const finish = { redis, ledger, hotAccounts, traffic, prices };
-  const kept = new KeptAnswers(redis, new AnswerStore(payloads, objects), log);
   const reservations = new ReservationStore(redis);
-  const holding = startHolding(reservations, () => waiters.requests(), log);
+  const holding = startHolding(reservations, listRequests, log);
   const jobs = new JobWaiting(finish, waiters, kept, reservations, log);
   const embeddingQueues = {
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
     bulk: new JobQueue<EmbeddingJob>('embedding-bulk', redis, payloads),
   };
   const images = new JobQueue<ImageJob>('image', redis, payloads);
+  const documents = new DocumentReader();
   const services: Services = {
     config,
     log,
@@ -122,8 +155,10 @@ export async function startApi(
     workers,
     chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, kept, log),
     jobs,
-    bodies: new BodyBudget(options.bodyBudgetBytes ?? defaultBodyBudgetBytes),
-    answerRoom: new AnswerRoom(options.answerRoomBytes ?? defaultAnswerRoomBytes),
+    requestMemory: new FairBudget({ capacity: options.requestMemoryBytes ?? defaultRequestMemoryBytes }),
+    reasoning: new ReasoningStore(redis, log),
+    documents,
+    responseMemory,
     embeddings: new EmbeddingBatcher(embeddingQueues, jobs),
     images,
     modelTraffic: new FiguresCache({ read: () => trafficStore.readModels(), log }),
@@ -132,6 +167,11 @@ export async function startApi(
   };
   const handle = createApp(services).callback();
   const server = createServer((request, response) => void handle(request, response));
+  // A caller who asks before it sends its body is told to go on by whoever reads the body, once it is wanted.
+  server.on('checkContinue', (request, response) => void handle(request, response));
+  // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
+  server.requestTimeout = longestBodyMs(largestBodyBytes);
+  const stallGuard = new StallGuard(server, options.maxStallMs ?? defaultMaxStallMs);
   const url = await listen(server, config);
   services.publicUrl = config.publicUrl ?? url;
   // The first request should not pay for it; nothing waits for it either.
@@ -147,11 +187,14 @@ export async function startApi(
       server.closeIdleConnections();
       await waiters.drained();
       await closed;
+      stallGuard.close();
       waiters.close();
       await holding.stop();
+      await bans.stop();
       catalog.close();
       await traffic.stop();
       await Promise.all([embeddingQueues.quick, embeddingQueues.bulk, images].map((queue) => queue.close()));
+      await documents.close();
       objects.close();
       await mongo.close();
       for (const client of [subscriber, payloadRedis, redis]) client.disconnect();

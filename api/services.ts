@@ -3,10 +3,12 @@ import type { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
 import type { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import type { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import type { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import type { FairBudget } from '../shared/fairness/fair-budget.ts';
 import type { HistoryStore } from '../shared/ledger/history-store.ts';
 import type { JobQueue } from '../shared/queue/job-queue.ts';
 import type { ImageJob } from '../shared/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
+import type { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import type { RedisClient } from '../shared/redis/redis-client.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
@@ -17,8 +19,7 @@ import type { ModelSums, TotalSums } from '../shared/traffic/traffic-sums.ts';
 import type { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import type { JobWaiting } from './dispatch/dispatch-job.ts';
 import type { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
-import type { AnswerRoom } from './dispatch/answer-room.ts';
-import type { BodyBudget } from './middleware/body-budget.ts';
+import type { DocumentReader } from './files/document-reader.ts';
 
 /** What middleware and endpoints are handed; made once a process. */
 export interface Services {
@@ -38,8 +39,12 @@ export interface Services {
   readonly jobs: JobWaiting;
   readonly embeddings: EmbeddingBatcher;
   readonly images: JobQueue<ImageJob>;
-  readonly bodies: BodyBudget;
-  readonly answerRoom: AnswerRoom;
+  /** What large bodies hold until they are answered, by account. */
+  readonly requestMemory: FairBudget;
+  readonly reasoning: ReasoningStore;
+  readonly documents: DocumentReader;
+  /** Bytes that large responses under way may hold together. */
+  readonly responseMemory: FairBudget;
   /** Of the last half hour, by the id of the model. */
   readonly modelTraffic: FiguresCache<ReadonlyMap<string, ModelSums>>;
   /** Of the last day. */

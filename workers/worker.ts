@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { BanWatch } from '../shared/accounts/ban-watch.ts';
 import { AccountStore } from '../shared/accounts/account-store.ts';
 import { finishClaims } from '../shared/accounts/finish-claims.ts';
 import { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
@@ -6,15 +7,18 @@ import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import { startHolding } from '../shared/billing/hold-requests.ts';
 import { holdIntervalMs, ReservationStore } from '../shared/billing/reservation-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import { AppError } from '../shared/contract/errors.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
 import { bullQueues, type BullQueueName, type QueueName } from '../shared/queue/job-kinds.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { heartbeatIntervalMs, WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
+import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../shared/redis/redis-client.ts';
 import { redisChannels } from '../shared/redis/redis-keys.ts';
 import { AnswerStore } from '../shared/reply/answer-store.ts';
+import { KeptFramesStore, tooMuchKept } from '../shared/reply/kept-frames-store.ts';
 import { redisKeys } from '../shared/redis/redis-keys.ts';
 import { ReplyPublisher, type ControlMessage } from '../shared/reply/reply-channel.ts';
 import type { Config } from '../shared/runtime/config.ts';
@@ -27,8 +31,8 @@ import { TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { ActiveRuns } from './intake/active-runs.ts';
 import { startQueuedIntake } from './intake/take-queued.ts';
 import { startReadyIntake } from './intake/take-ready.ts';
-import type { JobDependencies } from './jobs/job-context.ts';
-import { TurnMemoryStore } from './jobs/turn-memory-store.ts';
+import { AccountBanned, type JobDependencies } from './jobs/job-context.ts';
+import { KeptAnswerMover } from './jobs/kept-answer-mover.ts';
 import { startLedgerReader } from './ledger/ledger-reader.ts';
 import { ShardLeases } from './ledger/shard-leases.ts';
 import { EmbeddingLines } from './embeddings/embedding-lines.ts';
@@ -80,9 +84,12 @@ export async function startWorker(
   const gate = new RouteGate(redis, workerId, log);
   const ledger = new LedgerStore(mongo.db);
   const objects = new ObjectStore(config.s3);
-  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
   const payloads = new PayloadStore(payloadRedis);
+  const keptFrames = new KeptFramesStore(redis, payloadRedis);
+  const answers = new AnswerStore(keptFrames, objects);
+  const mover = new KeptAnswerMover(answers, log);
   const traffic = new TrafficRecorder(new TrafficStore(redis), log);
   const routing = { upstreams, gate };
   const media = { fetchClient: createSafeFetchClient(), checkImage: createImageChecker() };
@@ -101,9 +108,10 @@ export async function startWorker(
     catalog,
     routing,
     embeddings,
-    turns: new TurnMemoryStore(redis, log),
+    reasoning: new ReasoningStore(redis, log),
     payloads,
-    answers: new AnswerStore(payloads, objects),
+    answers,
+    mover,
     objects,
     media,
     log,
@@ -111,14 +119,40 @@ export async function startWorker(
   };
 
   const runsByQueue = new Map(options.queues.map((queue) => [queue, new ActiveRuns()]));
+  const listRequests = () => [...runsByQueue.values()].flatMap((runs) => [...runs.requests()]);
+  const bans = new BanWatch({
+    hotAccounts,
+    listAccounts: () => listRequests().map(({ accountId }) => accountId),
+    endAccount: (accountId) => {
+      for (const runs of runsByQueue.values()) runs.cancelAccount(accountId, new AccountBanned());
+    },
+    log,
+  });
+  const publisher = new ReplyPublisher({
+    workerId,
+    redis,
+    payloads: payloadRedis,
+    keptFrames,
+    log,
+    onDeaf: (channel) => {
+      for (const runs of runsByQueue.values()) runs.cancelChannel(channel);
+    },
+    onKept: (request, size) => mover.frames(request, size),
+    onKeptTooMuch: ({ requestId }) => {
+      const error = new AppError('too_many_jobs', { message: tooMuchKept });
+      for (const runs of runsByQueue.values()) runs.fail(requestId, error);
+    },
+  });
   const controlChannel = Buffer.from(redisChannels.control(workerId));
   subscriber.on('messageBuffer', (channel: Buffer, message: Buffer) => {
     if (!channel.equals(controlChannel)) return;
     const control = JSON.parse(message.toString('utf8')) as ControlMessage;
-    for (const runs of runsByQueue.values()) runs.control(control);
+    if (control.action === 'received') publisher.acknowledge(control.channel, control.mark);
+    else for (const runs of runsByQueue.values()) runs.control(control);
   });
   await subscriber.subscribe(redisChannels.control(workerId));
   await subscribeToInvalidations(subscriber, (change) => {
+    void bans.handle(change);
     if (change !== null && change.kind !== 'models') return;
     catalog
       .refreshDisabled()
@@ -127,9 +161,6 @@ export async function startWorker(
 
   // Known to live before it takes anything: what a dead worker took is dispatched again.
   const heartbeat = await startHeartbeat(redis, runsByQueue, embeddings, workerId, log);
-  const publisher = new ReplyPublisher(redis, payloadRedis, log, (channel) => {
-    for (const runs of runsByQueue.values()) runs.cancelChannel(channel);
-  });
   const blockings: RedisClient[] = [];
   const connectBlocking = (): RedisClient => {
     const blocking = createRedis(config.redisUrl, 'blocking', log);
@@ -138,7 +169,7 @@ export async function startWorker(
   };
   const intakes: Running[] = [];
   for (const [queue, runs] of runsByQueue) {
-    const common = { dependencies, publisher, runs };
+    const common = { dependencies, publisher, runs, bans };
     for (const bullQueue of queue === 'chat' ? [null] : bullQueues[queue]) {
       const blocking = connectBlocking();
       await waitUntilReady(blocking);
@@ -159,6 +190,7 @@ export async function startWorker(
   const preparing = startPreparing(
     {
       accounts: () => accounts.createIndexes(),
+      keySecrets: () => accounts.prepareSecrets(),
       codes: () => codes.createIndexes(),
       ledger: () => ledger.createIndexes(),
       bucket: () => objects.prepareBucket(),
@@ -171,7 +203,8 @@ export async function startWorker(
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
   const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
   const upkeep = [
-    startHolding(reservations, () => [...runsByQueue.values()].flatMap((runs) => [...runs.requests()]), log),
+    startHolding(reservations, listRequests, log),
+    bans,
     repeat(
       { name: 'remember prices', intervalMs: 5_000, run: () => prices.remember(catalog.current.models) },
       log,
@@ -204,6 +237,7 @@ export async function startWorker(
       await preparing.stop();
       await Promise.all(upkeep.map((chore) => chore.stop()));
       await ledgerReader.stop();
+      await mover.stop();
       await traffic.stop();
       catalog.close();
       await gate.stop();

@@ -5,10 +5,12 @@ import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import type { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
+import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release, settleBroken } from './abandon-request.ts';
 import type { KeptAnswers } from './kept-answers.ts';
-import type { Receiver, ReplyWaiters, Waiter, WaiterOwner } from './reply-waiters.ts';
+import type { ReplyWaiters } from './reply-waiters.ts';
+import type { Receiver, Waiter, WaiterOwner } from './waiter.ts';
 
 /** How often a chat may be dispatched before its owner gives up: each time its worker died before any output. */
 const maxDispatches = 3;
@@ -68,7 +70,7 @@ export class ChatDispatcher implements WaiterOwner {
 
   /** The answer of a chat that was sent before, under the same Idempotency-Key. */
   attach(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>, receiver: Receiver): DispatchedChat {
-    const reader = this.#kept.follow(request, receiver);
+    const reader = this.#kept.follow(request, receiver, { hasMemory: false });
     return {
       position: () => null,
       pause: () => reader.pause(),
@@ -147,6 +149,12 @@ export class ChatDispatcher implements WaiterOwner {
     else release(this.#dependencies, waiter.request, this.#log);
   }
 
+  withdraw(waiter: ChatWaiter): boolean {
+    if (waiter.dispatching) return false;
+    this.#cancel(waiter);
+    return true;
+  }
+
   async #checkQueued(waiter: ChatWaiter): Promise<void> {
     const now = Date.now();
     if (now - this.#takenAtMs > takenCacheMs) {
@@ -196,10 +204,11 @@ export class ChatDispatcher implements WaiterOwner {
   }
 
   async #push(job: ChatJob): Promise<number> {
-    const json = JSON.stringify(job);
-    if (json.length <= maxInlineBytes) return await this.#queue.push(json);
+    const isLong = isLongJson(job, maxInlineBytes);
+    const json = isLong ? await encodeLargeJson(job, job.request.accountId) : JSON.stringify(job);
+    if (typeof json === 'string' && json.length <= maxInlineBytes) return await this.#queue.push(json);
     const id = payloadId(job.request, job.attempt);
-    await this.#payloads.put(id, Buffer.from(json));
+    await this.#payloads.put(id, typeof json === 'string' ? Buffer.from(json) : json);
     try {
       return await this.#queue.push(JSON.stringify({ v: 1, stored: id }));
     } catch (error) {

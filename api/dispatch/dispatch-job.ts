@@ -7,8 +7,10 @@ import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release } from './abandon-request.ts';
+import type { ReaderOptions } from './kept-answer-reader.ts';
 import type { KeptAnswers } from './kept-answers.ts';
-import type { Receiver, ReplyWaiters, Waiter, WaiterOwner } from './reply-waiters.ts';
+import type { ReplyWaiters } from './reply-waiters.ts';
+import type { Receiver, Waiter, WaiterOwner } from './waiter.ts';
 
 /** A request whose job is on one of BullMQ's queues, and whose whole answer is awaited. */
 export interface AwaitedJob {
@@ -18,6 +20,9 @@ export interface AwaitedJob {
   /** The job never came to lie on its queue. */
   fail(error: AppError): void;
 }
+
+/** The length of an embedding's answer is known before it is asked for, and so its memory is acquired. */
+const readerOptions = (queue: QueueName): ReaderOptions => ({ hasMemory: queue === 'embedding' });
 
 /** A job that waits for its worker is in hand without any process; so much longer than its deadline, to be sure. */
 const deadlineSlackMs = 60_000;
@@ -50,6 +55,11 @@ export class JobWaiting implements WaiterOwner {
     return this.#waiters.channel;
   }
 
+  /** How many requests of an account wait on a queue of durable jobs, or run. */
+  countOf(queue: QueueName, accountId: string): number {
+    return this.#waiters.countOf(queue, accountId);
+  }
+
   await(request: AdmittedRequest, queue: QueueName): AwaitedJob {
     const isKept = request.claimHash !== null;
     const { receiver, answer } = this.#receive();
@@ -70,7 +80,7 @@ export class JobWaiting implements WaiterOwner {
       throw error;
     }
     if (isKept) this.#holdThroughQueue(request);
-    const reader = isKept ? this.#kept.follow(request, receiver) : null;
+    const reader = isKept ? this.#kept.follow(request, receiver, readerOptions(queue)) : null;
     return {
       answer,
       cancel: () => {
@@ -86,9 +96,12 @@ export class JobWaiting implements WaiterOwner {
   }
 
   /** The answer of a request that was sent before, under the same Idempotency-Key. */
-  attach(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>): Omit<AwaitedJob, 'fail'> {
+  attach(
+    request: Pick<AdmittedRequest, 'requestId' | 'accountId'>,
+    queue: QueueName,
+  ): Omit<AwaitedJob, 'fail'> {
     const { receiver, answer } = this.#receive();
-    const reader = this.#kept.follow(request, receiver);
+    const reader = this.#kept.follow(request, receiver, readerOptions(queue));
     return {
       answer,
       cancel: () => {
@@ -104,6 +117,11 @@ export class JobWaiting implements WaiterOwner {
 
   abandon({ request }: Waiter): void {
     release(this.#dependencies, request, this.#log);
+  }
+
+  withdraw(waiter: Waiter): boolean {
+    this.#cancel(waiter);
+    return true;
   }
 
   /** A whole answer as a promise. */

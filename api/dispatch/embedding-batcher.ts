@@ -17,7 +17,6 @@ export interface EmbeddingQueues {
 
 interface OpenBatch {
   readonly model: string;
-  readonly dimensions: number | null;
   readonly shareClass: number;
   readonly parts: EmbeddingPart[];
   readonly waiting: AwaitedJob[];
@@ -27,8 +26,9 @@ interface OpenBatch {
 
 /**
  * Gathers embedding calls that reach this process within a few milliseconds and put them on the queue as one item, so
- * that the queue's cost is paid a batch and not a call. Only calls of one model, one number of dimensions and one class of
- * work mix: what belongs to an account with much under way waits behind what does not.
+ * that the queue's cost is paid a batch and not a call. Only calls of one model and one class of work mix: what belongs to
+ * an account with much under way waits behind what does not. A batch for each number of dimensions would let an account
+ * that asks for many of them fill the queue.
  */
 export class EmbeddingBatcher {
   readonly #queues: EmbeddingQueues;
@@ -43,10 +43,10 @@ export class EmbeddingBatcher {
     this.#waiting = waiting;
   }
 
-  add(part: EmbeddingPart, dimensions: number | null): AwaitedJob {
+  add(part: EmbeddingPart): AwaitedJob {
     const job = this.#waiting.await(part.request, 'embedding');
     const shareClass = this.#count(part, job);
-    const key = `${part.request.model}\n${dimensions ?? ''}\n${shareClass}`;
+    const key = `${part.request.model}\n${shareClass}`;
     const size = {
       inputs: part.inputs.length,
       bytes: part.inputs.reduce((sum, text) => sum + text.length, 0),
@@ -58,7 +58,7 @@ export class EmbeddingBatcher {
     }
     if (batch === undefined) {
       const { model } = part.request;
-      batch = { model, dimensions, shareClass, parts: [], waiting: [], inputs: 0, bytes: 0 };
+      batch = { model, shareClass, parts: [], waiting: [], inputs: 0, bytes: 0 };
       this.#open.set(key, batch);
       this.#closeLater(key, batch);
     }
@@ -94,7 +94,7 @@ export class EmbeddingBatcher {
     if (this.#open.get(key) === batch) this.#open.delete(key);
     if (batch.parts.length === 0) return;
     const parts = batch.parts.splice(0);
-    const { model, dimensions, shareClass, waiting } = batch;
+    const { model, shareClass, waiting } = batch;
     this.#underWay.set(key, (this.#underWay.get(key) ?? 0) + 1);
     const done = (): void => {
       const left = (this.#underWay.get(key) ?? 1) - 1;
@@ -103,11 +103,9 @@ export class EmbeddingBatcher {
     };
     Promise.allSettled(waiting.map((one) => one.answer)).then(done, done);
     const { replyChannel } = this.#waiting;
-    const job: EmbeddingJob = { v: 1, kind: 'embedding', model, dimensions, replyChannel, parts };
-    const added =
-      shareClass === 0
-        ? this.#queues.quick.add(randomUUID(), job)
-        : this.#queues.bulk.add(randomUUID(), job, shareClass);
+    const job: EmbeddingJob = { v: 1, kind: 'embedding', model, replyChannel, parts };
+    const queue = shareClass === 0 ? this.#queues.quick : this.#queues.bulk;
+    const added = queue.add(randomUUID(), job, shareClass);
     added.catch((error: unknown) => {
       const failure = error instanceof AppError ? error : new AppError('internal_error', { cause: error });
       for (const one of waiting) one.fail(failure);

@@ -1,3 +1,4 @@
+import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
 import { BufferPool, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 
@@ -24,6 +25,8 @@ interface IncomingResult {
   received: number;
   /** What is up to here is on its way; where that is nothing, it waits for its turn. */
   askedTo: number;
+  /** Null once all of it has been asked for. */
+  entry: QueueEntry<IncomingResult> | null;
   waitsSinceMs: number;
   /** Moved on by the time that it waited for its turn: its worker is not to blame for that. */
   lastSeenAtMs: number;
@@ -34,8 +37,8 @@ export class IncomingResults {
   readonly #ask: (requestId: string, upToByte: number) => void;
   readonly #nowMs: () => number;
   readonly #results = new Map<string, IncomingResult>();
-  /** Those of which a part has not been asked for, by account, in the order of the accounts' turns and of their own. */
-  readonly #line = new Map<string, Set<IncomingResult>>();
+  /** Those of which a part has not been asked for. */
+  readonly #queue = new FairQueue<IncomingResult>();
   #askedBytes = 0;
 
   /** @param ask has the result of a request sent up to a byte */
@@ -48,7 +51,8 @@ export class IncomingResults {
     this.drop(requestId);
     const nowMs = this.#nowMs();
     const times = { waitsSinceMs: nowMs, lastSeenAtMs: nowMs };
-    const result = { requestId, accountId, length, memory: null, received: 0, askedTo: 0, ...times };
+    const state = { memory: null, received: 0, askedTo: 0, entry: null };
+    const result = { requestId, accountId, length, ...state, ...times };
     this.#results.set(requestId, result);
     this.#enqueue(result);
     this.#askOn();
@@ -113,26 +117,21 @@ export class IncomingResults {
   }
 
   #enqueue(result: IncomingResult): void {
-    const ofAccount = this.#line.get(result.accountId);
-    if (ofAccount === undefined) this.#line.set(result.accountId, new Set([result]));
-    else ofAccount.add(result);
+    result.entry = this.#queue.add(result.accountId, result);
   }
 
   #dequeue(result: IncomingResult): void {
-    const ofAccount = this.#line.get(result.accountId);
-    if (ofAccount?.delete(result) && ofAccount.size === 0) this.#line.delete(result.accountId);
+    if (result.entry !== null) this.#queue.remove(result.entry);
+    result.entry = null;
   }
 
   #askOn(): void {
     for (;;) {
       const room = Math.floor((maxAskedBytes - this.#askedBytes) / pieceBytes) * pieceBytes;
-      const next = this.#line.entries().next();
-      if (room <= 0 || next.done === true) return;
-      const [accountId, ofAccount] = next.value;
-      const [result] = ofAccount;
-      this.#askFor(result!, this.#line.size > 1 ? Math.min(room, turnBytes) : room);
-      if (!this.#line.delete(accountId)) continue;
-      this.#line.set(accountId, ofAccount);
+      const next = this.#queue.peek();
+      if (room <= 0 || next === undefined) return;
+      this.#askFor(next.item, this.#queue.accountCount > 1 ? Math.min(room, turnBytes) : room);
+      this.#queue.rotate(next.accountId);
     }
   }
 

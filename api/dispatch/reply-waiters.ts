@@ -1,44 +1,15 @@
 import { AppError } from '../../shared/contract/errors.ts';
-import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
+import type { QueueName } from '../../shared/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
-import { decodeFrames, decodeOffer, type Frame } from '../../shared/reply/frame.ts';
+import { decodeFrames, decodeMark, decodeOffer, type Frame } from '../../shared/reply/frame.ts';
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
-import type { FrameOrder } from '../../shared/reply/frame-order.ts';
-import { sendControl } from '../../shared/reply/reply-channel.ts';
+import { sendControl, type ControlMessage } from '../../shared/reply/reply-channel.ts';
 import { ownBuffer, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { IncomingResults } from './incoming-results.ts';
-
-/** Takes what comes for one request. `end` and `fail` are the last calls, and only one of them comes. */
-export interface Receiver {
-  delta(bytes: Buffer): void;
-  /** A whole answer, or the last bytes of a stream. */
-  end(answer: LentBuffer): void;
-  fail(error: AppError): void;
-}
-
-/** One request that this process owns until it has answered it. */
-export interface Waiter {
-  readonly request: AdmittedRequest;
-  readonly queue: QueueName;
-  readonly receiver: Receiver;
-  readonly order: FrameOrder;
-  /** The worker that accepted it; null while it is queued. */
-  workerId: string | null;
-  hasOutput: boolean;
-  /** Completion tokens that were generated, as far as this process knows. */
-  tokens: number;
-}
-
-/** What must be done for a request that will get no answer: dispatch it again, or settle and release it. */
-export interface WaiterOwner {
-  /** Once a second, with the workers that live: finds what was lost on the way. */
-  check(waiter: Waiter, alive: ReadonlySet<string>): void;
-  /** The request ended without its worker settling it. */
-  abandon(waiter: Waiter): void;
-}
+import type { Waiter, WaiterOwner } from './waiter.ts';
 
 const checkIntervalMs = 1_000;
 /** With no worker at all, a caller is told so after this time; a restart takes less. */
@@ -57,10 +28,12 @@ export class ReplyWaiters {
   readonly #registry: WorkerRegistryStore;
   readonly #log: Logger;
   readonly #waiters = new Map<string, { waiter: Waiter; owner: WaiterOwner }>();
+  /** How many requests of each queue and account are waited for. */
+  readonly #counts = new Map<string, number>();
   readonly #results: IncomingResults;
   readonly #unsure = new Set<Waiter>();
-  /** Workers that could not be told to stop, by request: Redis was away. */
-  readonly #untold = new Map<string, string>();
+  /** Tells workers that could not be told to stop, by request: Redis was away. */
+  readonly #untold = new Map<string, () => Promise<void>>();
   readonly #lastAliveAtMs = new Map<QueueName, number>();
   readonly #nowMs: () => number;
   readonly #timer: NodeJS.Timeout;
@@ -86,9 +59,14 @@ export class ReplyWaiters {
     this.#timer.unref();
   }
 
-  /** What is waited for, for who must say that it is in hand. */
-  *requests(): Generator<AdmittedRequest> {
-    for (const { waiter } of this.#waiters.values()) yield waiter.request;
+  /** Everything that is waited for, with its owner. */
+  entries(): Iterable<{ readonly waiter: Waiter; readonly owner: WaiterOwner }> {
+    return this.#waiters.values();
+  }
+
+  /** How many requests of an account wait for their answers, or run on as they are kept. */
+  countOf(queue: QueueName, accountId: string): number {
+    return this.#counts.get(nameCount(queue, accountId)) ?? 0;
   }
 
   async subscribe(): Promise<void> {
@@ -108,29 +86,36 @@ export class ReplyWaiters {
     if (this.#waiters.size === 0) this.#lastAliveAtMs.clear();
     if (!this.#lastAliveAtMs.has(waiter.queue)) this.#lastAliveAtMs.set(waiter.queue, this.#nowMs());
     this.#waiters.set(waiter.request.requestId, { waiter, owner });
+    this.#count(waiter, 1);
   }
 
   /** Stops waiting without telling the receiver. */
   remove(requestId: string): boolean {
-    const removed = this.#waiters.delete(requestId);
+    const waiter = this.#waiters.get(requestId)?.waiter;
+    this.#waiters.delete(requestId);
     this.#results.drop(requestId);
-    if (removed && this.#waiters.size === 0) this.#whenEmpty?.();
-    return removed;
+    if (waiter === undefined) return false;
+    this.#count(waiter, -1);
+    if (this.#waiters.size === 0) this.#whenEmpty?.();
+    return true;
   }
 
   /** Ends a request from this side: its worker is told to stop, its receiver why. */
   fail(waiter: Waiter, error: AppError): void {
     if (!this.remove(waiter.request.requestId)) return;
-    this.control(waiter, 'cancel');
+    this.control(waiter, 'cancel', true);
     waiter.receiver.fail(error);
   }
 
-  control(waiter: Waiter, action: 'pause' | 'resume' | 'cancel'): void {
-    if (waiter.workerId === null) return;
-    const { requestId } = waiter.request;
+  /** @param isOurFault of a cancel: the caller did not leave, and is not charged as one who did */
+  control(waiter: Waiter, action: 'pause' | 'resume' | 'cancel', isOurFault = false): void {
     const { workerId } = waiter;
-    sendControl(this.#redis, workerId, { action, requestId }).catch((error: unknown) => {
-      if (action === 'cancel') this.#untold.set(requestId, workerId);
+    if (workerId === null) return;
+    const { requestId } = waiter.request;
+    const message = { action, requestId, ...(isOurFault && { isOurFault }) } as ControlMessage;
+    const tell = (): Promise<void> => sendControl(this.#redis, workerId, message);
+    tell().catch((error: unknown) => {
+      if (action === 'cancel') this.#untold.set(requestId, tell);
       this.#log.debug({ requestId, action, err: error }, 'a worker could not be told');
     });
   }
@@ -150,8 +135,8 @@ export class ReplyWaiters {
 
   /** A worker goes on for a caller who was told of Redis's outage, and would charge the whole answer. */
   async #tellUntold(): Promise<void> {
-    for (const [requestId, workerId] of this.#untold) {
-      await sendControl(this.#redis, workerId, { action: 'cancel', requestId });
+    for (const [requestId, tell] of this.#untold) {
+      await tell();
       this.#untold.delete(requestId);
     }
   }
@@ -169,6 +154,10 @@ export class ReplyWaiters {
   }
 
   #take(frame: Frame): void {
+    if (frame.kind === 'mark') {
+      this.#acknowledge(frame);
+      return;
+    }
     const entry = this.#waiters.get(frame.requestId);
     if (entry === undefined) {
       // Nobody waits any more: the caller left while the request was queued. Its worker need not go on.
@@ -196,6 +185,8 @@ export class ReplyWaiters {
         waiter.receiver.delta(frame.payload);
         return;
       case 'progress':
+      // Stands only where frames are kept.
+      case 'moved':
         return;
       case 'result':
       // Its readers find what is stored where it is kept.
@@ -219,16 +210,31 @@ export class ReplyWaiters {
     }
   }
 
+  /** A worker goes on sending once it knows that this process keeps up; one that is not told goes on by itself. */
+  #acknowledge({ payload }: Frame): void {
+    const { workerId, sentBytes: mark } = decodeMark(payload);
+    sendControl(this.#redis, workerId, { action: 'received', channel: this.channel, mark }).catch(
+      (error: unknown) => this.#log.debug({ err: error }, 'a worker could not be told'),
+    );
+  }
+
   #end(waiter: Waiter, answer: LentBuffer): void {
     this.remove(waiter.request.requestId);
     waiter.receiver.end(answer);
   }
 
+  #count({ queue, request }: Waiter, by: number): void {
+    const name = nameCount(queue, request.accountId);
+    const count = (this.#counts.get(name) ?? 0) + by;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
+  }
+
   #cancelStray(frame: Frame): void {
-    sendControl(this.#redis, frame.payload.toString(), {
-      action: 'cancel',
-      requestId: frame.requestId,
-    }).catch((error: unknown) => this.#log.debug({ err: error }, 'a worker could not be told'));
+    const { requestId, payload } = frame;
+    sendControl(this.#redis, payload.toString(), { action: 'cancel', requestId }).catch((error: unknown) =>
+      this.#log.debug({ err: error }, 'a worker could not be told'),
+    );
   }
 
   /** A kept answer reaches its readers by another way; only its end may have gone by unnoticed. */
@@ -294,5 +300,7 @@ export class ReplyWaiters {
 
 const lostOnItsWay = (): AppError =>
   new AppError('service_unavailable', { message: 'A part of the answer was lost on its way.' });
+
+const nameCount = (queue: QueueName, accountId: string): string => `${queue} ${accountId}`;
 
 const isKept = ({ request }: Waiter): boolean => request.claimHash !== null;

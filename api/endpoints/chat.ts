@@ -1,30 +1,48 @@
 import type { ChatRequest } from '../../shared/contract/chat.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import { operations } from '../../shared/contract/operations.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { DispatchedChat, NewChatJob } from '../dispatch/dispatch-chat.ts';
-import type { Receiver } from '../dispatch/reply-waiters.ts';
+import type { Receiver } from '../dispatch/waiter.ts';
+import type { RecalledReasoning } from '../../shared/queue/job-kinds.ts';
+import { readFiles } from '../files/read-files.ts';
 import { admit, type Admitted } from '../middleware/admit.ts';
+import { holderOf } from '../middleware/authenticate.ts';
+import { callerSignal } from '../middleware/caller-signal.ts';
+import { preAdmit, precheckBalance } from '../middleware/pre-admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { SseStream } from '../present/sse-stream.ts';
 import type { Services } from '../services.ts';
 import { createCountingTurn } from './counting-turn.ts';
-import { estimateChat, listTexts } from './estimate-chat.ts';
+import { estimateChat } from './estimate-chat.ts';
 import { findModel } from './find-model.ts';
 import { prepareChat } from './prepare-chat.ts';
-import { refuseHopeless } from './refuse-hopeless.ts';
+import { hasFiles } from './prompt-content.ts';
+import { recallReasoning } from './recall-reasoning.ts';
+import { sendBody } from './send-body.ts';
 
 export function createChat(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const asked = context.state.body as ChatRequest;
-    const model = findModel(services, asked.model, ['chat', 'vision']);
+    const model = findModel(services, asked.model, operations.createChatCompletion.modelTypes);
     const body = prepareChat(asked, model);
-    await refuseHopeless(services, context, model, listTexts(body));
-    const estimate = await estimateChat(body, model, createCountingTurn(context));
+    const { modelTypes } = operations.createChatCompletion;
+    // Reading documents costs the process as much as a large body does.
+    if (hasFiles(body) && context.state.preAdmission === undefined)
+      await preAdmit(services, context, modelTypes);
+    precheckBalance(context, model);
+    const { accountId } = holderOf(context);
+    const [recalled, files] = await Promise.all([
+      recallReasoning(services.reasoning, accountId, body, model),
+      readFiles(services.documents, accountId, body, model, callerSignal(context.res)),
+    ]);
+    const contents = { files, reasoning: recalled };
+    const { estimate, reasoning } = await estimateChat(body, model, contents, createCountingTurn(context));
     const admitted = await admit(services, context, estimate);
     const start = (receiver: Receiver): Promise<DispatchedChat> =>
       admitted.outcome === 'attached'
         ? Promise.resolve(services.chats.attach(admitted, receiver))
-        : services.chats.dispatch(toJob(body, admitted), receiver);
+        : services.chats.dispatch(toJob(body, reasoning, admitted), receiver);
     if (body.stream === true) await streamAnswer(context, start);
     else await sendAnswer(context, start);
   };
@@ -59,16 +77,24 @@ async function sendAnswer(context: ApiContext, start: StartChat): Promise<void> 
       reject(new AppError('job_cancelled'));
     });
   });
-  const { bytes } = await answer;
-  context.type = 'application/json';
-  context.body = bytes;
+  const { bytes, giveBack } = await answer;
+  try {
+    await sendBody(context, bytes);
+  } finally {
+    giveBack();
+  }
 }
 
-const toJob = (body: ChatRequest, admitted: Admitted): NewChatJob => ({
+const toJob = (
+  body: ChatRequest,
+  reasoning: readonly RecalledReasoning[],
+  admitted: Admitted,
+): NewChatJob => ({
   v: 1,
   kind: 'chat',
   request: admitted.request,
   body: boundBody(body, admitted),
+  ...(reasoning.length === 0 ? {} : { reasoning }),
 });
 
 /** The body as the vendor gets it: as many tokens to each choice as the reservation affords, under the caller's name. */

@@ -1,39 +1,47 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { maxTokensPerEmbeddingInput, type EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import { operations } from '../../shared/contract/operations.ts';
 import { joinWords, maxIssues } from '../../shared/contract/validation.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
+import { acquireResponseMemory } from '../dispatch/response-memory.ts';
 import { admit } from '../middleware/admit.ts';
 import { holderOf } from '../middleware/authenticate.ts';
+import { callerSignal } from '../middleware/caller-signal.ts';
+import { precheckBalance } from '../middleware/pre-admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentEmbeddings } from '../present/embeddings.ts';
-import { sendChunks, type ChunkedBody } from '../present/send-chunks.ts';
 import type { Services } from '../services.ts';
 import { cancelWhenGone } from './cancel-when-gone.ts';
 import { createCountingTurn } from './counting-turn.ts';
 import { findModel } from './find-model.ts';
-import { refuseHopeless } from './refuse-hopeless.ts';
+import { sendBody } from './send-body.ts';
 
 const bytesPerFloat = 4;
 
 export function createEmbeddings(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const body = context.state.body as EmbeddingRequest;
-    const model = findModel(services, body.model, ['embedding']);
+    const model = findModel(services, body.model, operations.createEmbedding.modelTypes);
     const dimensions = chooseDimensions(body, model);
     const inputs = typeof body.input === 'string' ? [body.input] : body.input;
-    await refuseHopeless(services, context, model, inputs);
+    precheckBalance(context, model);
     const turn = createCountingTurn(context);
     const inputTokens = await countInputs(inputs, typeof body.input === 'string', model, turn);
     const { accountId } = holderOf(context);
     const mostBytes = inputs.length * (dimensions ?? model.dimensions!.default) * bytesPerFloat;
-    const leaveRoom = await services.answerRoom.enter(accountId, mostBytes, context.res);
+    const memory = await acquireResponseMemory(
+      services.responseMemory,
+      accountId,
+      mostBytes,
+      callerSignal(context.res),
+    );
     try {
       await answerInputs(services, context, { model, dimensions, inputs, inputTokens });
     } finally {
-      leaveRoom();
+      memory?.release();
     }
   };
 }
@@ -70,32 +78,21 @@ async function answerInputs(
   });
   const job =
     admitted.outcome === 'attached'
-      ? services.jobs.attach(admitted)
-      : services.embeddings.add({ request: admitted.request, inputs, inputTokens }, dimensions);
+      ? services.jobs.attach(admitted, 'embedding')
+      : services.embeddings.add({ request: admitted.request, inputs, inputTokens, dimensions });
   const { bytes, giveBack } = await cancelWhenGone(context, job);
-  const { header, body: vectors } = decodeResult(bytes, 'embedding');
-  const answer = presentEmbeddings({
-    requestId: admitted.requestId,
-    model: model.id,
-    header,
-    vectors,
-    format: body.encoding_format ?? 'float',
-  });
-  context.type = 'application/json';
-  if (Buffer.isBuffer(answer)) context.body = answer;
-  else await sendChunked(context, answer);
-  giveBack();
-}
-
-async function sendChunked(context: ApiContext, body: ChunkedBody): Promise<void> {
-  context.status = 200;
-  // Koa has nothing to add.
-  context.respond = false;
   try {
-    await sendChunks(context.res, body);
-  } catch (error) {
-    // Nobody can be told of anything but by the end of the connection.
-    if (!context.res.destroyed) context.res.destroy(error as Error);
+    const { header, body: vectors } = decodeResult(bytes, 'embedding');
+    const answer = presentEmbeddings({
+      requestId: admitted.requestId,
+      model: model.id,
+      header,
+      vectors,
+      format: body.encoding_format ?? 'float',
+    });
+    await sendBody(context, answer);
+  } finally {
+    giveBack();
   }
 }
 
@@ -110,7 +107,7 @@ async function countInputs(
   const tooLong: number[] = [];
   const limit = Math.min(maxTokensPerEmbeddingInput, model.context);
   for (const [i, input] of inputs.entries()) {
-    const tokens = await countTokensAsync(input, { limit, turn });
+    const tokens = await countTokensAsync(input, { limit, turn, encoding: model.tokenizer });
     if (tokens === null) tooLong.push(i);
     // Whitespace alone can count as nothing; an input is at least one token to every vendor.
     else counts.push(Math.max(1, tokens));

@@ -1,18 +1,17 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../shared/contract/chat.ts';
-import type { Message } from '../../shared/contract/chat-messages.ts';
-import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { allowForSearch } from '../../shared/pricing/search-allowance.ts';
-import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
+import { allowForSearch, asksSearch } from '../../shared/pricing/search-allowance.ts';
+import type { CountingTurn } from '../../shared/pricing/count-tokens.ts';
+import type { RecalledReasoning } from '../../shared/queue/job-kinds.ts';
+import type { FileContent } from '../files/file-content.ts';
 import type { Estimate } from '../middleware/admit.ts';
-import { asksSearch } from './prepare-chat.ts';
+import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
+import { PromptCounter } from './prompt-counter.ts';
 
 /** What a vendor's chat form adds to each message, and to start the answer; as OpenAI counts it, rounded up. */
 const tokensPerMessage = 4;
 const tokensToAnswer = 3;
-/** Text of a file is at most a token for so many characters of its base64. */
-const charactersPerFileToken = 4;
 /** 32 tokens a second, which Gemini counts, of sound of 32 kbit a second: what holds less sound is larger. */
 const charactersPerAudioToken = 160;
 
@@ -35,6 +34,19 @@ function findRoom(model: CatalogModel, promptTokens: number, slackTokens: number
   return Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens - slackTokens));
 }
 
+/** What is sent to the vendor with the prepared body, or in place of its bytes. */
+export interface ChatContents {
+  readonly files: readonly FileContent[];
+  /** Oldest first. */
+  readonly reasoning: readonly RecalledReasoning[];
+}
+
+export interface ChatEstimate {
+  readonly estimate: Estimate;
+  /** As much of the recalled reasoning as was counted: no more than this may be sent. */
+  readonly reasoning: readonly RecalledReasoning[];
+}
+
 /**
  * The most that a chat can use: everything that goes to the vendor is counted.
  * @throws AppError `content_too_long` for a prompt beyond the model's context
@@ -42,9 +54,13 @@ function findRoom(model: CatalogModel, promptTokens: number, slackTokens: number
 export async function estimateChat(
   body: ChatRequest,
   model: CatalogModel,
+  contents: ChatContents,
   turn: CountingTurn,
-): Promise<Estimate> {
-  const promptTokens = await countPrompt(body, model, turn);
+): Promise<ChatEstimate> {
+  const counter = new PromptCounter(model, turn);
+  await countPrompt(counter, body, model, contents.files);
+  const reasoning = await countReasoning(counter, model, contents.reasoning);
+  const promptTokens = counter.tokens;
   const choices = body.n ?? 1;
   // Where a route is told no bound, the vendor keeps to none but its own.
   const isBounded = !model.routes.some(({ drops }) => boundNames.every((name) => drops.has(name)));
@@ -58,8 +74,8 @@ export async function estimateChat(
     durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
   });
   // A prediction that is not borne out is charged as if it had been said.
-  const predicted = BigInt((await countPrediction(body, model, turn)) * choices);
-  return {
+  const predicted = BigInt((await countPrediction(counter, body, model)) * choices);
+  const estimate = {
     model,
     promptTokens,
     fixedNano: worst.fixedNano + predicted * worst.nanoPerCompletionToken,
@@ -69,77 +85,61 @@ export async function estimateChat(
     sharePermille: asked > 0 || !isBounded ? 1_000 : openEndedSharePermille,
     user: body.user ?? null,
   };
+  return { estimate, reasoning };
 }
 
 const boundNames = ['max_tokens', 'max_completion_tokens'];
 
 async function countPrediction(
+  counter: PromptCounter,
   { prediction }: ChatRequest,
   model: CatalogModel,
-  turn: CountingTurn,
 ): Promise<number> {
   if (!prediction) return 0;
-  const counted = await countTokensAsync(JSON.stringify(prediction), { limit: model.context, turn });
-  return counted ?? model.context;
+  return (await counter.countUpTo(JSON.stringify(prediction), model.context)) ?? model.context;
 }
 
-async function countPrompt(body: ChatRequest, model: CatalogModel, turn: CountingTurn): Promise<number> {
-  let tokens = tokensToAnswer;
-  const count = async (text: string): Promise<void> => {
-    // What is counted stops at what is left of the context: a prompt far beyond it costs no more than one just beyond.
-    const counted = await countTokensAsync(text, { limit: Math.max(0, model.context - tokens), turn });
-    if (counted === null) throw tooLong(model);
-    tokens += counted;
-  };
-  for (const message of body.messages) {
-    const { text, images, fileCharacters, audioCharacters } = readMessage(message);
-    tokens +=
-      tokensPerMessage +
+async function countPrompt(
+  counter: PromptCounter,
+  body: ChatRequest,
+  model: CatalogModel,
+  files: readonly FileContent[],
+): Promise<void> {
+  const { images, audioCharacters } = countMedia(body);
+  const pages = files.reduce((sum, file) => sum + file.pages, 0);
+  const fileTokens = files.reduce((sum, file) => sum + file.tokens, 0);
+  const additions = listAdditions(body, model);
+  counter.add(
+    tokensToAnswer +
+      tokensPerMessage * body.messages.length +
       images * model.tokensPerPicture +
-      Math.ceil(fileCharacters / charactersPerFileToken) +
-      Math.ceil(audioCharacters / charactersPerAudioToken);
-    await count(text);
+      pages * model.tokensPerPage +
+      Math.ceil(audioCharacters / charactersPerAudioToken) +
+      fileTokens +
+      additions.tokens,
+  );
+  for (const text of listTexts(body)) await counter.addText(text);
+  for (const text of additions.texts) await counter.addText(text);
+  for (const { texts } of files) for (const text of texts) await counter.addText(text);
+}
+
+/**
+ * Kept reasoning fills at most half of what the caller's own prompt leaves of the context, the latest first: callers
+ * neither see nor can shorten what the gateway adds, so it never refuses a request of theirs that fits.
+ */
+async function countReasoning(
+  counter: PromptCounter,
+  model: CatalogModel,
+  reasoning: readonly RecalledReasoning[],
+): Promise<readonly RecalledReasoning[]> {
+  let left = Math.floor((model.context - counter.tokens) / 2);
+  let first = reasoning.length;
+  while (first > 0) {
+    const tokens = await counter.countUpTo(JSON.stringify(reasoning[first - 1]!.value), left);
+    if (tokens === null) break;
+    counter.add(tokens);
+    left -= tokens;
+    first -= 1;
   }
-  if (body.tools?.length) await count(JSON.stringify(body.tools));
-  if (body.response_format) await count(JSON.stringify(body.response_format));
-  if (tokens > model.context) throw tooLong(model);
-  return tokens;
-}
-
-/** What is counted of the messages. */
-export function* listTexts({ messages }: ChatRequest): Generator<string> {
-  for (const message of messages) yield readMessage(message).text;
-}
-
-function tooLong(model: CatalogModel): AppError {
-  const msg = `The messages are longer than the model's context of ${model.context} tokens.`;
-  return invalidField(['body', 'messages'], msg, { code: 'content_too_long' });
-}
-
-interface MessageParts {
-  readonly text: string;
-  readonly images: number;
-  readonly fileCharacters: number;
-  readonly audioCharacters: number;
-}
-
-function readMessage({ content, name, refusal, tool_calls: toolCalls }: Message): MessageParts {
-  const texts: string[] = [];
-  let images = 0;
-  let fileCharacters = 0;
-  let audioCharacters = 0;
-  if (name) texts.push(name);
-  if (refusal) texts.push(refusal);
-  if (typeof content === 'string') texts.push(content);
-  else {
-    for (const item of content ?? []) {
-      if (item.text) texts.push(item.text);
-      if (item.refusal) texts.push(item.refusal);
-      if (item.image_url) images += 1;
-      if (item.file) fileCharacters += (item.file.file_data ?? '').length;
-      audioCharacters += item.input_audio?.data.length ?? 0;
-    }
-  }
-  for (const call of toolCalls ?? []) texts.push(call.function.name, call.function.arguments ?? '');
-  return { text: texts.join('\n'), images, fileCharacters, audioCharacters };
+  return reasoning.slice(first);
 }

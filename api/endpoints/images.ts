@@ -1,32 +1,35 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { defaultImageSize, type ImageRequest } from '../../shared/contract/images.ts';
+import { operations } from '../../shared/contract/operations.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { countTokensUpTo } from '../../shared/pricing/count-tokens.ts';
+import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
+import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import { objectLifetimeMs } from '../../shared/storage/object-store.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import { admit } from '../middleware/admit.ts';
+import { precheckBalance } from '../middleware/pre-admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentImages } from '../present/images.ts';
 import type { Services } from '../services.ts';
 import { cancelWhenGone } from './cancel-when-gone.ts';
+import { createCountingTurn } from './counting-turn.ts';
 import { findModel } from './find-model.ts';
+import { sendBody } from './send-body.ts';
 
 const defaultMaxImages = 4;
 
 export function createImages(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const body = context.state.body as ImageRequest;
-    const model = findModel(services, body.model, ['image']);
+    const model = findModel(services, body.model, operations.createImage.modelTypes);
     const checked = checkImageRequest(body, model);
-    const { prompt, n, size, quality } = checked;
-    const promptTokens = countTokensUpTo(prompt, model.context);
-    if (promptTokens === null) {
-      const msg = `The prompt is longer than the model's context of ${model.context} tokens.`;
-      throw invalidField(['body', 'prompt'], msg, { code: 'content_too_long' });
-    }
+    const { n, size, quality } = checked;
+    const texts = listPromptTexts(body);
+    precheckBalance(context, model);
+    const promptTokens = await countPrompt(texts, model, createCountingTurn(context));
     // A vendor that makes one picture a call reads, and counts, the prompt for each of them.
     const mostCalls = model.routes.some(({ upstream }) => upstream.kind === 'gemini') ? n : 1;
     const usage = { ...noUsage, promptTokens: promptTokens * mostCalls, images: n };
@@ -34,7 +37,7 @@ export function createImages(services: Services) {
       ...usage,
       imageQuality: quality,
       imageSize: size,
-      characters: prompt.length,
+      characters: countImageCharacters(checked),
       durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
     });
     const admitted = await admit(services, context, {
@@ -42,22 +45,25 @@ export function createImages(services: Services) {
       promptTokens,
       fixedNano: worst.fixedNano,
       nanoPerUnit: worst.nanoPerCompletionToken,
-      wantedUnits: model.maxOutputTokens,
-      leastUnits: model.maxOutputTokens,
+      // The bound on output is that of one image.
+      wantedUnits: model.maxOutputTokens * n,
+      leastUnits: model.maxOutputTokens * n,
       sharePermille: 1_000,
       user: body.user ?? null,
     });
     const job =
       admitted.outcome === 'attached'
-        ? services.jobs.attach(admitted)
+        ? services.jobs.attach(admitted, 'image')
         : startJob(services, admitted.request, body, checked);
     const { bytes, giveBack } = await cancelWhenGone(context, job);
-    const { header, body: images } = decodeResult(bytes, 'image');
-    const { s3 } = services.config;
-    const linkOf = (key: string): string => `${s3.publicUrl ?? `${services.publicUrl}/files`}/${key}`;
-    context.type = 'application/json';
-    context.body = presentImages(admitted.requestId, header, images, linkOf);
-    giveBack();
+    try {
+      const { header, body: images } = decodeResult(bytes, 'image');
+      const { s3 } = services.config;
+      const linkOf = (key: string): string => `${s3.publicUrl ?? `${services.publicUrl}/files`}/${key}`;
+      await sendBody(context, presentImages(admitted.requestId, header, images, linkOf));
+    } finally {
+      giveBack();
+    }
   };
 }
 
@@ -67,26 +73,71 @@ function startJob(
   body: ImageRequest,
   checked: CheckedImageRequest,
 ): AwaitedJob {
+  // Those that the account has under way go first, and so does an account with fewer: it waits for no crowd of another's.
+  const priority = jobs.countOf('image', request.accountId);
   const job = jobs.await(request, 'image');
+  const { response_format: responseFormat } = body;
+  const { replyChannel } = jobs;
   images
-    .add(request.requestId, {
-      v: 1,
-      kind: 'image',
-      request,
-      replyChannel: jobs.replyChannel,
-      ...checked,
-      negativePrompt: body.negative_prompt ?? null,
-      style: body.style ?? null,
-      responseFormat: body.response_format ?? 'b64_json',
-    })
+    .add(
+      request.requestId,
+      {
+        v: 1,
+        kind: 'image',
+        request,
+        replyChannel,
+        ...checked,
+        responseFormat: responseFormat ?? 'b64_json',
+      },
+      priority,
+    )
     .catch((error: unknown) => {
       job.fail(error instanceof AppError ? error : new AppError('internal_error', { cause: error }));
     });
   return job;
 }
 
+/** What is sent of the caller's words, by the names of the fields. */
+function listPromptTexts({
+  prompt,
+  negative_prompt: negative,
+  style,
+}: ImageRequest): ReadonlyMap<string, string> {
+  return new Map([
+    ['prompt', prompt],
+    ['negative_prompt', negative ?? ''],
+    ['style', style ?? ''],
+  ]);
+}
+
+/** `Style:` and `Avoid:`, which join what a vendor has no field for to the prompt. */
+const joinTokens = 8;
+
+/** @throws AppError `content_too_long` */
+async function countPrompt(
+  texts: ReadonlyMap<string, string>,
+  model: CatalogModel,
+  turn: CountingTurn,
+): Promise<number> {
+  let promptTokens = 0;
+  for (const [field, text] of texts) {
+    if (text === '') continue;
+    const limit = model.context - promptTokens;
+    const tokens = await countTokensAsync(text, { limit, turn, encoding: model.tokenizer });
+    if (tokens === null) {
+      const whole = field === 'prompt' ? 'The prompt is' : `The prompt and its ${field} together are`;
+      const msg = `${whole} longer than the model's context of ${model.context} tokens. Shorten it.`;
+      throw invalidField(['body', field], msg, { code: 'content_too_long' });
+    }
+    promptTokens += tokens + (field === 'prompt' ? 0 : joinTokens);
+  }
+  return promptTokens;
+}
+
 interface CheckedImageRequest {
   readonly prompt: string;
+  readonly negativePrompt: string | null;
+  readonly style: string | null;
   readonly n: number;
   readonly size: string;
   readonly quality: string | null;
@@ -107,7 +158,12 @@ function checkImageRequest(body: ImageRequest, model: CatalogModel): CheckedImag
   if (body.quality && spec?.choices && !spec.choices.includes(body.quality)) {
     throw invalidField(['body', 'quality'], `must be one of: ${spec.choices.join(', ')}`);
   }
-  return { prompt: body.prompt, n, size, quality };
+  if ((body.image_url ?? '').length > 0) {
+    const msg = `${model.id} makes images from words alone: leave image_url out`;
+    throw invalidField(['body', 'image_url'], msg);
+  }
+  const { prompt, negative_prompt: negativePrompt = null, style = null } = body;
+  return { prompt, negativePrompt, style, n, size, quality };
 }
 
 const fileName = /^[A-Za-z0-9_-]{43}\.(?:png|jpg|webp)$/;

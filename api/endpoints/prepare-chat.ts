@@ -1,9 +1,17 @@
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { CatalogModel, UpstreamKind } from '../../shared/catalog/catalog-schema.ts';
 import { ChatRequest } from '../../shared/contract/chat.ts';
-import { ContentItem, Message, ToolCall } from '../../shared/contract/chat-messages.ts';
+import {
+  AudioPart,
+  ContentItem,
+  FilePart,
+  ImageUrl,
+  Message,
+  ToolCall,
+} from '../../shared/contract/chat-messages.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
+import { asksSearch } from '../../shared/pricing/search-allowance.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
-import { checkFiles } from './check-files.ts';
+import { checkParts } from './check-parts.ts';
 
 /**
  * Fields that are not for a vendor: a tier has a price of its own, which is not ours to choose; the older form of tools
@@ -14,8 +22,22 @@ const ownFields = new Set(['service_tier', 'functions', 'function_call']);
 const forwardedFields = Object.keys(ChatRequest.properties).filter((field) => !ownFields.has(field));
 const messageFields = Object.keys(Message.properties);
 const partFields = Object.keys(ContentItem.properties);
-/** With what Gemini's answers add, and wants back. */
-const callFields = [...Object.keys(ToolCall.properties), 'extra_content'];
+const callFields = Object.keys(ToolCall.properties);
+/** Objects within a part, a call or a message, and their fields. */
+const innerFields: Readonly<Record<string, readonly string[]>> = {
+  image_url: Object.keys(ImageUrl.properties),
+  file: Object.keys(FilePart.properties),
+  input_audio: Object.keys(AudioPart.properties),
+  function: Object.keys(ToolCall.properties.function.properties),
+  audio: ['id'],
+};
+
+/** What only some dialects send on, by the name of the field. */
+const fieldsOfKinds: Readonly<Record<string, UpstreamKind>> = {
+  reasoning_content: 'openai',
+  // Gemini's answers add it to their tool calls, and Gemini wants it back.
+  extra_content: 'gemini',
+};
 
 /**
  * The chat as it goes to a vendor, but for the bound on its tokens, which the reservation sets: what the model is not
@@ -24,10 +46,11 @@ const callFields = [...Object.keys(ToolCall.properties), 'extra_content'];
  */
 export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest {
   checkOptions(body, model);
-  checkFiles(body.messages, model);
+  checkParts(body.messages, model);
+  const kinds = new Set(model.routes.map(({ upstream }) => upstream.kind));
   const prepared = {
     ...pick(body, forwardedFields),
-    messages: body.messages.map(pickMessage),
+    messages: body.messages.map((message) => pickMessage(message, kinds)),
     ...fillOptions(body, model),
   } as ChatRequest;
   checkNeeds(prepared, model);
@@ -69,10 +92,6 @@ function checkToolChoice(choice: ChatRequest['tool_choice']): void {
   }
 }
 
-export function asksSearch({ web_search: search, web_search_options: options }: ChatRequest): boolean {
-  return Boolean(search) || (search !== false && (options ?? null) !== null);
-}
-
 /** The model's own defaults where the caller says nothing. */
 function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<ChatRequest> {
   const effort = body.reasoning_effort ?? published.reasoning_effort?.default ?? null;
@@ -105,13 +124,28 @@ function pick(value: object, names: readonly string[]): Record<string, unknown> 
   );
 }
 
-function pickMessage(message: Message): Message {
+function pickMessage(message: Message, kinds: ReadonlySet<UpstreamKind>): Message {
+  const isSent = (field: string): boolean => {
+    const kind = fieldsOfKinds[field];
+    return kind === undefined || kinds.has(kind);
+  };
   const { content } = message;
-  const parts = Array.isArray(content) ? content.map((part) => pick(part, partFields)) : content;
-  const calls = message.tool_calls?.map((call) => pick(call, callFields));
+  const parts = Array.isArray(content) ? content.map((part) => pickDeep(part, partFields)) : content;
+  const sentCallFields = [...callFields, 'extra_content'].filter(isSent);
+  const calls = message.tool_calls?.map((call) => pickDeep(call, sentCallFields));
   return {
-    ...pick(message, messageFields),
+    ...pickDeep(message, messageFields.filter(isSent)),
     content: parts,
     ...(calls === undefined ? {} : { tool_calls: calls }),
   } as Message;
+}
+
+/** Of the objects among the fields, too, only what is described is sent. */
+function pickDeep(value: object, names: readonly string[]): Record<string, unknown> {
+  const picked = pick(value, names);
+  for (const [name, fields] of Object.entries(innerFields)) {
+    const inner = picked[name];
+    if (typeof inner === 'object' && inner !== null) picked[name] = pick(inner, fields);
+  }
+  return picked;
 }

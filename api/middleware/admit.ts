@@ -1,20 +1,24 @@
-import { healKey } from '../../shared/accounts/heal-key.ts';
-import { createClaim, type Claim } from '../../shared/billing/claim.ts';
-import { AppError, invalidField } from '../../shared/contract/errors.ts';
-import { callRedis } from '../../shared/redis/redis-client.ts';
+import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
+import { maxKeptBytesPerAccount } from '../../shared/billing/kept-bytes.ts';
 import {
   runAdmission,
   type Admission,
   type AdmissionAnswer,
   type AdmissionRequest,
-  type RateLimit,
 } from '../../shared/billing/admit-script.ts';
+import { createClaim, createLargeClaim, type Claim } from '../../shared/billing/claim.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import type { Services } from '../services.ts';
+import { askAccount, describeRateLimit, toAccountError } from './ask-account.ts';
 import { holderOf } from './authenticate.ts';
+import { readIdempotencyKey } from './idempotency-key.ts';
 import type { ApiContext } from './request-context.ts';
+
+/** Answers leave Redis within seconds of their end, unless the object store is away. */
+const keptRetryAfterSeconds = 10;
 
 /** How long a request may wait before its work starts. */
 const queueDeadlineMs = 10 * 60_000;
@@ -54,17 +58,19 @@ export async function admit(
   context: ApiContext,
   estimate: Estimate,
 ): Promise<Admitted | Attached> {
-  // Its caller may have gone while it was read and counted.
-  if (context.res.destroyed) throw new AppError('job_cancelled');
-  const { requestId } = context.state;
-  const { accountId, keyHash } = holderOf(context);
+  const { requestId, preAdmission } = context.state;
+  const holder = holderOf(context);
+  const { accountId, keyHash } = holder;
   const { model, promptTokens, user } = estimate;
-  const claim = readClaim(context);
-  const answer = await askAdmission(services, {
+  const claim = await readClaim(context, accountId);
+  // Its caller may have gone while it was read, counted and hashed.
+  if (context.res.destroyed) throw new AppError('job_cancelled');
+  const request: AdmissionRequest = {
     requestId,
     accountId,
     keyHash,
     slots: model.rpmCoefficient,
+    slotsTaken: preAdmission === undefined ? 0 : 1,
     fixedNano: estimate.fixedNano,
     nanoPerUnit: estimate.nanoPerUnit,
     wantedUnits: estimate.wantedUnits,
@@ -72,13 +78,14 @@ export async function admit(
     sharePermille: estimate.sharePermille,
     freeAllowed: model.pricing.free_requests,
     claim,
-  });
+  };
+  const answer = await askAccount(services, holder, () => runAdmission(services.redis, request));
   if ('rateLimit' in answer) context.set(describeRateLimit(answer.rateLimit));
   if (answer.outcome === 'attached') {
     context.set({ 'x-request-id': answer.requestId, 'idempotent-replayed': 'true' });
     return { ...answer, accountId };
   }
-  if (answer.outcome !== 'ok') throw await toRefusal(services, keyHash, answer);
+  if (answer.outcome !== 'ok') throw await toRefusal(services, holder, answer);
   const admittedAtMs = Date.now();
   return {
     ...answer,
@@ -99,61 +106,33 @@ export async function admit(
   };
 }
 
-/** Printable ASCII, as a header holds it. */
-const idempotencyKey = /^[\x20-\x7e]{1,255}$/;
-
-/** Null where the caller sent no Idempotency-Key; nothing is guessed from other headers. */
-function readClaim(context: ApiContext): Claim | null {
-  const key = context.req.headers['idempotency-key'];
-  if (key === undefined) return null;
-  const text = String(key).trim();
-  if (!idempotencyKey.test(text)) {
-    throw invalidField(['header', 'Idempotency-Key'], 'must have 1 to 255 printable ASCII characters');
-  }
-  return createClaim(text, context.path, context.state.body);
-}
-
-/**
- * An account that Redis does not hold is loaded from MongoDB, and a key that Redis does not take for the account's own is
- * looked up there; then it is asked once more.
- */
-async function askAdmission(services: Services, request: AdmissionRequest): Promise<AdmissionAnswer> {
-  const { redis, hotAccounts } = services;
-  const { accountId } = request;
-  const ask = (): Promise<AdmissionAnswer> => callRedis(() => runAdmission(redis, request));
-  const answer = await ask();
-  switch (answer.outcome) {
-    case 'unknown':
-      await hotAccounts.load(accountId);
-      return await ask();
-    case 'revoked':
-      return (await healKey(services, request)) ? await ask() : answer;
-    default:
-      return answer;
-  }
+/** Null where the caller sent no Idempotency-Key. */
+async function readClaim(context: ApiContext, accountId: string): Promise<Claim | null> {
+  const key = readIdempotencyKey(context);
+  const { preAdmission, body } = context.state;
+  if (key === null) return null;
+  const isLarge = preAdmission !== undefined;
+  return isLarge
+    ? await createLargeClaim(key, context.path, body, accountId)
+    : createClaim(key, context.path, body);
 }
 
 type Refusal = Exclude<AdmissionAnswer, { outcome: 'ok' | 'attached' }>;
 
-async function toRefusal({ apiKeys }: Services, keyHash: string, answer: Refusal): Promise<AppError> {
+async function toRefusal(services: Services, holder: KeyHolder, answer: Refusal): Promise<AppError> {
   switch (answer.outcome) {
-    case 'unknown':
-    case 'revoked':
-      await apiKeys.forget(keyHash);
-      return new AppError('invalid_api_key');
-    case 'banned':
-      return new AppError('account_banned');
     case 'conflict':
       return new AppError('idempotency_conflict');
     case 'ledger_full':
       return new AppError('service_unavailable', { message: 'the ledger stream is at its bound' });
-    case 'rate_limited': {
-      const seconds = Math.min(59, Math.max(1, answer.retryAfterSeconds));
-      return new AppError('rate_limit_exceeded', {
-        message: `The limit of ${answer.rateLimit.limit} requests per minute is reached. Try again in ${seconds} s.`,
-        headers: { 'retry-after': String(seconds) },
+    case 'kept_too_much':
+      return new AppError('too_many_jobs', {
+        message:
+          `Answers of this account that are kept under Idempotency-Keys take more than ` +
+          `${maxKeptBytesPerAccount / 1_000_000} MB. Wait for requests under way to end, or send this one without ` +
+          'the Idempotency-Key header.',
+        headers: { 'retry-after': String(keptRetryAfterSeconds) },
       });
-    }
     case 'insufficient':
       return new AppError('insufficient_balance', {
         message:
@@ -161,20 +140,6 @@ async function toRefusal({ apiKeys }: Services, keyHash: string, answer: Refusal
           `${formatRub(answer.spendableNano)} RUB of the balance can be spent. Refill it, or ask for less.`,
       });
     default:
-      return answer satisfies never;
+      return await toAccountError(services, holder, answer);
   }
-}
-
-function describeRateLimit({ limit, remaining, resetSeconds }: RateLimit): Record<string, string> {
-  return {
-    'x-ratelimit-limit-requests': String(limit),
-    'x-ratelimit-remaining-requests': String(Math.max(0, remaining)),
-    'x-ratelimit-reset-requests': formatReset(resetSeconds),
-  };
-}
-
-/** As OpenAI writes it: `1s`, `59s`, `1m0s`. */
-function formatReset(seconds: number): string {
-  const minutes = Math.floor(seconds / 60);
-  return minutes > 0 ? `${minutes}m${seconds % 60}s` : `${seconds}s`;
 }

@@ -1,23 +1,31 @@
-import type { IncomingMessage } from 'node:http';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
-import type { BodyBudget, BodyShare } from './body-budget.ts';
-import { JsonStructure, maxDepth, maxValues, type StructureFault } from './json-structure.ts';
+import { defaultBodyLimitBytes, type Operation } from '../../shared/contract/operation.ts';
+import { ChunkList } from '../../shared/runtime/chunk-list.ts';
+import { JsonReader, maxJsonDepth, maxJsonValues, type JsonFault } from '../../shared/runtime/json-reader.ts';
+import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
+import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
+import type { Services } from '../services.ts';
+import { holderOf } from './authenticate.ts';
+import { smallBodyBytes } from './body-pace.ts';
+import { JsonStructure } from './json-structure.ts';
+import { preAdmit } from './pre-admit.ts';
+import { readChunks } from './read-chunks.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
-/** What has come of a body takes room that others wait for. */
-const maxStallMs = 30_000;
-
-/** Reads a JSON body within the operation's bound, and within what all bodies of the process may hold. */
-export function parseBody(limitBytes: number, budget: BodyBudget): ApiMiddleware {
+/**
+ * Reads a JSON body within the operation's bound. A large one is read only once the account may send it, counts in what
+ * all bodies of the process may hold until it is answered, and is parsed as it comes.
+ */
+export function parseBody(operation: Operation, services: Services): ApiMiddleware {
+  const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes;
   return async (context, next) => {
     checkType(context);
-    if ((context.request.length ?? 0) > limitBytes) throw tooLarge(limitBytes);
-    const share = budget.open();
-    context.res.once('close', () => share.close());
-    if (!budget.fits(context.request.length ?? 0)) throw noRoom();
-    const bytes = await readBytes(context, limitBytes, share);
-    // An empty body is taken for an empty object: what it lacks is then named field by field.
-    context.state.body = bytes.length === 0 ? {} : parseJson(bytes);
+    // Absent from a body that is sent in chunks.
+    const announced = context.request.length ?? 0;
+    if (announced > limitBytes) throw tooLarge(limitBytes);
+    const body = new IncomingBody(services, context, operation);
+    if (announced > smallBodyBytes) await body.becomeLarge(announced);
+    context.state.body = await body.read(limitBytes);
     await next();
   };
 }
@@ -44,81 +52,140 @@ function checkType(context: ApiContext): void {
   }
 }
 
-async function readBytes(context: ApiContext, limitBytes: number, share: BodyShare): Promise<Buffer> {
-  const structure = new JsonStructure();
-  const chunks: Buffer[] = [];
-  let length = 0;
-  await readChunks(context.req, (chunk) => {
-    length += chunk.length;
-    if (length > limitBytes) throw tooLarge(limitBytes);
-    if (!share.grow(length)) throw noRoom();
-    const fault = structure.push(chunk);
-    if (fault !== null) throw toStructureError(fault);
-    chunks.push(chunk);
-  });
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length);
+interface LargeBody {
+  readonly share: BudgetShare;
+  readonly reader: JsonReader;
 }
 
-/**
- * Ends with the body, or with what `take` throws; the rest is then left unread, to be drained by who answers the error.
- * By events, as an iterator costs a short body as much as all else that is done with it.
- */
-async function readChunks(request: IncomingMessage, take: (chunk: Buffer) => void): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    let timer: NodeJS.Timeout | null = null;
-    const settle = (error?: unknown): void => {
-      if (timer !== null) clearTimeout(timer);
-      request.off('data', onData).off('end', settle).off('error', onClose).off('close', onClose);
-      if (error === undefined) {
-        resolve();
-        return;
-      }
-      request.pause();
-      reject(error);
-    };
-    const onData = (chunk: Buffer): void => {
-      timer ??= setTimeout(() => settle(stalled()), maxStallMs);
-      timer.refresh();
-      try {
-        take(chunk);
-      } catch (error) {
-        settle(error);
-      }
-    };
-    const onClose = (): void => settle(new AppError('job_cancelled'));
-    request.on('data', onData).on('end', settle).on('error', onClose).on('close', onClose);
-    // Its caller may have left before anybody listened.
-    if (request.destroyed) onClose();
-  });
-}
+/** What a value takes besides its text. An empty object and its comma are three bytes of a body, and sixty of memory. */
+const bytesPerValue = 32;
 
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch (error) {
-    const reason = (error as Error).message.slice(0, 200);
-    throw invalidField(['body'], `The body is not valid JSON: ${reason}`, { type: 'json_invalid' });
+/** A chunk of 64 KB takes as long where it holds many small values; of long texts a megabyte or two are read meanwhile. */
+const readingTurnMs = 5;
+
+/** One body while it is read: small until it is known to be large, by its header or by what has come of it. */
+class IncomingBody {
+  readonly #services: Services;
+  readonly #context: ApiContext;
+  readonly #operation: Operation;
+  readonly #structure = new JsonStructure();
+  readonly #chunks = new ChunkList();
+  #length = 0;
+  #large: LargeBody | null = null;
+  /** On reading, since its turn began. */
+  #spentMs = 0;
+
+  constructor(services: Services, context: ApiContext, operation: Operation) {
+    this.#services = services;
+    this.#context = context;
+    this.#operation = operation;
+  }
+
+  /**
+   * Asks whether the account may send a large body, before more of it is read.
+   * @param atLeastBytes of its length, as far as it is known
+   */
+  async becomeLarge(atLeastBytes: number): Promise<void> {
+    const { modelTypes } = this.#operation;
+    if (modelTypes === undefined) throw new AppError('payload_too_large');
+    const { requestMemory } = this.#services;
+    const { accountId } = holderOf(this.#context);
+    // What is only announced takes no memory yet, but is not begun where it could not be read to its end now.
+    const whole = requestMemory.tryAcquire(accountId, atLeastBytes);
+    if (whole === null) throw noMemory();
+    whole.release();
+    await preAdmit(this.#services, this.#context, modelTypes);
+    const share = requestMemory.tryAcquire(accountId, Math.max(this.#length, smallBodyBytes));
+    if (share === null) throw noMemory();
+    if (this.#context.res.destroyed) share.release();
+    else this.#context.res.once('close', () => share.release());
+    this.#large = { share, reader: new JsonReader() };
+    for (const chunk of this.#chunks.takeChunks()) readOn(this.#large.reader, chunk);
+  }
+
+  async read(limitBytes: number): Promise<unknown> {
+    const { req, res } = this.#context;
+    if (req.headers.expect !== undefined) res.writeContinue();
+    try {
+      await readChunks(req, {
+        isLarge: () => this.#large !== null,
+        take: (chunk) => this.#take(chunk, limitBytes),
+      });
+      return this.#large === null ? this.#parseSmall() : this.#endLarge(this.#large.reader);
+    } catch (error) {
+      // Nothing of it is kept, while its caller may take a while to hear of that.
+      this.#large?.share.release();
+      throw error;
+    }
+  }
+
+  #take(chunk: Buffer, limitBytes: number): void | Promise<void> {
+    this.#length += chunk.length;
+    if (this.#length > limitBytes) throw tooLarge(limitBytes);
+    return this.#large === null ? this.#takeSmall(chunk) : this.#takeLarge(chunk, this.#large);
+  }
+
+  #takeSmall(chunk: Buffer): void | Promise<void> {
+    this.#chunks.add(chunk);
+    if (this.#length > smallBodyBytes) return this.becomeLarge(this.#length);
+    const fault = this.#structure.push(chunk);
+    if (fault !== null) throw toFault(fault);
+    return undefined;
+  }
+
+  /** A connection brings up to two megabytes before the event loop does anything else, so it is stopped in between. */
+  #takeLarge(chunk: Buffer, { share, reader }: LargeBody): void | Promise<void> {
+    const startedMs = performance.now();
+    readOn(reader, chunk);
+    this.#spentMs += performance.now() - startedMs;
+    if (!share.tryGrow(this.#length + reader.values * bytesPerValue)) throw noMemory();
+    if (this.#spentMs < readingTurnMs) return undefined;
+    this.#spentMs = 0;
+    return nextWorkTurn(holderOf(this.#context).accountId);
+  }
+
+  #endLarge(reader: JsonReader): unknown {
+    const read = reader.end();
+    if (read === null) throw toFault('invalid');
+    return read.value;
+  }
+
+  #parseSmall(): unknown {
+    // An empty body is taken for an empty object: what it lacks is then named field by field.
+    if (this.#length === 0) return {};
+    try {
+      return JSON.parse(this.#chunks.take().toString('utf8'));
+    } catch (error) {
+      throw invalidJson(`: ${(error as Error).message.slice(0, 200)}`);
+    }
   }
 }
 
-function toStructureError(fault: StructureFault): AppError {
+function readOn(reader: JsonReader, chunk: Buffer): void {
+  const fault = reader.push(chunk);
+  if (fault !== null) throw toFault(fault);
+}
+
+function toFault(fault: JsonFault): AppError {
   switch (fault) {
     case 'too_deep':
-      return invalidField(['body'], `The body is nested deeper than ${maxDepth} levels.`);
+      return invalidField(['body'], `The body is nested deeper than ${maxJsonDepth} levels.`);
     case 'too_many_values':
-      return invalidField(['body'], `The body holds more than ${maxValues} values.`);
+      return invalidField(['body'], `The body holds more than ${maxJsonValues} values.`);
+    case 'invalid':
+      return invalidJson('.');
     default:
       return fault satisfies never;
   }
 }
 
-function stalled(): AppError {
-  const seconds = maxStallMs / 1_000;
-  return invalidField(['body'], `Nothing more of the body has come for ${seconds} s. Send it again, whole.`);
-}
+const invalidJson = (reason: string): AppError =>
+  invalidField(['body'], `The body is not valid JSON${reason}`, { type: 'json_invalid' });
 
-function noRoom(): AppError {
-  return new AppError('queue_full', { message: 'Too many large requests are under way. Try again shortly.' });
+function noMemory(): AppError {
+  return new AppError('queue_full', {
+    message: 'The large requests under way leave no memory for this body. Try again shortly.',
+  });
 }
 
 function tooLarge(limitBytes: number): AppError {

@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import { AppError, errorKind } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { smallBodyBytes } from './body-pace.ts';
 import { drainBody } from './drain-body.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
@@ -44,15 +46,39 @@ export function renderError(log: Logger): ApiMiddleware {
         context.res.destroy();
         return;
       }
-      if (!(await drainBody(context.req))) context.set('connection', 'close');
+      const isSlow = isSlowToDrain(context.req);
+      if (isSlow || !(await drainBody(context.req))) context.set('connection', 'close');
       const kind = errorKind(error.code);
       context.status = kind.status;
       if (kind.retryAfterSeconds !== undefined) context.set('retry-after', String(kind.retryAfterSeconds));
       if (!kind.retry && kind.status === 409) context.set('x-should-retry', 'false');
       context.set(error.headers);
       context.body = presentError(error);
+      if (isSlow) await answerThenDrain(context);
     }
   };
+}
+
+/** Whether a large body is still on its way, or one of unknown length, or one whose sender waits to be told to go on. */
+function isSlowToDrain({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false;
+  if (headers.expect !== undefined || headers['transfer-encoding'] !== undefined) return true;
+  return Number(headers['content-length'] ?? 0) > smallBodyBytes;
+}
+
+/**
+ * Answers at once, so that a caller who listens can stop sending, and only then reads on: closing the connection under a
+ * caller who is still sending would lose the answer on its way.
+ */
+async function answerThenDrain(context: ApiContext): Promise<void> {
+  const { req, res } = context;
+  const bytes = Buffer.from(JSON.stringify(context.body));
+  context.type = 'application/json';
+  context.length = bytes.length;
+  context.respond = false;
+  res.write(bytes);
+  await drainBody(req);
+  res.end();
 }
 
 function logFailure(log: Logger, { state: { requestId } }: ApiContext, error: AppError): void {

@@ -1,5 +1,6 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
+import type { PreAdmission } from '../../shared/billing/pre-admit-script.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
@@ -10,6 +11,8 @@ export interface RequestState {
   requestId: string;
   /** Set by authenticate. */
   holder?: KeyHolder;
+  /** Of a request with a large body, which was let in before its body was read. */
+  preAdmission?: PreAdmission;
   /** Set by validate. */
   body?: unknown;
   query?: unknown;

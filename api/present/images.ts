@@ -1,9 +1,17 @@
 import type { ImageResultHeader } from '../../shared/reply/result.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
+import type { ChunkedBody } from './send-chunks.ts';
+
+/** Three bytes are four characters; this many bytes are encoded at once. */
+const bytesPerChunk = 192 * 1024;
+
+const lengthInBase64 = (bytes: number): number => Math.ceil(bytes / 3) * 4;
+
+type Part = { readonly text: Buffer } | { readonly image: Buffer };
 
 /**
- * The JSON of an image answer, as bytes. Base64 needs no escaping, and JSON.stringify would look at every character of
- * it: ten times the work for an image of 3 MB.
+ * The JSON of an image answer, which is made as its reader takes it: as one text it would be held a second time. Base64
+ * needs no escaping, and JSON.stringify would look at every character of it: ten times the work for an image of 3 MB.
  * @param linkOf the address of a kept file
  */
 export function presentImages(
@@ -11,27 +19,65 @@ export function presentImages(
   header: ImageResultHeader,
   bytes: Buffer,
   linkOf: (objectKey: string) => string,
-): Buffer {
-  const head = JSON.stringify({ id: requestId, created: header.created }).slice(0, -1);
-  const pieces = [Buffer.from(`${head},"data":[`)];
+): ChunkedBody {
+  const parts = listParts(requestId, header, bytes, linkOf);
+  let index = 0;
+  let at = 0;
+  return {
+    maxChunkBytes: Math.max(
+      lengthInBase64(bytesPerChunk),
+      ...parts.map((part) => ('text' in part ? part.text.length : 0)),
+    ),
+    byteLength: parts.reduce(
+      (sum, part) => sum + ('text' in part ? part.text.length : lengthInBase64(part.image.length)),
+      0,
+    ),
+    write(target) {
+      const part = parts[index];
+      if (part === undefined) return 0;
+      if ('text' in part) {
+        index += 1;
+        return part.text.copy(target);
+      }
+      const piece = part.image.subarray(at, at + bytesPerChunk);
+      at += piece.length;
+      if (at === part.image.length) {
+        index += 1;
+        at = 0;
+      }
+      return target.write(piece.toString('base64'), 0, 'latin1');
+    },
+  };
+}
+
+/** None of them is empty. */
+function listParts(
+  requestId: string,
+  header: ImageResultHeader,
+  bytes: Buffer,
+  linkOf: (objectKey: string) => string,
+): Part[] {
+  const parts: Part[] = [];
+  let text = `${JSON.stringify({ id: requestId, created: header.created }).slice(0, -1)},"data":[`;
   let at = 0;
   for (const [i, { revisedPrompt, objectKey, byteLength }] of header.images.entries()) {
     const comma = i === 0 ? '' : ',';
-    const start = `${comma}{"revised_prompt":${JSON.stringify(revisedPrompt)},"b64_json":`;
+    text += `${comma}{"revised_prompt":${JSON.stringify(revisedPrompt)},"b64_json":`;
     if (objectKey !== null) {
-      pieces.push(Buffer.from(`${start}null,"url":${JSON.stringify(linkOf(objectKey))}}`));
+      text += `null,"url":${JSON.stringify(linkOf(objectKey))}}`;
       continue;
     }
     const image = bytes.subarray(at, at + byteLength);
     at += byteLength;
-    pieces.push(Buffer.from(`${start}"`), Buffer.from(image.toString('base64'), 'latin1'));
-    pieces.push(Buffer.from('","url":null}'));
+    parts.push({ text: Buffer.from(`${text}"`) });
+    if (image.length > 0) parts.push({ image });
+    text = '","url":null}';
   }
   const usage = {
     total_time: header.durationMs / 1_000,
     cost_request: toRubNumber(BigInt(header.costNano)),
     free_request: header.free,
   };
-  pieces.push(Buffer.from(`],"usage":${JSON.stringify(usage)}}`));
-  return Buffer.concat(pieces);
+  parts.push({ text: Buffer.from(`${text}],"usage":${JSON.stringify(usage)}}`) });
+  return parts;
 }

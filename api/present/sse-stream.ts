@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { presentError } from '../middleware/render-error.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
-import type { Receiver } from '../dispatch/reply-waiters.ts';
+import type { Receiver } from '../dispatch/waiter.ts';
 import type { DispatchedChat } from '../dispatch/dispatch-chat.ts';
 
 /** A comment goes out at least every ten seconds while nothing is generated, so that no proxy cuts the connection. */
@@ -54,6 +54,7 @@ export class SseStream implements Receiver {
   attach(chat: DispatchedChat): void {
     this.#chat = chat;
     if (this.#ended) chat.cancel();
+    else if (this.#paused) chat.pause();
   }
 
   delta(bytes: Buffer): void {
@@ -81,7 +82,8 @@ export class SseStream implements Receiver {
   }
 
   #keepAlive(): void {
-    if (performance.now() - this.#lastWriteMs < keepAliveMs) return;
+    // A reader that is behind has bytes on their way already; one that takes nothing is cut by the stall guard.
+    if (this.#paused || performance.now() - this.#lastWriteMs < keepAliveMs) return;
     const position = this.#chat?.position() ?? null;
     this.#write(position === null ? ': keep-alive\n\n' : `: queued position=${position}\n\n`);
   }

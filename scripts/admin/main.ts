@@ -47,7 +47,8 @@ interface CommandLine {
 
 function readCommandLine(args: string[]): CommandLine {
   const [resource = '', name = '', ...rest] = args;
-  const verb = Object.hasOwn(resources, resource) ? resources[resource]![name] : undefined;
+  const verbs = Object.hasOwn(resources, resource) ? resources[resource]! : {};
+  const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
   if (verb === undefined)
     throw new UsageError(
       resource === '' ? 'say what to do' : `there is no "${`${resource} ${name}`.trim()}"`,
@@ -96,7 +97,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const mongo = openMongo(config.mongodbUrl, log);
   try {
     await waitUntilReady(redis, 5_000);
-    const accounts = new AccountStore(mongo.db, config.masterKey);
+    const accounts = new AccountStore(mongo.db, config);
     const ledger = new LedgerStore(mongo.db);
     const hotAccounts = new HotAccountStore(redis, accounts, ledger);
     const codes = new RefillCodeStore(mongo.db);

@@ -17,7 +17,10 @@ const unset = 'unset:';
  */
 function ofAnyShell(context: AdminContext): AdminContext {
   const env = new Proxy(context.env, {
-    get: (target, name) => (typeof name === 'string' ? (target[name] ?? `${unset}${name}`) : undefined),
+    get(target, name) {
+      if (typeof name !== 'string') return undefined;
+      return Object.hasOwn(target, name) ? target[name] : `${unset}${name}`;
+    },
   });
   return { ...context, env };
 }

@@ -1,13 +1,6 @@
-import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { findFreePort } from '../start/loopback.ts';
-import { dist } from '../start/paths.ts';
-import { roleFlags } from '../start/role-flags.ts';
-import { waitForHealth } from '../start/wait-for-health.ts';
 import { replyTokens } from './chat.ts';
-import type { Program, Programs } from './programs.ts';
+import { createAccount, host, startGateway, startVendor } from './gateway-processes.ts';
+import type { Programs } from './programs.ts';
 import { vendors, type VendorName } from './scenario.ts';
 import { startStores } from './stores.ts';
 
@@ -39,79 +32,42 @@ export interface BenchStack {
   readonly vendorPids: Readonly<Record<VendorName, number>>;
 }
 
-const host = '127.0.0.1';
 const startTimeoutMs = 60_000;
 
 export async function startBenchStack(options: BenchStackOptions): Promise<BenchStack> {
-  const { programs, dir } = options;
+  const { programs, dir, profileDir } = options;
   const signal = AbortSignal.timeout(startTimeoutMs);
-  const readUrl = async (name: VendorName, program: Program): Promise<string> => {
-    const { url } = await programs.readAnnouncement(program);
-    if (url === undefined) throw new Error(`the vendor ${name} did not say where it listens`);
-    return url;
-  };
-  const startVendor = (name: VendorName): Program =>
-    programs.start({
-      name: `vendor-${name}`,
-      file: process.execPath,
-      args: [dist('scripts/vendor-simulator/main.js'), ...vendorArguments(name)],
-      env: options.env,
-      kind: 'announces',
-    });
-  const instant = startVendor('instant');
-  const busy = startVendor('busy');
-  const [stores, instantUrl, busyUrl] = await Promise.all([
+  const start = (name: VendorName) => startVendor(programs, name, vendorArguments(name), options.env);
+  const [stores, instant, busy] = await Promise.all([
     startStores({ programs, dir, env: options.env, signal }),
-    readUrl('instant', instant),
-    readUrl('busy', busy),
+    start('instant'),
+    start('busy'),
   ]);
-
-  const catalog = join(dir, 'catalog.yaml');
-  const vendorUrls = { instant: instantUrl, busy: busyUrl };
-  writeFileSync(catalog, writeCatalog(vendorUrls));
-  const port = await findFreePort();
-  const env = {
-    ...stores.env,
-    CATALOG: catalog,
-    HOST: host,
-    PORT: String(port),
-    PUBLIC_URL: '',
-    LOG_LEVEL: options.logLevel,
-  };
-  const startRole = (name: 'api' | 'worker', script: string) => {
-    const profile =
-      options.profileDir === null
+  const { port, env, pids } = await startGateway({
+    programs,
+    dir,
+    stores,
+    catalog: createCatalog({ instant: instant.url, busy: busy.url }),
+    logLevel: options.logLevel,
+    nodeArguments: (role) =>
+      profileDir === null
         ? []
-        : ['--cpu-prof', `--cpu-prof-dir=${options.profileDir}`, `--cpu-prof-name=${name}.cpuprofile`];
-    return programs.start({
-      name,
-      file: process.execPath,
-      args: [...roleFlags, ...profile, dist(script)],
-      env,
-    });
-  };
-  const api = startRole('api', 'api/main.js');
-  const worker = startRole('worker', 'workers/main.js');
-  const ignore = (): void => undefined;
-  await waitForHealth(
-    `http://${host}:${port}`,
-    { onListening: ignore, onWorkers: ignore, onWaiting: ignore },
+        : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`, `--cpu-prof-name=${role}.cpuprofile`],
     signal,
-  );
+  });
   const account = await createAccount(env);
-
   return {
     gateway: { host, port, apiKey: account.api_key },
-    vendors: { instant: toTarget(vendorUrls.instant), busy: toTarget(vendorUrls.busy) },
+    vendors: { instant: toTarget(instant.url), busy: toTarget(busy.url) },
     accountId: account.id,
     env,
-    pids: { api: api.pid, worker: worker.pid, ...stores.pids },
+    pids: { ...pids, ...stores.pids },
     vendorPids: { instant: instant.pid, busy: busy.pid },
   };
 }
 
 function vendorArguments(name: VendorName): string[] {
-  const cheap = ['--port', '0', '--json', '--vectors', 'fast', '--reply-words', String(replyTokens)];
+  const cheap = ['--vectors', 'fast', '--reply-words', String(replyTokens)];
   return [...cheap, ...vendors[name].arguments];
 }
 
@@ -119,8 +75,7 @@ function toTarget(url: string): Target {
   return { host, port: Number(new URL(url).port), apiKey: 'sk-bench' };
 }
 
-/** JSON is YAML. */
-function writeCatalog(urls: Readonly<Record<VendorName, string>>): string {
+function createCatalog(urls: Readonly<Record<VendorName, string>>): object {
   const names = Object.keys(vendors) as VendorName[];
   const embedding = (upstream: VendorName) => ({
     id: `bench-embedding-${upstream}`,
@@ -150,16 +105,8 @@ function writeCatalog(urls: Readonly<Record<VendorName, string>>): string {
     name,
     { kind: 'openai', baseUrl: `${urls[name]}/v1`, maxConcurrency: vendors[name].maxConcurrency },
   ]);
-  return JSON.stringify({
+  return {
     upstreams: { ...Object.fromEntries(upstreams), builtin: { kind: 'builtin' } },
     models: [chat, ...names.map(embedding), encoder],
-  });
-}
-
-/** With the highest limits that there are: what is measured is the way of a request, not a refusal. */
-async function createAccount(env: NodeJS.ProcessEnv): Promise<{ id: string; api_key: string }> {
-  const args = ['account', 'create', '--balance', '1000000', '--rpm', '1000000', '--json'];
-  const script = dist('scripts/admin/main.js');
-  const { stdout } = await promisify(execFile)(process.execPath, [script, ...args], { env });
-  return JSON.parse(stdout) as { id: string; api_key: string };
+  };
 }

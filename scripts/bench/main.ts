@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { ConfigError } from '../../shared/runtime/config.ts';
+import { countUnfair, runFairness, toFairnessJson } from './fairness/run-fairness.ts';
+import type { FairnessResult } from './fairness/scenario.ts';
 import type { FastestScenario } from './money-report.ts';
 import { readOptions, usage, type Options } from './options.ts';
 import { Progress } from './progress.ts';
@@ -24,8 +26,12 @@ async function runBench(options: Options, workshop: Workshop): Promise<boolean> 
         );
   const money = await runMoney({ options, workshop, progress, cpus, fastest: findFastest(results) });
   const memory = await runMemory(options, workshop, progress);
+  const fairness = await runFairness(options, workshop, progress);
   if (options.jsonPath !== null)
-    writeFileSync(options.jsonPath, `${JSON.stringify(toJson(results, money, memory, cpus), null, 2)}\n`);
+    writeFileSync(
+      options.jsonPath,
+      `${JSON.stringify(toJson(results, money, memory, fairness, cpus), null, 2)}\n`,
+    );
   const runs = results.flatMap((result) => result.runs);
   const errors = runs.reduce(
     (sum, run) => sum + countErrors(run),
@@ -33,7 +39,10 @@ async function runBench(options: Options, workshop: Workshop): Promise<boolean> 
   );
   if (errors > 0)
     console.error(`\n!!! ${errors} ERRORS: these numbers are worth nothing until they are explained.`);
-  return errors === 0;
+  const unfair = countUnfair(fairness);
+  if (unfair > 0)
+    console.error(`\n!!! ${unfair} of ${fairness.length} attacks cost others more than is allowed.`);
+  return errors === 0 && unfair === 0;
 }
 
 /** Each answer of the gateway is one settlement. */
@@ -49,6 +58,7 @@ function toJson(
   results: readonly ScenarioResult[],
   money: MoneyResults,
   memory: MemoryRun | null,
+  fairness: readonly FairnessResult[],
   cpus: number,
 ): object {
   return {
@@ -65,6 +75,7 @@ function toJson(
     })),
     money,
     ...(memory === null ? {} : { memory }),
+    ...(fairness.length === 0 ? {} : { fairness: toFairnessJson(fairness) }),
   };
 }
 

@@ -9,7 +9,7 @@ import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redi
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
-import { openMongo } from '../../shared/storage/mongo-client.ts';
+import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import type { Programs } from './programs.ts';
 import { startStores } from './stores.ts';
 
@@ -44,6 +44,18 @@ const startTimeoutMs = 60_000;
 const balance = '1000000';
 const requestsPerMinute = 1_000_000;
 
+/** The driver gives up a first connection after two seconds, and a server that has just started may take longer. */
+async function waitForMongo({ db }: MongoConnection, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await db.command({ ping: 1 });
+      return;
+    } catch (error) {
+      if (signal.aborted) throw error;
+    }
+  }
+}
+
 export async function startMoneyStack({
   programs,
   dir,
@@ -56,7 +68,8 @@ export async function startMoneyStack({
   const redis = createRedis(config.redisUrl, 'commands', log);
   await waitUntilReady(redis);
   const mongo = openMongo(config.mongodbUrl, log);
-  const accountStore = new AccountStore(mongo.db, config.masterKey);
+  await waitForMongo(mongo, signal);
+  const accountStore = new AccountStore(mongo.db, config);
   const ledger = new LedgerStore(mongo.db);
   const hotAccounts = new HotAccountStore(redis, accountStore, ledger);
   const createAccount = async (): Promise<MoneyAccount> => {

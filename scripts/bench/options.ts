@@ -3,7 +3,9 @@ import { parseArgs } from 'node:util';
 import { ConfigError } from '../../shared/runtime/config.ts';
 import { chatScenarios } from './chat.ts';
 import { embeddingScenarios, memoryLoad } from './embeddings.ts';
+import { fairnessScenarios, type FairnessScenario } from './fairness/scenario.ts';
 import {
+  fairnessGroup,
   memoryScenario,
   moneyScenarios,
   scenarioGroups,
@@ -11,7 +13,9 @@ import {
   type Scenario,
 } from './scenario.ts';
 
-const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, memoryScenario];
+const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, memoryScenario, fairnessGroup];
+/** What takes minutes is run only by its name. */
+const byNameAlone: readonly string[] = [memoryScenario, fairnessGroup];
 
 interface Listed {
   readonly group: string;
@@ -31,6 +35,11 @@ const all: readonly Listed[] = [
   ...scenarios,
   ...moneyScenarios.map((name) => ({ group: name, name, title: moneyTitles[name] })),
   { ...memoryLoad, group: memoryScenario },
+  ...fairnessScenarios.map(({ name, attack, innocent }) => ({
+    group: fairnessGroup,
+    name,
+    title: `Fairness: ${innocent}, beside ${attack}`,
+  })),
 ];
 
 function listScenarios(): string {
@@ -40,7 +49,7 @@ function listScenarios(): string {
 
 export const usage = `npm run bench -- [${groups.join('] [')}] [options]
 
-Without a name it runs all but memory, which takes minutes and is run only by its name.
+Without a name it runs all but ${byNameAlone.join(' and ')}, which take minutes and are run only by their names.
 
   --callers 64       callers at once, instead of each scenario's own number
   --seconds 5        measured time of each run
@@ -68,6 +77,7 @@ export interface Options {
   /** Only where it was asked for by name. */
   readonly measuresMemory: boolean;
   readonly inputs: number;
+  readonly fairnessScenarios: readonly FairnessScenario[];
   readonly logLevel: string;
   readonly jsonPath: string | null;
   readonly profileDir: string | null;
@@ -99,7 +109,7 @@ export function readOptions(args: string[]): Options | null {
     throw new ConfigError(`There is no "${unknown.join(', ')}" to measure; there are ${groups.join(', ')}.`);
   }
   const isWanted = ({ group }: Listed): boolean =>
-    positionals.length === 0 ? group !== memoryScenario : positionals.includes(group);
+    positionals.length === 0 ? !byNameAlone.includes(group) : positionals.includes(group);
   const wanted = all.filter(isWanted).map(({ name }) => name);
   const chosen = new Set<string>(wanted.filter((name) => name.includes(values.only)));
   if (chosen.size === 0) {
@@ -112,6 +122,7 @@ export function readOptions(args: string[]): Options | null {
     scenarios: scenarios.filter(({ name }) => chosen.has(name)),
     moneyScenarios: moneyScenarios.filter((name) => chosen.has(name)),
     measuresMemory: chosen.has(memoryScenario),
+    fairnessScenarios: fairnessScenarios.filter(({ name }) => chosen.has(name)),
     callers: values.callers === undefined ? null : readCount('callers', values.callers),
     measureMs: readNumber('seconds', values.seconds) * 1_000,
     warmUpMs: readNumber('warm-up', values['warm-up']) * 1_000,

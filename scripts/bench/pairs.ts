@@ -23,6 +23,7 @@ export const runScripts: Pair = async (redis, { id, keyHash }) => {
     accountId: id,
     keyHash,
     slots: 1,
+    slotsTaken: 0,
     fixedNano,
     nanoPerUnit: priceNano.perCompletionToken,
     wantedUnits: wantedTokens,

@@ -24,6 +24,9 @@ export const uniqueMark = '#unique-nr#';
 /** Measured only where it is asked for by its name, as it takes minutes. */
 export const memoryScenario = 'memory';
 
+/** Likewise: what one account's attack costs another. */
+export const fairnessGroup = 'fairness';
+
 /** What is measured twice in one run where it can be: straight to the vendor, and through the gateway. */
 export interface Scenario {
   readonly name: string;

@@ -2,8 +2,12 @@ import { existsSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 
-/** Load and deaths for minutes: other tests beside it would be tested for their patience. */
-const aloneTests = 'dist/test/crash/random-deaths.test.js';
+/** Load, deaths and the order of many calls for minutes: tests beside these would be tested for their patience, or these. */
+const aloneTests = [
+  'dist/test/api/embeddings-merging.test.js',
+  'dist/test/api/embeddings-shared-calls.test.js',
+  'dist/test/crash/random-deaths.test.js',
+];
 
 /**
  * Lint, format check and tests, or the named test files alone: who names a file is at work on it.
@@ -28,7 +32,8 @@ export async function runTests(args) {
 /** Those that need the machine to themselves come after the others. */
 function allTests() {
   const others = ['dist/test/**/*.test.js'];
-  return existsSync(join(root, aloneTests)) ? [[...others, `!${aloneTests}`], [aloneTests]] : [others];
+  const alone = aloneTests.filter((path) => existsSync(join(root, path)));
+  return [[...others, ...alone.map((path) => `!${path}`)], ...alone.map((path) => [path])];
 }
 
 async function runAva(args) {

@@ -69,6 +69,8 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       ...parts.mongodb.endpoints(),
       ...parts.s3.endpoints(),
       MASTER_KEY: values.MASTER_KEY ?? context.secrets.masterKey,
+      // Otherwise an `admin` beside it would store the secrets of new keys although REVEAL is off here.
+      REVEAL: values.REVEAL,
       // So that a worker beside it serves the same models, wherever it is started.
       CATALOG: resolve(values.CATALOG),
     };

@@ -6,6 +6,7 @@ import { renderStream } from './anthropic-stream.ts';
 import { type AnthropicTurn, isToolResult, readContent, readTurns } from './anthropic-turns.ts';
 import { type ChatAsk, type ChatScript, writeChatScript } from './chat-script.ts';
 import { findLastUserText } from './conversation.ts';
+import { countReceived } from './count-received.ts';
 import { countWords } from './count-words.ts';
 import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
 import { readRecord, readRecords, readText } from './json-record.ts';
@@ -81,6 +82,7 @@ function readAsk({ body, model, settings }: SimulatedCall, turns: readonly Anthr
   return {
     model,
     promptTexts: [readContent(body['system'] ?? ''), ...said.map((turn) => turn.text)],
+    receivedTokens: settings.promptTokens === 'received' ? countReceived(body) : null,
     lastUserText: findLastUserText(said),
     tools,
     forcedTool: choice['type'] === 'tool' ? readText(choice['name']) : null,

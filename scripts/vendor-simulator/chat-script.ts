@@ -41,6 +41,8 @@ export interface ScriptedUsage {
 export interface ChatAsk {
   readonly model: string;
   readonly promptTexts: readonly string[];
+  /** What the prompt counts, where it is not the words of its texts. */
+  readonly receivedTokens: number | null;
   readonly lastUserText: string;
   readonly tools: readonly ScriptedTool[];
   /** The tool that must be called, where one is named. */
@@ -62,12 +64,15 @@ export interface ScriptedTool {
   readonly parameters: unknown;
 }
 
+/** A word of a `wide` model: its answers fill every buffer between vendor and caller in a few pieces. */
+const WIDE_CHARACTERS = 65_536;
+
 const REASONING = ['The ', 'user ', 'asked, ', 'so ', 'an ', 'answer ', 'is ', 'due.'];
 
-/** One script for all dialects. What the model's name says counts in all of them: `cached`, `cachewrite`. */
+/** One script for all dialects. What the model's name says counts in all of them: `cached`, `cachewrite`, `wide`. */
 export function writeChatScript(ask: ChatAsk): ChatScript {
   const reasoning = ask.reasons ? REASONING : [];
-  const promptTokens = sum(ask.promptTexts.map(countWords));
+  const promptTokens = ask.receivedTokens ?? sum(ask.promptTexts.map(countWords));
   const promptUsage = {
     promptTokens,
     cachedTokens: ask.model.includes('cached') ? Math.floor(promptTokens / 2) : 0,
@@ -108,7 +113,10 @@ function writeReply(ask: ChatAsk): string {
     return JSON.stringify(sampleOfSchema(ask.schema));
   }
   if (ask.replyWords !== null) {
-    return Array.from({ length: ask.replyWords }, (_, index) => `word${index}`).join(' ');
+    const width = ask.model.includes('wide') ? WIDE_CHARACTERS : 0;
+    return Array.from({ length: ask.replyWords }, (_, index) => `word${index}`.padEnd(width, '-and')).join(
+      ' ',
+    );
   }
   return `You said: ${ask.lastUserText}`;
 }

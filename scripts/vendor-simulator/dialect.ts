@@ -45,7 +45,11 @@ export interface SimulatorSettings {
   readonly vectors: VectorSource;
   /** Words of each chat answer; null: the answer repeats what the user said last. */
   readonly replyWords: number | null;
+  /** How the tokens of a prompt are counted: its words, or all that arrived by o200k_base. */
+  readonly promptTokens: PromptTokens;
 }
+
+export type PromptTokens = 'words' | 'received';
 
 export type RefusalReason =
   | 'unknown-path'

@@ -43,6 +43,8 @@ export interface Faults {
   readonly echoesKey?: boolean;
   /** Refuse embeddings of any batch that holds an input with this text in it. */
   readonly poison?: string;
+  /** Count each word of embedding inputs with "dear" in them as this many tokens, as foreign vocabularies do. */
+  readonly dearTokens?: number;
   /** Answer NaN, or numbers that are too large for a float32, for inputs with this text in them. */
   readonly overflow?: string;
   /** Answer embeddings as numbers although base64 was asked. */
@@ -79,6 +81,7 @@ const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
   forbidden: () => ({ forbidden: true }),
   echokey: () => ({ echoesKey: true }),
   poison: () => ({ poison: 'poison' }),
+  dear: (number) => ({ dearTokens: number }),
   overflow: () => ({ overflow: 'overflow' }),
   floats: () => ({ ignoresBase64: true }),
 };
@@ -97,6 +100,7 @@ const NUMBERED = new Set([
   'stall',
   'streamerror',
   'drip',
+  'dear',
 ]);
 
 export const FAULT_HELP = `
@@ -118,6 +122,7 @@ In some:
   nomark            leave out the end mark: OpenAI's [DONE], Anthropic's message_stop, the ] of Gemini's arrays
   outputusage       Anthropic: the end of a stream tells the output alone, as it used to
   poison            OpenAI and Gemini: refuse embeddings of inputs that contain "poison"
+  dear-N            OpenAI: count N tokens for each word of inputs to embed that contain "dear"
   overflow          OpenAI: no finite numbers as embeddings of inputs that contain "overflow"
   floats            OpenAI: embeddings as numbers although base64 was asked
 `;

@@ -1,4 +1,5 @@
 import { type ChatAsk, writeChatScript } from './chat-script.ts';
+import { countReceived } from './count-received.ts';
 import { findLastUserText } from './conversation.ts';
 import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
 import { renderWhole } from './gemini-answer.ts';
@@ -81,6 +82,7 @@ function readAsk({ model, settings }: SimulatedCall, message: JsonRecord, config
   return {
     model,
     promptTexts: [readPartTexts(system), ...turns.map((turn) => turn.text)],
+    receivedTokens: settings.promptTokens === 'received' ? countReceived(message) : null,
     lastUserText: findLastUserText(turns),
     tools: declared,
     forcedTool: Array.isArray(allowedFunctionNames) ? String(allowedFunctionNames[0]) : null,

@@ -16,6 +16,7 @@ const USAGE = `npm run simulate-vendor -- [options]
   --overflow wait        or reject: answer them 429
   --vectors by-text      or fast: one vector for all texts
   --reply-words N        length of every chat answer; without it, the answer repeats what was said
+  --prompt-tokens words  or received: all that arrived counts, by o200k_base
   --json                 prints its address as one line of JSON instead of a welcome, and nothing for each call
   --catalog              prints a catalog.yaml for that port, and ends
   --help
@@ -32,6 +33,7 @@ async function main(): Promise<void> {
       overflow: { type: 'string', default: 'wait' },
       vectors: { type: 'string', default: 'by-text' },
       'reply-words': { type: 'string' },
+      'prompt-tokens': { type: 'string', default: 'words' },
       json: { type: 'boolean', default: false },
       catalog: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -57,6 +59,7 @@ async function main(): Promise<void> {
     },
     vectors: values.vectors === 'fast' ? 'fast' : 'by-text',
     replyWords: values['reply-words'] === undefined ? null : readNumber('reply-words', values['reply-words']),
+    promptTokens: values['prompt-tokens'] === 'received' ? 'received' : 'words',
     logCapacity: 0,
     ...(values.json ? {} : { onCallOver: (call) => console.log(renderCall(call)) }),
   });

@@ -1,4 +1,5 @@
 import { type ChatAsk, type ChatScript, type ScriptedToolCall, writeChatScript } from './chat-script.ts';
+import { countReceived } from './count-received.ts';
 import { findLastUserText, joinTexts, readToolResult, type Turn } from './conversation.ts';
 import type { SimulatedAnswer, SimulatedCall } from './dialect.ts';
 import type { Faults } from './faults.ts';
@@ -80,6 +81,7 @@ function readAsk({ body, model, settings }: SimulatedCall, messages: readonly Js
   return {
     model,
     promptTexts: turns.map((turn) => turn.text),
+    receivedTokens: settings.promptTokens === 'received' ? countReceived(body) : null,
     lastUserText: findLastUserText(turns),
     tools,
     forcedTool: typeof forced === 'string' ? forced : null,

@@ -77,7 +77,7 @@ export function createRequestLog(capacity: number): WritableRequestLog {
     add(entry) {
       counters.total += 1;
       if (entry.model !== null) {
-        counters.byModel[entry.model] = (counters.byModel[entry.model] ?? 0) + 1;
+        countUp(counters.byModel, entry.model);
       }
       if (capacity > 0) {
         if (entries.length >= capacity) {
@@ -90,7 +90,7 @@ export function createRequestLog(capacity: number): WritableRequestLog {
     update(entry, change) {
       Object.assign(entry, change);
       if (change.status !== undefined && change.status !== null) {
-        counters.byStatus[change.status] = (counters.byStatus[change.status] ?? 0) + 1;
+        countUp(counters.byStatus, change.status);
       }
       if (change.isAborted === true) {
         counters.aborted += 1;
@@ -98,6 +98,11 @@ export function createRequestLog(capacity: number): WritableRequestLog {
       tell(entry);
     },
   };
+}
+
+/** A caller may call its model `constructor`, which every object inherits. */
+function countUp(counts: Record<number | string, number>, name: number | string): void {
+  counts[name] = (Object.hasOwn(counts, name) ? counts[name]! : 0) + 1;
 }
 
 function clearCounts(counts: Record<number | string, number>): void {

@@ -7,6 +7,7 @@ import { anthropicDialect } from './anthropic.ts';
 import {
   countInputs,
   type Dialect,
+  type PromptTokens,
   type Refusal,
   type RefusalReason,
   type SimulatedAnswer,
@@ -29,6 +30,8 @@ export interface VendorSimulatorOptions {
   readonly cost?: ServiceCost;
   readonly vectors?: VectorMode;
   readonly replyWords?: number | null;
+  /** `words` unless set. */
+  readonly promptTokens?: PromptTokens;
   /** How many requests `requests.entries` remembers, bodies included; 0 counts only. */
   readonly logCapacity?: number;
   /** For `failRate`. */
@@ -61,6 +64,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
   const settings: SimulatorSettings = {
     vectors: createVectorSource(options.vectors ?? 'by-text'),
     replyWords: options.replyWords ?? null,
+    promptTokens: options.promptTokens ?? 'words',
   };
   const board = createFaultBoard(options.faults ?? {});
 

@@ -77,6 +77,7 @@ Words within a model's name that are no faults:
   parallel          calls all of its tools at once
   cached cachewrite half of the prompt comes from the cache; a quarter is written there
   claude-new        Anthropic: refuses temperature, top_p, top_k and thinking of type enabled
+  wide              with --reply-words: words of 64 KB, so that an answer fills every buffer on its way
   pauseturn         Anthropic: stops half-way with pause_turn, and goes on when its words are sent back
   gemini-3          Gemini: wants thinkingLevel, and thought signatures back; others want thinkingBudget
   ids               Gemini: function calls have ids

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import type { Config } from '../runtime/config.ts';
 import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
-import { createApiKey, encryptSecret, hashSecret, maskApiKey } from './credentials.ts';
+import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
+import { KeySecretStore } from './key-secret-store.ts';
 
 /** An account at rest. Its sums are those of the ledger entries up to `applied*`. */
 export interface AccountDocument {
   readonly _id: string;
   readonly keyHash: string;
-  readonly keyEncrypted: string;
   readonly keyMasked: string;
   readonly userType: string;
   readonly requestsPerMinute: number;
@@ -28,24 +29,29 @@ export interface NewAccount {
   readonly requestsPerMinute: number;
 }
 
-/** A key as it is kept: looked up by its hash, shown by its mask, revealed by its owner. */
-type DescribedKey = Pick<AccountDocument, 'keyHash' | 'keyEncrypted' | 'keyMasked'>;
+/** What an account holds of its key: it is looked up by the hash and shown by the mask. */
+type DescribedKey = Pick<AccountDocument, 'keyHash' | 'keyMasked'>;
+
+function describeKey(apiKey: string): DescribedKey {
+  return { keyHash: hashSecret(apiKey), keyMasked: maskApiKey(apiKey) };
+}
 
 export interface ReplacedKey {
   /** The new key in clear: it is nowhere else. */
   readonly apiKey: string;
   readonly keyHash: string;
+  /** Also the secret, where an older release left it in the account. */
   readonly old: DescribedKey;
 }
 
 /** Accounts in MongoDB. Money is not set here: it moves by ledger entries alone. */
 export class AccountStore {
   readonly #accounts: Collection<AccountDocument>;
-  readonly #masterKey: string;
+  readonly #secrets: KeySecretStore;
 
-  constructor(db: Database, masterKey: string) {
+  constructor(db: Database, config: Pick<Config, 'masterKey' | 'revealsKeys'>) {
     this.#accounts = db.collection('accounts');
-    this.#masterKey = masterKey;
+    this.#secrets = new KeySecretStore(db, config);
   }
 
   async createIndexes(): Promise<void> {
@@ -53,13 +59,19 @@ export class AccountStore {
     await this.#accounts.createIndex({ createdAt: 1 });
   }
 
+  /** Brings the secrets of keys to what REVEAL says. Safe to repeat. */
+  async prepareSecrets(): Promise<void> {
+    await this.#secrets.prepare();
+  }
+
   /** Makes an account without money; the key is returned here and nowhere else. */
   async create(account: NewAccount): Promise<{ id: string; apiKey: string }> {
     const id = randomUUID();
     const apiKey = createApiKey();
+    await this.#secrets.save(apiKey);
     await this.#accounts.insertOne({
       _id: id,
-      ...this.#describeKey(apiKey),
+      ...describeKey(apiKey),
       userType: account.userType,
       requestsPerMinute: account.requestsPerMinute,
       banned: false,
@@ -110,37 +122,49 @@ export class AccountStore {
     return result.matchedCount === 1;
   }
 
+  /** @returns the account's key in clear; null where there is no such account or its key is not stored (REVEAL=off) */
+  async revealKey(id: string): Promise<string | null> {
+    const account = await callMongo(() =>
+      this.#accounts.findOne({ _id: id }, { projection: { keyHash: 1 } }),
+    );
+    return account === null ? null : await this.#secrets.reveal(account.keyHash);
+  }
+
   /**
-   * Replaces the key. Of two callers who expect the same key one replaces it.
+   * Replaces the key. Of two callers who expect the same key one replaces it. The new secret is stored first: were the
+   * account changed first, a crash in between would leave a key that nobody knows and nobody can reveal.
    * @returns null where there is no such account, or its key is not the expected one
    */
   async replaceKey(id: string, options: { expectedKeyHash?: string } = {}): Promise<ReplacedKey | null> {
     const { expectedKeyHash } = options;
     const apiKey = createApiKey();
-    const described = this.#describeKey(apiKey);
+    const described = describeKey(apiKey);
+    await this.#secrets.save(apiKey);
     const old = await callMongo(() =>
       this.#accounts.findOneAndUpdate(
         { _id: id, ...(expectedKeyHash === undefined ? {} : { keyHash: expectedKeyHash }) },
-        { $set: described },
-        {
-          returnDocument: 'before',
-          projection: { _id: 0, keyHash: 1, keyEncrypted: 1, keyMasked: 1 },
-        },
+        // The secret of an older release stands here until it is taken over, and belongs to the old key.
+        { $set: described, $unset: { keyEncrypted: '' } },
+        { returnDocument: 'before', projection: { _id: 0, keyHash: 1, keyMasked: 1, keyEncrypted: 1 } },
       ),
     );
-    return old === null ? null : { apiKey, keyHash: described.keyHash, old };
+    if (old === null) {
+      await this.#secrets.delete(described.keyHash);
+      return null;
+    }
+    return { apiKey, keyHash: described.keyHash, old };
+  }
+
+  /** Deletes the secret of a key that opens nothing any more. */
+  async forgetSecret(keyHash: string): Promise<void> {
+    await this.#secrets.delete(keyHash);
   }
 
   /** Undoes a replacement, unless the key was replaced again since. */
   async restoreKey(id: string, { keyHash, old }: ReplacedKey): Promise<void> {
-    await callMongo(() => this.#accounts.updateOne({ _id: id, keyHash }, { $set: old }));
-  }
-
-  #describeKey(apiKey: string): DescribedKey {
-    return {
-      keyHash: hashSecret(apiKey),
-      keyEncrypted: encryptSecret(apiKey, this.#masterKey),
-      keyMasked: maskApiKey(apiKey),
-    };
+    const { modifiedCount } = await callMongo(() =>
+      this.#accounts.updateOne({ _id: id, keyHash }, { $set: old }),
+    );
+    if (modifiedCount === 1) await this.#secrets.delete(keyHash);
   }
 }

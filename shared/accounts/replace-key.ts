@@ -27,5 +27,9 @@ export async function replaceKey(
     await accounts.restoreKey(accountId, replaced);
     throw error;
   }
+  await accounts.forgetSecret(replaced.old.keyHash).catch(() => {
+    // The key is replaced and its caller must be given the new one. What stays behind is the secret of a key that
+    // opens nothing.
+  });
   return replaced.apiKey;
 }

@@ -1,69 +1,46 @@
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { claimLifetimeSeconds, type Claim } from './claim.ts';
+import { keptBytesFunctions, maxKeptBytesPerAccount } from './kept-bytes.ts';
+import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
- * Admission, in one trip and all at once: not banned, the key still the account's own, no earlier request under the
- * same Idempotency-Key, slots of the sliding minute, then a free request or a reservation of the most that the request
- * can cost.
+ * Admission, in one trip and all at once: not banned, the key still the account's own, slots of the sliding minute, no
+ * earlier request under the same Idempotency-Key, then a free request or a reservation of the most that the request can
+ * cost.
  *
- * The window holds one-second buckets in a list (`second:slots`); the account's field `win` is their sum, so that a
- * request costs the same however many came before it. Requests that are refused for money took their slots: a
- * caller without money is limited like any other.
+ * Requests that are refused for money took their slots, and so did replays and conflicts of an Idempotency-Key: a caller
+ * without money, or with a kept answer, is limited like any other.
  */
-const script = new RedisScript(`
+const script = new RedisScript(`${keptBytesFunctions}
 local account, window, reservations, stream, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, keyHash, slots = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local fixed, unit, wanted, least = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local share, freeAllowed, streamBound, accountId = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10]), ARGV[11]
+local slotsTaken = tonumber(ARGV[12])
 
 local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
 if not a[1] then return {'unknown'} end
 if a[6] == '1' then return {'banned'} end
 if a[7] ~= keyHash then return {'revoked'} end
-if claim then
-  local known = redis.call('HMGET', claim, 'body', 'id')
-  if known[1] == ARGV[12] then return {'attached', known[2]} end
-  if known[1] then return {'conflict'} end
-end
-if redis.call('XLEN', stream) >= streamBound then return {'ledger_full'} end
-
-local time = redis.call('TIME')
-local now = tonumber(time[1])
-local nowMs = string.format('%.0f', now * 1000 + math.floor(tonumber(time[2]) / 1000))
-local limit, used = tonumber(a[5]), tonumber(a[8] or '0')
-if slots > limit then slots = limit end
-
-local head = redis.call('LINDEX', window, 0)
-if not head then used = 0 end
-while head do
-  local second, count = string.match(head, '(%d+):(%d+)')
-  if tonumber(second) > now - 60 then break end
-  redis.call('LPOP', window)
-  used = used - tonumber(count)
-  head = redis.call('LINDEX', window, 0)
+local known = claim and redis.call('HMGET', claim, 'body', 'id')
+local isKnown = known and known[1]
+if not isKnown and redis.call('XLEN', stream) >= streamBound then return {'ledger_full'} end
+${rateWindowLua}
+local limit = tonumber(a[5])
+slots = math.max(1, math.min(slots, limit)) - slotsTaken
+local used, refusal = takeSlots(window, tonumber(a[8] or '0'), limit, slots)
+if refusal or isKnown then redis.call('HSET', account, 'win', used) end
+if refusal then return refusal end
+if isKnown then
+  if known[1] ~= ARGV[13] then return {'conflict', limit, limit - used, 60} end
+  return {'attached', limit, limit - used, 60, known[2]}
 end
 
-if used + slots > limit then
+if claim and keptBytesExceed(KEYS[6], tonumber(ARGV[16])) then
   redis.call('HSET', account, 'win', used)
-  local missing, wait, reset = used + slots - limit, 1, 1
-  for _, bucket in ipairs(redis.call('LRANGE', window, 0, -1)) do
-    local second, count = string.match(bucket, '(%d+):(%d+)')
-    reset = tonumber(second) + 60 - now
-    if missing > 0 then wait = reset end
-    missing = missing - tonumber(count)
-  end
-  return {'rate_limited', limit, limit - used, reset, wait}
+  return {'kept_too_much', limit, limit - used, 60}
 end
-local tail = redis.call('LINDEX', window, -1)
-local tailSecond, tailCount = string.match(tail or '', '(%d+):(%d+)')
-if tailSecond and tonumber(tailSecond) >= now then
-  redis.call('LSET', window, -1, tailSecond .. ':' .. string.format('%d', tonumber(tailCount) + slots))
-else
-  redis.call('RPUSH', window, string.format('%d:%d', now, slots))
-  redis.call('EXPIRE', window, 61)
-end
-used = used + slots
 
 local free, freeHeld = tonumber(a[3]), tonumber(a[4])
 local units, cost, isFree = wanted, 0, '0'
@@ -90,9 +67,9 @@ end
 cost = string.format('%.0f', cost)
 local reservation = accountId .. ' ' .. cost .. ' ' .. isFree .. ' ' .. nowMs
 if claim then
-  reservation = reservation .. ' ' .. ARGV[13]
-  redis.call('HSET', claim, 'body', ARGV[12], 'id', id)
-  redis.call('EXPIRE', claim, ARGV[14])
+  reservation = reservation .. ' ' .. ARGV[14]
+  redis.call('HSET', claim, 'body', ARGV[13], 'id', id)
+  redis.call('EXPIRE', claim, ARGV[15])
 end
 redis.call('HSET', reservations, id, reservation)
 return {'ok', limit, limit - used, 60, cost, isFree, units}
@@ -107,6 +84,8 @@ export interface AdmissionRequest {
   readonly keyHash: string;
   /** RPM slots of the model. */
   readonly slots: number;
+  /** How many of them the request has taken already, by its pre-admission. */
+  readonly slotsTaken: number;
   readonly fixedNano: bigint;
   readonly nanoPerUnit: bigint;
   /** Completion tokens that are asked for: the account may get fewer, but not fewer than `leastUnits`. */
@@ -119,12 +98,6 @@ export interface AdmissionRequest {
   readonly claim: Claim | null;
 }
 
-export interface RateLimit {
-  readonly limit: number;
-  readonly remaining: number;
-  readonly resetSeconds: number;
-}
-
 export interface Admission {
   readonly rateLimit: RateLimit;
   readonly reservedNano: bigint;
@@ -134,10 +107,14 @@ export interface Admission {
 
 export type AdmissionAnswer =
   | ({ readonly outcome: 'ok' } & Admission)
-  | { readonly outcome: 'unknown' | 'revoked' | 'banned' | 'ledger_full' | 'conflict' }
+  | { readonly outcome: 'unknown' | 'revoked' | 'banned' }
+  | { readonly outcome: 'ledger_full' }
+  | { readonly outcome: 'conflict'; readonly rateLimit: RateLimit }
   /** An earlier request has the same Idempotency-Key and body: its answer is this one's. */
-  | { readonly outcome: 'attached'; readonly requestId: string }
+  | { readonly outcome: 'attached'; readonly rateLimit: RateLimit; readonly requestId: string }
   | { readonly outcome: 'rate_limited'; readonly rateLimit: RateLimit; readonly retryAfterSeconds: number }
+  /** Too many answers are kept for the account to admit one more that would be. */
+  | { readonly outcome: 'kept_too_much'; readonly rateLimit: RateLimit }
   | {
       readonly outcome: 'insufficient';
       readonly rateLimit: RateLimit;
@@ -155,7 +132,7 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
       redisKeys.rpmWindow(accountId),
       redisKeys.reservations(shard),
       redisKeys.ledgerStream(shard),
-      ...(claim === null ? [] : [redisKeys.claim(accountId, claim.keyHash)]),
+      ...(claim === null ? [] : [redisKeys.claim(accountId, claim.keyHash), redisKeys.keptBytes(accountId)]),
     ],
     [
       request.requestId,
@@ -169,15 +146,14 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
       request.freeAllowed ? 1 : 0,
       ledgerStreamBound,
       accountId,
-      ...(claim === null ? [] : [claim.bodyHash, claim.keyHash, claimLifetimeSeconds]),
+      request.slotsTaken,
+      ...(claim === null
+        ? []
+        : [claim.bodyHash, claim.keyHash, claimLifetimeSeconds, maxKeptBytesPerAccount]),
     ],
   )) as [AdmissionAnswer['outcome'], ...unknown[]];
   const [outcome, limit, remaining, resetSeconds, ...rest] = answer;
-  const rateLimit = {
-    limit: Number(limit),
-    remaining: Number(remaining),
-    resetSeconds: Number(resetSeconds),
-  };
+  const rateLimit = readRateLimit([limit, remaining, resetSeconds]);
   switch (outcome) {
     case 'ok':
       return {
@@ -188,7 +164,7 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
         units: Number(rest[2]),
       };
     case 'attached':
-      return { outcome, requestId: String(limit) };
+      return { outcome, rateLimit, requestId: String(rest[0]) };
     case 'rate_limited':
       return { outcome, rateLimit, retryAfterSeconds: Number(rest[0]) };
     case 'insufficient':
@@ -198,12 +174,15 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
         neededNano: BigInt(String(rest[0])),
         spendableNano: BigInt(String(rest[1])),
       };
+    case 'kept_too_much':
+      return { outcome, rateLimit };
     case 'unknown':
     case 'revoked':
     case 'banned':
     case 'ledger_full':
-    case 'conflict':
       return { outcome };
+    case 'conflict':
+      return { outcome, rateLimit };
     default:
       return outcome satisfies never;
   }

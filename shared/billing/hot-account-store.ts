@@ -98,6 +98,14 @@ export class HotAccountStore {
     await this.#restore(accountId, true);
   }
 
+  /** Which of the accounts are banned. The look-ups leave in one pipeline. */
+  async findBanned(accountIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const bans = await callRedis(() =>
+      Promise.all(accountIds.map((id) => this.#redis.hget(redisKeys.account(id), 'ban'))),
+    );
+    return new Set(accountIds.filter((_, i) => bans[i] === '1'));
+  }
+
   async update(
     accountId: string,
     change: { keyHash?: string; requestsPerMinute?: number; banned?: boolean },

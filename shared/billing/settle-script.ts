@@ -4,10 +4,13 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
 import { claimLifetimeSeconds } from './claim.ts';
 
+/** A request costs at most this many times what was reserved for it: a vendor's mistake does not empty a customer. */
+export const mostOfReserved = 2;
+
 /**
  * Settlement: ends a reservation, debits the exact cost, appends the usage event. The reservation itself is what
  * makes it repeatable: it is taken away by the first settlement, and without one nothing happens. More than was
- * reserved is debited only from what no other request holds; the rest is the shortfall.
+ * reserved is debited only from what no other request holds, and only up to as much again; the rest is the shortfall.
  *
  * A reservation that was taken for an orphan, while its process only seemed dead, is settled late: from what is
  * spendable now. One that an Idempotency-Key stands for is not: its caller has been told to send it again.
@@ -19,6 +22,7 @@ import { claimLifetimeSeconds } from './claim.ts';
  */
 const script = new RedisScript(`
 local reservations, stream, orphans = KEYS[1], KEYS[2], KEYS[3]
+local mostOfReserved = ${mostOfReserved}
 
 local function settle(account, minutes, claim, id, wanted, keepsFree, event, keepsClaim, claimSeconds)
   local held = redis.call('HGET', reservations, id)
@@ -42,6 +46,8 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
 
   local balance, allReserved, free, freeHeld = tonumber(a[1]), tonumber(a[2]), tonumber(a[3]), tonumber(a[4])
   reserved = tonumber(reserved)
+  -- A free request reserved no money, so that nothing bounds what it costs where it must be paid for.
+  local most = isFree == '1' and wanted or math.min(wanted, reserved * mostOfReserved)
   if late then
     reserved = 0
     if isFree == '1' and free <= freeHeld then isFree = '0' end
@@ -54,14 +60,11 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
   if isFree == '1' then
     if keepsFree == '1' then isFree = '0' else free = free - 1 end
   else
-    cost = wanted
+    cost = most
     if cost > reserved then
-      local spendable = math.max(0, balance - allReserved)
-      if cost > spendable then
-        cost = math.max(spendable, reserved)
-        shortfall = wanted - cost
-      end
+      cost = math.min(cost, math.max(reserved, balance - allReserved))
     end
+    shortfall = wanted - cost
     balance = balance - cost
   end
   local costText = string.format('%.0f', cost)

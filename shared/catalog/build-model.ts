@@ -41,6 +41,7 @@ export function buildModel(
         maxConcurrency: route.maxConcurrency ?? null,
         thinking: route.thinking ?? null,
         drops,
+        onDisconnect: route.onDisconnect,
       },
     ];
   });
@@ -51,7 +52,9 @@ export function buildModel(
     context: entry.context,
     maxOutputTokens: entry.max_output_tokens ?? (entry.type === 'embedding' ? 0 : entry.context),
     tokensPerPicture: entry.tokens_per_picture ?? defaultTokensPerPicture,
+    tokensPerPage: entry.tokens_per_page ?? entry.tokens_per_picture ?? defaultTokensPerPicture,
     tokensPerSearch: entry.tokens_per_search ?? defaultTokensPerSearch,
+    tokenizer: entry.tokenizer,
     dimensions: readDimensions(entry),
     embeddingCache: readEmbeddingCache(entry),
     sizes: entry.size ?? null,

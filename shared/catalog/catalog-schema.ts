@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { Nullable, StringEnum } from '../contract/fields.ts';
 import { ModelType, Pricing, type Model } from '../contract/models.ts';
+import { defaultEncoding, encodingNames, type EncodingName } from '../pricing/count-tokens.ts';
 
 /** What is known of a dialect before an upstream of it is configured. A new dialect is a line here. */
 export interface UpstreamKindRules {
@@ -79,7 +80,15 @@ export interface CatalogUpstream {
   readonly maxBatchTokens: number;
   /** Whether the vendor is given the links of pictures, or their bytes. */
   readonly imageUrls: 'pass' | 'fetch';
+  /** How long a call is read on for its usage after the caller left; zero ends it at once. */
+  readonly disconnectGraceMs: number;
 }
+
+/**
+ * What becomes of a vendor's call whose caller left. `cancel` ends it once its usage is known, or after
+ * `disconnectGraceMs`. `drain` reads it to its end, for vendors that bill the whole answer anyway.
+ */
+export type OnDisconnect = 'cancel' | 'drain';
 
 export interface CatalogRoute {
   /** Names the route among all of the catalog, and stays the same while it leads to the same place. */
@@ -94,6 +103,7 @@ export interface CatalogRoute {
   readonly thinking: 'budget' | 'effort' | null;
   /** Request fields that are left out: the route's and its upstream's together. */
   readonly drops: ReadonlySet<string>;
+  readonly onDisconnect: OnDisconnect;
 }
 
 export interface CatalogDimensions {
@@ -121,6 +131,10 @@ export interface CatalogModel {
   readonly maxOutputTokens: number;
   /** What one picture of a message counts in the reservation. */
   readonly tokensPerPicture: number;
+  /** What one page of a PDF counts in the reservation, beside its text: vendors look at it as a picture. */
+  readonly tokensPerPage: number;
+  /** The encoding that its texts are counted by here. */
+  readonly tokenizer: EncodingName;
   /** What the results of a web search count in the reservation. */
   readonly tokensPerSearch: number;
   /** Set for embedding models, and for no others. */
@@ -168,6 +182,8 @@ export const UpstreamEntry = Type.Object({
   maxBatchInputs: Type.Optional(positiveInteger()),
   maxBatchTokens: Type.Optional(positiveInteger()),
   imageUrls: Type.Optional(StringEnum(['pass', 'fetch'])),
+  // A worker that is asked to stop has 28 s for all that it runs.
+  disconnectGraceMs: Type.Integer({ minimum: 0, maximum: 20_000, default: 2_000 }),
 });
 export type UpstreamEntry = Static<typeof UpstreamEntry>;
 
@@ -178,6 +194,7 @@ export const RouteEntry = Type.Object({
   maxConcurrency: Type.Optional(positiveInteger()),
   thinking: Type.Optional(StringEnum(['budget', 'effort'])),
   drops: drops(),
+  onDisconnect: StringEnum(['cancel', 'drain'], { default: 'cancel' }),
 });
 export type RouteEntry = Static<typeof RouteEntry>;
 
@@ -212,7 +229,9 @@ export const ModelEntry = Type.Object({
   context: positiveInteger(),
   max_output_tokens: Type.Optional(positiveInteger()),
   tokens_per_picture: Type.Optional(positiveInteger()),
+  tokens_per_page: Type.Optional(positiveInteger()),
   tokens_per_search: Type.Optional(positiveInteger()),
+  tokenizer: StringEnum([...encodingNames], { default: defaultEncoding }),
   dimensions: Type.Optional(DimensionsEntry),
   embeddingCache: Type.Optional(EmbeddingCacheEntry),
   pricing: PricingEntry,

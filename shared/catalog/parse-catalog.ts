@@ -100,7 +100,9 @@ function resolveKeys(
   for (const key of keys) {
     const variable = readKeyVariable(key);
     // A secret that is mounted from a file often ends with a line feed.
-    const value = variable === null ? key : (env[variable] ?? '').trim();
+    const given: unknown = variable === null ? key : env[variable];
+    // `env:constructor` would find what every object inherits.
+    const value = typeof given === 'string' ? given.trim() : '';
     if (usableKey.test(value)) apiKeys.add(value);
     else faults.push(value === '' ? `${variable} is not set` : `${variable} does not hold a usable key`);
   }
@@ -152,5 +154,6 @@ function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly str
     maxBatchInputs: entry.maxBatchInputs ?? rules.maxBatchInputs,
     maxBatchTokens: entry.maxBatchTokens ?? rules.maxBatchTokens,
     imageUrls: entry.imageUrls ?? rules.imageUrls,
+    disconnectGraceMs: entry.disconnectGraceMs,
   };
 }

@@ -31,13 +31,14 @@ export const FilePart = Type.Object(
   },
   { title: 'FilePart', description: 'For models with `supported_file_types`; others refuse it.' },
 );
+export type FilePart = Static<typeof FilePart>;
 
-const AudioPart = Type.Object(
+export const AudioPart = Type.Object(
   {
     data: Type.String({ minLength: 1, description: 'The sound in base64.' }),
     format: Type.String({ minLength: 1, description: '`wav` or `mp3`; others where the vendor takes them.' }),
   },
-  { title: 'AudioPart', description: 'For models that hear.' },
+  { title: 'AudioPart', description: 'For models with `audio` among their `input_modalities`.' },
 );
 
 export const ContentItem = Type.Object(
@@ -72,6 +73,7 @@ export const ToolCall = Type.Object(
   },
   { title: 'ToolCall' },
 );
+export type ToolCall = Static<typeof ToolCall>;
 
 export const Message = Type.Object(
   {
@@ -80,7 +82,8 @@ export const Message = Type.Object(
       Type.Unsafe<string | Static<typeof ContentItem>[] | null>({
         anyOf: [{ type: 'string' }, Type.Array(ContentItem), { type: 'null' }],
         default: '',
-        description: 'A text, or a list of texts, images and files.',
+        description:
+          'A text, or a list of texts, images and files. A model takes the kinds of its `input_modalities`.',
       }),
     ),
     name: Type.Optional(Nullable(Type.String({ description: 'Tells apart speakers of one role.' }))),

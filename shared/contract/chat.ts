@@ -208,6 +208,7 @@ export const createChatCompletion = defineOperation({
   method: 'post',
   path: '/chat/completions',
   auth: 'key',
+  modelTypes: ['chat', 'vision'],
   bodyLimitBytes: 32_000_000,
   body: ChatRequest,
   response: ChatResponse,

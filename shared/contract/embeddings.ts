@@ -103,6 +103,7 @@ export const createEmbedding = defineOperation({
   method: 'post',
   path: '/embeddings',
   auth: 'key',
+  modelTypes: ['embedding'],
   bodyLimitBytes: 80_000_000,
   body: EmbeddingRequest,
   response: EmbeddingResponse,

@@ -12,6 +12,8 @@ import {
 import { creationErrors, defineOperation } from './operation.ts';
 
 export const defaultImageSize = '1024x1024';
+/** Far beyond any name of a size or quality. */
+const maxOptionLength = 100;
 
 export const ImageRequest = Type.Object(
   {
@@ -20,7 +22,9 @@ export const ImageRequest = Type.Object(
     negative_prompt: Type.Optional(
       Nullable(
         Type.String({
-          description: 'What it must not show. For models without such a field it is worked into the prompt.',
+          description:
+            'What it must not show; counts as part of the prompt. For models without such a field it is worked into the ' +
+            'prompt.',
         }),
       ),
     ),
@@ -45,6 +49,7 @@ export const ImageRequest = Type.Object(
     size: Type.Optional(
       Nullable(
         Type.String({
+          maxLength: maxOptionLength,
           // No `default` keyword: a model that lacks this size takes its own first one when none was asked for.
           description:
             `One of the model’s sizes, as \`WIDTHxHEIGHT\`. ${defaultImageSize} unless set; ` +
@@ -54,17 +59,24 @@ export const ImageRequest = Type.Object(
     ),
     quality: Type.Optional(
       Nullable(
-        Type.String({ description: 'One of the model’s `image_quality.choices`; may change the price.' }),
+        Type.String({
+          maxLength: maxOptionLength,
+          description: 'One of the model’s `image_quality.choices`; may change the price.',
+        }),
       ),
     ),
     style: Type.Optional(
-      Nullable(Type.String({ description: 'Depends on the model, such as `vivid` or `natural`.' })),
+      Nullable(
+        Type.String({
+          description: 'Depends on the model, such as `vivid` or `natural`; counts as part of the prompt.',
+        }),
+      ),
     ),
     image_url: Type.Optional(
       Type.Unsafe<string | string[] | null>({
         anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }, { type: 'null' }],
         description:
-          'URL or base64 of input pictures, for editing. A picture made from words alone needs none.',
+          'URL or base64 of input pictures, for editing. Refused while no model here edits pictures.',
       }),
     ),
     user: EndUser,
@@ -108,11 +120,13 @@ export const createImage = defineOperation({
   tag: 'Images',
   summary: 'Generate images from a prompt',
   description:
-    'Pictures take seconds to minutes: set your client’s timeout accordingly. If you close the connection the work ' +
-    'stops and nothing is charged, unless it has an `Idempotency-Key`.',
+    'Pictures take seconds to minutes: set your client’s timeout accordingly. If you close the connection, work that ' +
+    'still waits is dropped and free, unless it has an `Idempotency-Key`; once the model was asked, the pictures are ' +
+    'made to the end and charged.',
   method: 'post',
   path: '/images/generations',
   auth: 'key',
+  modelTypes: ['image'],
   bodyLimitBytes: 32_000_000,
   body: ImageRequest,
   response: ImageResponse,

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { ErrorCode } from './errors.ts';
+import type { ModelType } from './models.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
@@ -42,6 +43,8 @@ export interface Operation {
   /** The path has no version segment in front. */
   readonly atRoot?: true;
   readonly auth: 'key' | 'none' | 'web';
+  /** Types of the models that it asks for work; its requests are counted, and paid. */
+  readonly modelTypes?: readonly ModelType[];
   /** The largest body that is read; a longer one is a 413. Without a body schema no body is read. */
   readonly bodyLimitBytes?: number;
   /** An object of the path's parameters, for the description; one that is missing is told as a string. */
@@ -71,6 +74,7 @@ export const creationErrors = [
   'content_too_long',
   'upstream_rejected',
   'rate_limit_exceeded',
+  'too_many_jobs',
   'upstream_error',
   'queue_full',
   'upstream_timeout',

@@ -1,8 +1,10 @@
 import { createRequire } from 'node:module';
 import type * as o200kBase from 'gpt-tokenizer/encoding/o200k_base';
+import { nextWorkTurn } from '../fairness/work-turns.ts';
 
 /**
- * Counts tokens of the o200k_base encoding: what prompts are estimated and the built-in models are billed by.
+ * Counts tokens by OpenAI's public encodings: what prompts are estimated by, and what is billed where a vendor reports
+ * nothing.
  *
  * Text is counted in blocks, cut where the encoding cuts in any case, so that the sum is exact. Only a run of more
  * than BLOCK_CHARS without such a place (one letter a million times, a megabyte of spaces) is cut by force, as
@@ -23,15 +25,17 @@ const AS_TEXT = { disallowedSpecial: new Set<string>() };
 
 type Encoding = typeof o200kBase;
 
-/** What the gateway counts by, and what OpenAI's embedding models do. */
-export type EncodingName = 'o200k_base' | 'cl100k_base';
+/** Newest first: GPT-4o and later; GPT-4 and the embedding models; Codex; GPT-3. */
+export const encodingNames = ['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base'] as const;
+export type EncodingName = (typeof encodingNames)[number];
+
+/** What models are counted by whose catalog entry names no `tokenizer`. */
+export const defaultEncoding: EncodingName = 'o200k_base';
 
 interface LoadedEncoding {
   readonly encoding: Encoding;
   charsSinceClear: number;
 }
-
-const ownEncoding: EncodingName = 'o200k_base';
 
 const loaded = new Map<EncodingName, LoadedEncoding>();
 
@@ -40,28 +44,15 @@ const loaded = new Map<EncodingName, LoadedEncoding>();
  * calls it while it starts, so that its first request does not wait.
  */
 export function loadTokenizer(): void {
-  getEncoding(ownEncoding);
+  getEncoding(defaultEncoding);
 }
 
 /** Exact, but for unbroken runs of over 2 000 characters. */
-export function countTokens(text: string, name: EncodingName = ownEncoding): number {
+export function countTokens(text: string, name: EncodingName = defaultEncoding): number {
   let count = 0;
   for (let start = 0; start < text.length;) {
     const end = findBlockEnd(text, start);
     count += countBlock(text, start, end, name);
-    start = end;
-  }
-  return count;
-}
-
-/** The count, or null where it is over `limit`; the work is bounded by the limit, however long the text is. */
-export function countTokensUpTo(text: string, limit: number): number | null {
-  if (isSurelyOver(text, limit)) return null;
-  let count = 0;
-  for (let start = 0; start < text.length;) {
-    const end = findBlockEnd(text, start);
-    count += countBlock(text, start, end);
-    if (count > limit) return null;
     start = end;
   }
   return count;
@@ -73,12 +64,14 @@ export function countTokensUpTo(text: string, limit: number): number | null {
  */
 export class CountingTurn {
   readonly #check: () => void;
+  readonly #accountId: string;
   #chars = 0;
   #startedMs = performance.now();
 
   /** @param check called before each further turn: throws where nobody wants the count any more */
-  constructor(check: () => void = () => undefined) {
+  constructor(check: () => void = () => undefined, accountId = '') {
     this.#check = check;
+    this.#accountId = accountId;
   }
 
   /** Notes what was counted. @returns whether the turn is over */
@@ -88,49 +81,28 @@ export class CountingTurn {
   }
 
   async next(): Promise<void> {
-    await nextTurnOfAll();
+    await nextWorkTurn(this.#accountId);
     this.#check();
     this.#chars = 0;
     this.#startedMs = performance.now();
   }
 }
 
-/** Requests that wait for a further turn, in the order they asked for it. */
-const waitingForTurn: (() => void)[] = [];
-
 /**
- * The turns of all requests together: one of them counts in an iteration of the loop, so that fifty large ones hold up
- * whatever else the process does no longer than one.
- */
-async function nextTurnOfAll(): Promise<void> {
-  await new Promise<void>((resolve) => {
-    waitingForTurn.push(resolve);
-    if (waitingForTurn.length === 1) setImmediate(giveTurn);
-  });
-}
-
-function giveTurn(): void {
-  const [next] = waitingForTurn;
-  next?.();
-  waitingForTurn.shift();
-  if (waitingForTurn.length > 0) setImmediate(giveTurn);
-}
-
-/**
- * As `countTokensUpTo`, in turns; texts of one request share theirs. Rejects with the signal's reason once it is
- * aborted.
+ * The count, or null where it is over `limit`; the work is bounded by the limit, however long the text is. It is done
+ * in turns; texts of one request share theirs. Rejects with the signal's reason once it is aborted.
  */
 export async function countTokensAsync(
   text: string,
-  options: { limit: number; signal?: AbortSignal | undefined; turn?: CountingTurn },
+  options: { limit: number; signal?: AbortSignal | undefined; turn?: CountingTurn; encoding?: EncodingName },
 ): Promise<number | null> {
-  const { limit, signal, turn = new CountingTurn() } = options;
+  const { limit, signal, turn = new CountingTurn(), encoding = defaultEncoding } = options;
   signal?.throwIfAborted();
   if (isSurelyOver(text, limit)) return null;
   let count = 0;
   for (let start = 0; start < text.length;) {
     const end = findBlockEnd(text, start);
-    count += countBlock(text, start, end);
+    count += countBlock(text, start, end, encoding);
     if (count > limit) return null;
     if (turn.spend(end - start)) {
       await turn.next();
@@ -157,7 +129,7 @@ function getEncoding(name: EncodingName): LoadedEncoding {
   return known;
 }
 
-function countBlock(text: string, start: number, end: number, name: EncodingName = ownEncoding): number {
+function countBlock(text: string, start: number, end: number, name: EncodingName): number {
   const used = getEncoding(name);
   used.charsSinceClear += end - start;
   if (used.charsSinceClear > CACHE_CLEARED_EVERY_CHARS) {

@@ -35,12 +35,21 @@ export interface AdmittedRequest {
   readonly claimHash: string | null;
 }
 
+/** Reasoning that a vendor wants back with a tool call of the conversation. */
+export interface RecalledReasoning {
+  readonly messageIndex: number;
+  readonly toolCallId: string;
+  readonly value: unknown;
+}
+
 export interface ChatJob {
   readonly v: 1;
   readonly kind: 'chat';
   readonly request: AdmittedRequest;
   /** Validated, with `max_tokens` as large as the reservation affords. */
   readonly body: ChatRequest;
+  /** What is kept of the reasoning behind earlier turns, counted at admission; absent where there is none. */
+  readonly reasoning?: readonly RecalledReasoning[];
   readonly replyChannel: string;
   readonly attempt: number;
 }
@@ -65,15 +74,15 @@ export interface EmbeddingPart {
   readonly inputs: readonly string[];
   /** Tokens of each input, by our own count: how a merged call's usage is shared. */
   readonly inputTokens: readonly number[];
+  /** Null where the model's own are wanted. */
+  readonly dimensions: number | null;
 }
 
-/** A micro-batch: calls of one model and one number of dimensions that reached an api process together. */
+/** A micro-batch: calls of one model that reached an api process together. */
 export interface EmbeddingJob {
   readonly v: 1;
   readonly kind: 'embedding';
   readonly model: string;
-  /** Null where nobody asked for other than the model's own. */
-  readonly dimensions: number | null;
   readonly replyChannel: string;
   readonly parts: readonly EmbeddingPart[];
 }

@@ -2,6 +2,7 @@ import { Queue } from 'bullmq';
 import { AppError } from '../contract/errors.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { bullPrefix } from '../redis/redis-keys.ts';
+import { encodeLargeJson, isLongJson } from '../runtime/json-pieces.ts';
 import type { BullQueueName, EmbeddingJob, ImageJob, QueueItem } from './job-kinds.ts';
 import { maxInlineBytes } from './payload-limits.ts';
 import type { PayloadStore } from './payload-store.ts';
@@ -20,6 +21,13 @@ const countLifetimeMs = 250;
 const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
 type QueuedJob = EmbeddingJob | ImageJob;
+
+/** In the turns of its account; a batch that is large is mostly one account's, and takes those of the first. */
+async function encodeJob(job: QueuedJob): Promise<Buffer> {
+  if (!isLongJson(job, maxInlineBytes)) return Buffer.from(JSON.stringify(job));
+  const request = job.kind === 'embedding' ? job.parts[0]?.request : job.request;
+  return await encodeLargeJson(job, request?.accountId ?? '');
+}
 
 /** One queue of BullMQ, as the api sees it. */
 export class JobQueue<T extends QueuedJob> {
@@ -47,19 +55,18 @@ export class JobQueue<T extends QueuedJob> {
   }
 
   /**
-   * @param priority of those that have one the lowest number goes first; those that have none go before all of them
+   * @param priority the lowest number goes first; among the same, who came first
    * @throws AppError `queue_full`, or `service_unavailable` while Redis is away
    */
-  async add(jobId: string, job: T, priority?: number): Promise<void> {
+  async add(jobId: string, job: T, priority = 0): Promise<void> {
     await this.#refuseWhenFull();
-    const json = Buffer.from(JSON.stringify(job));
+    const json = await encodeJob(job);
     let item: QueueItem<T> = job;
     if (json.length > maxInlineBytes) {
       await this.#payloads.put(jobId, json);
       item = { v: 1, stored: jobId };
     }
-    const options = priority === undefined ? { jobId } : { jobId, priority };
-    await callRedis(async () => await this.#queue.add(job.kind as never, item as never, options));
+    await callRedis(async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }));
     this.#waiting += 1;
   }
 

@@ -12,8 +12,8 @@ export class PayloadStore {
     this.#redis = redis;
   }
 
-  async put(id: string, bytes: Buffer, forSeconds = lifetimeSeconds): Promise<void> {
-    await callRedis(() => this.#redis.set(redisKeys.payload(id), bytes, 'EX', forSeconds));
+  async put(id: string, bytes: Buffer): Promise<void> {
+    await callRedis(() => this.#redis.set(redisKeys.payload(id), bytes, 'EX', lifetimeSeconds));
   }
 
   /** Null where it is gone. It stays: a job that runs again needs its input again. */

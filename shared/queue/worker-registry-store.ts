@@ -6,11 +6,18 @@ import type { QueueName } from './job-kinds.ts';
 export const heartbeatLifetimeMs = 5_000;
 export const heartbeatIntervalMs = 1_000;
 
-/** By Redis's own clock, so that machines need not agree on the time. */
+/**
+ * By Redis's own clock, so that machines need not agree on the time. Where that clock stepped back, workers that died
+ * would count as alive until it has caught up: the first heartbeat gives all of them the usual time from now on.
+ */
 const heartbeatScript = new RedisScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-redis.call('ZADD', KEYS[1], string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
+local untilMs = string.format('%.0f', now + tonumber(ARGV[2]))
+redis.call('ZADD', KEYS[1], untilMs, ARGV[1])
+for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. untilMs, '+inf')) do
+  redis.call('ZADD', KEYS[1], untilMs, ahead)
+end
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
 for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now))) do
   redis.call('ZREM', KEYS[1], dead)

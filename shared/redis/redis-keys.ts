@@ -34,6 +34,13 @@ export const redisKeys = {
   /** Hash: the request that an Idempotency-Key of an account stands for, and the body's fingerprint; a day. */
   claim: (accountId: string, keyHash: string) =>
     `mg:${tag(shardOf(accountId))}:claim:${accountId}:${keyHash}`,
+  /** String: the frames of a request whose answer is kept beyond its socket, or where they have moved to; a day. */
+  keptFrames: (accountId: string, requestId: string) => `mg:${tag(shardOf(accountId))}:kept:${requestId}`,
+  /** String: a large whole answer that is kept, while the object store does not take it; a day. */
+  keptAnswer: (accountId: string, requestId: string) =>
+    `mg:${tag(shardOf(accountId))}:kept-answer:${requestId}`,
+  /** Hash: `sum` of the bytes that are kept for one account in Redis, and their share by when they expire; a day. */
+  keptBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:kept-bytes:${accountId}`,
   /** Stream: usage events and refills on their way to MongoDB; trimmed once they are there. */
   ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
   /** String: id of the last entry that was trimmed from this shard's stream, MongoDB having it. */
@@ -46,9 +53,13 @@ export const redisKeys = {
   sweepLease: (shard: number) => `mg:${tag(shard)}:sweep-lease`,
   /** String: a refill that was credited or withdrawn; a week, after which MongoDB alone remembers it. */
   refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,
-  /** String: what a vendor wants back of an answer that clients drop, by one of its tool calls; six hours after use. */
-  remembered: (accountId: string, callHash: string) =>
-    `mg:${tag(shardOf(accountId))}:remembered:${accountId}:${callHash}`,
+  /**
+   * String: the reasoning that led to a tool call, which vendors want back and clients drop, by the hash of the call and
+   * of the conversation before it; six hours after its last use. Where it was made under several instructions, a key of
+   * each has their hash behind a colon.
+   */
+  reasoning: (accountId: string, callHash: string) =>
+    `mg:${tag(shardOf(accountId))}:reasoning:${accountId}:${callHash}`,
   /** String: unknown refill codes that an account tried; an hour from the first of them. */
   unknownCodes: (accountId: string) => `mg:${tag(shardOf(accountId))}:unknown-codes:${accountId}`,
 
@@ -67,8 +78,6 @@ export const redisKeys = {
   workerLoads: (queue: string) => `mg:{workers}:${queue}:loads`,
   /** Sorted set: requests whose callers left while their jobs were queued, and until when that is known. */
   cancelled: 'mg:cancelled',
-  /** Stream: the frames of a request whose answer is kept beyond its socket; a day. */
-  keptFrames: (requestId: string) => `mg:kept:${requestId}`,
   /** String: a payload too large for a queue or a frame; TTL longer than its request's deadline. */
   payload: (id: string) => `mg:payload:${id}`,
 
@@ -83,6 +92,10 @@ export const redisKeys = {
   callsOfUpstream: (upstream: string) => `mg:{routes}:calls:upstream:${upstream}`,
   callsOfKey: (upstream: string, fingerprint: string) => `mg:{routes}:calls:key:${upstream}:${fingerprint}`,
   callsOfRoute: (routeId: string) => `mg:{routes}:calls:route:${routeId}`,
+  /** Sorted set: an account that waits for a slot of these calls → until when that holds (ms), unless it asks again. */
+  waitingFor: (callsKey: string) => `${callsKey}:waiting`,
+  /** Hash: the account that was last granted a slot of these calls, and when it and another were; ten minutes. */
+  usersOf: (callsKey: string) => `${callsKey}:users`,
 
   /**
    * String: a vector that a model gave one account for one text, by a hash of all of that; as long as the catalog says.

@@ -1,35 +1,49 @@
-import { claimLifetimeSeconds } from '../billing/claim.ts';
+import { Readable } from 'node:stream';
+import type { HeldRequest } from '../billing/reservation-store.ts';
 import { AppError } from '../contract/errors.ts';
-import type { PayloadStore } from '../queue/payload-store.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
+import type { KeptFramesStore, KeptPart } from './kept-frames-store.ts';
 
-const inObjects = 'object:';
-const inPayloads = 'kept:';
+/** Where a whole answer was put, as a `stored` frame tells it: its reader knows its length before it takes any of it. */
+export interface StoredAnswer {
+  readonly in: 'objects' | 'redis';
+  readonly bytes: number;
+}
+
+export const encodeStored = (stored: StoredAnswer): string => JSON.stringify(stored);
+
+export const decodeStored = (payload: Buffer): StoredAnswer =>
+  JSON.parse(payload.toString('utf8')) as StoredAnswer;
+
+/** What is held of an answer while it is copied to the object store. */
+const copyBytes = 256 * 1024;
+
+/** By length as well: a copy that was begun earlier and is shorter never replaces a longer one. */
+const objectKey = ({ requestId }: HeldRequest, bytes: number): string => `answers/${requestId}/${bytes}`;
+const contentType = 'application/octet-stream';
 
 /**
- * Answers that are kept for a day and are too large for a frame. They lie in the object store, so that Redis's memory
- * does not hold the answers of a day.
+ * Answers that are kept for a day and are too large for Redis to hold them so long: whole answers, and the frames of
+ * streams that have ended. A request has one of the two.
  */
 export class AnswerStore {
-  readonly #payloads: PayloadStore;
+  readonly #kept: KeptFramesStore;
   readonly #objects: ObjectStore;
 
-  constructor(payloads: PayloadStore, objects: ObjectStore) {
-    this.#payloads = payloads;
+  constructor(kept: KeptFramesStore, objects: ObjectStore) {
+    this.#kept = kept;
     this.#objects = objects;
   }
 
-  /** @returns where it is, for `read` */
-  async put(requestId: string, bytes: Buffer): Promise<string> {
-    const key = `answers/${requestId}`;
+  /** @throws AppError `too_many_jobs` where neither store takes it */
+  async put(request: HeldRequest, bytes: Buffer): Promise<StoredAnswer> {
     try {
-      await this.#objects.put(key, bytes, 'application/octet-stream');
-      return `${inObjects}${key}`;
+      await this.#objects.put(objectKey(request, bytes.length), bytes, contentType);
+      return { in: 'objects', bytes: bytes.length };
     } catch {
       // The answer was paid for; while the object store is away Redis keeps it.
-      const id = `${requestId}:result`;
-      await this.#payloads.put(id, bytes, claimLifetimeSeconds);
-      return `${inPayloads}${id}`;
+      await this.#kept.putAnswer(request, bytes);
+      return { in: 'redis', bytes: bytes.length };
     }
   }
 
@@ -37,21 +51,79 @@ export class AnswerStore {
    * Null where it is gone.
    * @throws AppError `service_unavailable` while its store is away
    */
-  async read(place: string): Promise<Buffer | null> {
-    return place.startsWith(inObjects)
-      ? await this.#readObject(place.slice(inObjects.length))
-      : await this.#payloads.get(place.slice(inPayloads.length));
+  async read(request: HeldRequest, stored: StoredAnswer): Promise<Buffer | null> {
+    const inRedis = stored.in === 'redis' ? await this.#kept.readAnswer(request) : null;
+    // What was put into Redis moves when the object store is back.
+    return inRedis ?? (await this.#readObject(request, stored.bytes, 0, stored.bytes));
   }
 
-  async #readObject(key: string): Promise<Buffer | null> {
+  /**
+   * @param movedBytes how many have moved in all
+   * @throws AppError `service_unavailable` where they are gone or their store is away
+   */
+  async readMovedFrames(
+    request: HeldRequest,
+    movedBytes: number,
+    from: number,
+    byteLength: number,
+  ): Promise<Buffer> {
+    const bytes = await this.#readObject(request, movedBytes, from, Math.min(byteLength, movedBytes - from));
+    if (bytes === null || bytes.length === 0) throw answerGone();
+    return bytes;
+  }
+
+  /**
+   * Copies what Redis holds to the object store, a little at a time, and then drops it from Redis.
+   * @returns false where it changed or expired meanwhile; it stays as it is then
+   * @throws Error while either store is away
+   */
+  async move(part: KeptPart, request: HeldRequest, bytes: number): Promise<boolean> {
+    const kept = this.#kept;
+    const stopping = new AbortController();
+    let hasChanged = false;
+    let failure: unknown = null;
+    // An error of its own would not reach the request that it is the body of: it ends the request instead.
+    const read = async function* (): AsyncGenerator<Buffer> {
+      try {
+        for (let at = 0; at < bytes; at += copyBytes) {
+          const wanted = Math.min(copyBytes, bytes - at);
+          const piece = await kept.readPart(part, request, at, wanted);
+          hasChanged = piece.length < wanted;
+          if (hasChanged) break;
+          yield piece;
+        }
+      } catch (error) {
+        failure = error;
+      }
+      if (hasChanged || failure !== null) stopping.abort();
+    };
+    const body = Readable.from(read(), { objectMode: false });
     try {
-      const found = await this.#objects.get(key);
-      if (found === null) return null;
-      const chunks: Buffer[] = [];
-      for await (const chunk of found.body as AsyncIterable<Buffer>) chunks.push(chunk);
-      return Buffer.concat(chunks);
+      await this.#objects.putStream(objectKey(request, bytes), body, bytes, contentType, stopping.signal);
+    } catch (error) {
+      if (hasChanged) return false;
+      throw failure ?? error;
+    } finally {
+      body.destroy();
+    }
+    return await kept.leaveMoved(part, request, bytes);
+  }
+
+  async #readObject(
+    request: HeldRequest,
+    bytes: number,
+    from: number,
+    byteLength: number,
+  ): Promise<Buffer | null> {
+    try {
+      return await this.#objects.getRange(objectKey(request, bytes), from, byteLength);
     } catch (error) {
       throw new AppError('service_unavailable', { cause: error });
     }
   }
 }
+
+export const answerGone = (): AppError =>
+  new AppError('service_unavailable', {
+    message: 'The kept answer is not there any more. Send the request again under another Idempotency-Key.',
+  });

@@ -4,21 +4,22 @@ import { publishParts } from '../redis/publish-parts.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import type { AdmittedRequest } from '../queue/job-kinds.ts';
+import type { HeldRequest } from '../billing/reservation-store.ts';
+import { encodeStored, type StoredAnswer } from './answer-store.ts';
 import type { ErrorPayload } from './error-payload.ts';
-import { encodeHeader, encodeOffer, packRequestId, type FrameKind } from './frame.ts';
-import { keepFrameBytes } from './kept-frames.ts';
+import { ChannelWindow } from './channel-window.ts';
+import { encodeHeader, encodeMark, encodeOffer, packRequestId, type FrameKind } from './frame.ts';
+import type { KeptFramesStore, KeptSize } from './kept-frames-store.ts';
 
 /** Redis cuts a subscriber with 32 MB pending; a message stays far below it. */
 const maxMessageBytes = 1_000_000;
-/** Of one answer. Deltas past it are not kept, and whoever reads it there is told that it is not whole. */
-const maxKeptBytes = 64_000_000;
 /** Text of this length is at most `maxInlineBytes` in UTF-8. */
 const maxDeltaCharacters = maxInlineBytes / 3;
 
 /** A frame on its way: text may be added to a delta until its tick ends. */
 interface PendingFrame {
-  /** Whose answer is kept beyond its socket; null where it is not. */
-  readonly keptAs: string | null;
+  /** The request whose answer is kept beyond its socket; null where it is not. */
+  readonly keptAs: HeldRequest | null;
   readonly packedId: Uint8Array;
   readonly attempt: number;
   readonly sequence: number;
@@ -28,27 +29,41 @@ interface PendingFrame {
   sealed: boolean;
 }
 
+export interface ReplyPublisherOptions {
+  readonly workerId: string;
+  readonly redis: RedisClient;
+  /** Carries pieces of large results: what others are told does not wait behind them. */
+  readonly payloads: RedisClient;
+  readonly keptFrames: Pick<KeptFramesStore, 'append'>;
+  readonly log: Logger;
+  /** Nobody listens to this channel. */
+  readonly onDeaf: (channel: string) => void;
+  /** All frames of an answer have been kept. */
+  readonly onKept?: (request: HeldRequest, size: KeptSize) => void;
+  /** A frame was not kept because too much is: none of the later ones has a reader. */
+  readonly onKeptTooMuch?: (request: HeldRequest) => void;
+}
+
 /**
  * A worker's side: frames of one tick to one api process travel in one message. A channel that nobody listens to is
  * an api process that died, and its callers' connections with it.
  */
 export class ReplyPublisher {
+  readonly #options: ReplyPublisherOptions;
   readonly #redis: RedisClient;
-  readonly #payloads: RedisClient;
   readonly #log: Logger;
-  readonly #onDeaf: (channel: string) => void;
   readonly #pending = new Map<string, PendingFrame[]>();
+  readonly #windows = new Map<string, ChannelWindow>();
   readonly #leaving = new Set<Promise<void>>();
 
-  /** @param payloads carries pieces of large results: what others are told does not wait behind them */
-  constructor(redis: RedisClient, payloads: RedisClient, log: Logger, onDeaf: (channel: string) => void) {
-    this.#redis = redis;
-    this.#payloads = payloads;
-    this.#log = log;
-    this.#onDeaf = onDeaf;
+  constructor(options: ReplyPublisherOptions) {
+    this.#options = options;
+    this.#redis = options.redis;
+    this.#log = options.log;
   }
 
   send(channel: string, frame: PendingFrame): void {
+    this.grow(channel, frame.payload.length);
     const pending = this.#pending.get(channel);
     if (pending !== undefined) {
       pending.push(frame);
@@ -58,9 +73,24 @@ export class ReplyPublisher {
     if (this.#pending.size === 1) setImmediate(() => this.#flush());
   }
 
+  /** So much was added to what waits for the end of this turn. */
+  grow(channel: string, length: number): void {
+    this.#windowOf(channel).queue(length);
+  }
+
+  /** Null while the channel's process keeps up, else what resolves when more may be sent to it. */
+  whenRoom(channel: string): Promise<void> | null {
+    return this.#windows.get(channel)?.whenRoom() ?? null;
+  }
+
+  /** The channel's process has received everything up to this mark. */
+  acknowledge(channel: string, mark: number): void {
+    this.#windows.get(channel)?.acknowledge(mark);
+  }
+
   /** One large frame in a message of its own, at once. @throws what Redis's client throws: it may not have left */
   async sendPiece(channel: string, frame: readonly Buffer[]): Promise<void> {
-    this.#hear(channel, await publishParts(this.#payloads, channel, frame));
+    this.#hear(channel, await publishParts(this.#options.payloads, channel, frame));
   }
 
   /** Finds out about channels on which nothing is to be said for now. An empty message has no frames. */
@@ -88,22 +118,44 @@ export class ReplyPublisher {
         const length = header.length + payload.length;
         if (frame.keptAs !== null) this.#keep(frame.keptAs, frame.kind, Buffer.concat([header, payload]));
         if (size + length > maxMessageBytes && size > 0) {
-          this.#publish(channel, Buffer.concat(pieces, size));
+          this.#publishFrames(channel, pieces, size);
           pieces = [];
           size = 0;
         }
         pieces.push(header, payload);
         size += length;
       }
-      this.#publish(channel, Buffer.concat(pieces, size));
+      this.#publishFrames(channel, pieces, size);
     }
   }
 
+  #publishFrames(channel: string, pieces: Buffer[], size: number): void {
+    const mark = this.#windowOf(channel).send(size);
+    if (mark !== null) pieces.push(encodeMark(this.#options.workerId, mark));
+    this.#publish(channel, Buffer.concat(pieces));
+  }
+
+  #windowOf(channel: string): ChannelWindow {
+    let window = this.#windows.get(channel);
+    if (window === undefined) {
+      window = new ChannelWindow();
+      this.#windows.set(channel, window);
+    }
+    return window;
+  }
+
   /** Before it is published: whoever is woken by the message finds the frame. */
-  #keep(requestId: string, kind: FrameKind, frame: Buffer): void {
-    const kept = keepFrameBytes(this.#redis, requestId, kind, frame).catch((error: unknown) => {
-      this.#log.warn({ requestId, err: error }, 'a frame could not be kept');
-    });
+  #keep(request: HeldRequest, kind: FrameKind, frame: Buffer): void {
+    const { keptFrames, onKept, onKeptTooMuch } = this.#options;
+    const kept = keptFrames
+      .append(request, kind, frame)
+      .then((size) => {
+        if (size === null) onKeptTooMuch?.(request);
+        else if (kind === 'result') onKept?.(request, size);
+      })
+      .catch((error: unknown) => {
+        this.#log.warn({ requestId: request.requestId, err: error }, 'a frame could not be kept');
+      });
     this.#follow(kept);
   }
 
@@ -120,7 +172,9 @@ export class ReplyPublisher {
 
   #hear(channel: string, listeners: number): void {
     // A node of a Cluster counts only its own subscribers.
-    if (listeners === 0 && !this.#redis.isCluster) this.#onDeaf(channel);
+    if (listeners > 0 || this.#redis.isCluster) return;
+    this.#windows.delete(channel);
+    this.#options.onDeaf(channel);
   }
 
   #follow(leaving: Promise<void>): void {
@@ -135,26 +189,30 @@ export class ReplyWriter {
   readonly #channel: string;
   readonly #packedId: Uint8Array;
   readonly #attempt: number;
-  readonly #keptAs: string | null;
+  readonly #keptAs: HeldRequest | null;
   #sequence = 0;
-  #keptBytes = 0;
   #lastDelta: PendingFrame | null = null;
 
   constructor(
     publisher: ReplyPublisher,
     channel: string,
-    { requestId, claimHash }: Pick<AdmittedRequest, 'requestId' | 'claimHash'>,
+    { requestId, accountId, claimHash }: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash'>,
     attempt: number,
   ) {
     this.#publisher = publisher;
     this.#channel = channel;
     this.#packedId = packRequestId(requestId);
-    this.#keptAs = claimHash === null ? null : requestId;
+    this.#keptAs = claimHash === null ? null : { requestId, accountId };
     this.#attempt = attempt;
   }
 
   accepted(workerId: string): void {
     this.#send('accepted', workerId);
+  }
+
+  /** Null while the process that waits keeps up, else what resolves when more may be sent to it. */
+  whenRoom(): Promise<void> | null {
+    return this.#publisher.whenRoom(this.#channel);
   }
 
   /** Deltas of one tick are one frame: what a vendor sent at once reaches the caller at once. */
@@ -170,8 +228,8 @@ export class ReplyWriter {
     const last = this.#lastDelta;
     if (last !== null && !last.sealed && last.payload.length + text.length <= maxDeltaCharacters) {
       last.payload += text;
-      this.#keptBytes += text.length;
       last.tokens = tokens;
+      this.#publisher.grow(this.#channel, text.length);
       return;
     }
     this.#lastDelta = this.#send('delta', text, tokens);
@@ -181,8 +239,8 @@ export class ReplyWriter {
     this.#send('result', bytes);
   }
 
-  stored(place: string): void {
-    this.#send('stored', place);
+  stored(stored: StoredAnswer): void {
+    this.#send('stored', encodeStored(stored));
   }
 
   /** A result of so many bytes can be asked for. */
@@ -206,10 +264,8 @@ export class ReplyWriter {
   }
 
   #send(kind: FrameKind, payload: Buffer | string, tokens = 0): PendingFrame {
-    this.#keptBytes += payload.length;
-    const isKept = kind !== 'delta' || this.#keptBytes <= maxKeptBytes;
     const frame: PendingFrame = {
-      keptAs: isKept ? this.#keptAs : null,
+      keptAs: this.#keptAs,
       packedId: this.#packedId,
       attempt: this.#attempt,
       sequence: this.#sequence++,
@@ -224,11 +280,17 @@ export class ReplyWriter {
 }
 
 /** What an api process asks of the worker that runs a request. */
-export type ControlMessage = { readonly requestId: string } & (
-  | { readonly action: 'pause' | 'resume' | 'cancel' }
+export type RunControl = { readonly requestId: string } & (
+  | { readonly action: 'pause' | 'resume' }
+  /** Nobody waits any more: the caller left, or the answer cannot reach it by a fault of ours. */
+  | { readonly action: 'cancel'; readonly isOurFault?: true }
   /** Of the result that this attempt offered, what is up to this byte may be sent. */
   | { readonly action: 'send'; readonly attempt: number; readonly upToByte: number }
 );
+
+/** What an api process tells a worker: of one request, or of all that came on its channel. */
+export type ControlMessage =
+  RunControl | { readonly action: 'received'; readonly channel: string; readonly mark: number };
 
 export async function sendControl(
   redis: RedisClient,

@@ -23,6 +23,7 @@ const Environment = Type.Object({
   AWS_SECRET_ACCESS_KEY: Type.Optional(Type.String()),
   AWS_REGION: Type.String({ default: 'us-east-1' }),
   MASTER_KEY: Type.Optional(Type.String({ minLength: 32 })),
+  REVEAL: OnOff('on'),
   PUBLIC_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
   BACKUP_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
   DIRECT_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
@@ -54,6 +55,8 @@ export interface Config {
   };
   /** 32 bytes: encrypts what must be shown again. */
   readonly masterKey: string;
+  /** Whether API keys are stored in a form that can be shown again, or as hashes alone. */
+  readonly revealsKeys: boolean;
   /** Without its last slash and version; null means the listening address. */
   readonly publicUrl: string | null;
   /** Other addresses of the same service, in the same form; null where there is none. */
@@ -80,6 +83,7 @@ export const endpointVariables = [
   'AWS_SECRET_ACCESS_KEY',
   'AWS_REGION',
   'MASTER_KEY',
+  'REVEAL',
   'CATALOG',
 ] as const;
 export type Endpoints = Partial<Record<(typeof endpointVariables)[number], string>> & { pid?: number };
@@ -143,6 +147,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       publicUrl: values.S3_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
     }),
     masterKey: values.MASTER_KEY!,
+    revealsKeys: values.REVEAL === 'on',
     publicUrl: toServerUrl(values.PUBLIC_URL),
     backupUrl: toServerUrl(values.BACKUP_URL),
     directUrl: toServerUrl(values.DIRECT_URL),

@@ -18,6 +18,9 @@ export interface StoredObject {
   readonly storedAt: Date;
 }
 
+const ignore = (): void => undefined;
+const quietLogger = { trace: ignore, debug: ignore, info: ignore, warn: ignore, error: ignore };
+
 /** How long an image's link works. S3 deletes by whole days, so readers check the age themselves as well. */
 export const objectLifetimeMs = 24 * 60 * 60 * 1_000;
 
@@ -37,6 +40,8 @@ export class ObjectStore {
       credentials: { accessKeyId: config.accessKeyId, secretAccessKey: config.secretAccessKey },
       forcePathStyle: true,
       maxAttempts: 3,
+      // Of a stream that it cannot send again the SDK would write to the console; the caller is told by the error.
+      logger: quietLogger,
       requestHandler: { connectionTimeout: 2_000, requestTimeout: 30_000 },
     });
   }
@@ -69,6 +74,38 @@ export class ObjectStore {
     await this.#client.send(
       new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType }),
     );
+  }
+
+  /**
+   * Stores so many bytes as they are read, without holding all of them. It is not tried again if it fails.
+   * @param signal ends it: there will not be as many bytes
+   */
+  async putStream(
+    key: string,
+    body: Readable,
+    byteLength: number,
+    contentType: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const input = { Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType };
+    const command = new PutObjectCommand({ ...input, ContentLength: byteLength });
+    await this.#client.send(command, { abortSignal: signal });
+  }
+
+  /** Some of an object's bytes, held once; null where there is none. */
+  async getRange(key: string, from: number, byteLength: number): Promise<Buffer | null> {
+    try {
+      const range = `bytes=${from}-${from + byteLength - 1}`;
+      const input = { Bucket: this.#bucket, Key: key, Range: range };
+      const { Body } = await this.#client.send(new GetObjectCommand(input));
+      const bytes = Buffer.allocUnsafeSlow(byteLength);
+      let at = 0;
+      for await (const chunk of Body as AsyncIterable<Buffer>) at += chunk.copy(bytes, at);
+      return bytes.subarray(0, at);
+    } catch (error) {
+      if (hasStatus(error, 404)) return null;
+      throw error;
+    }
   }
 
   /** Null where there is none, or none any more. The body must be read or destroyed. */

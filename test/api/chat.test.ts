@@ -25,6 +25,7 @@ upstreams:
   half-dead: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-one+exhausted, sk-two+revoked, sk-three-alive] }
   dead: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-secret-key-998877+revoked] }
   scripted: { kind: openai, baseUrl: "${scriptedUrl}/v1" }
+  abrupt: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${vendorKey}], disconnectGraceMs: 0 }
 models:
 ${chatModel('plain', 'gpt-sim')}
 ${chatModel('by-script', 'scripted', 'scripted', 'pricing: { prompt: 13.37, completion: 42.42, input_cache_read: 3.31, input_cache_write: 17.77 }')}
@@ -48,7 +49,7 @@ ${chatModel('costly', 'gpt-sim', 'vendor', 'pricing: { prompt: 1000, completion:
 ${chatModel('short-answers', 'gpt-sim', 'vendor', `max_output_tokens: 500, ${price}`)}
 ${chatModel('free', 'gpt-sim', 'vendor', 'pricing: { prompt: 13.37, completion: 42.42, free_requests: true }')}
 ${chatModel('free-broken', 'gpt-sim+fail-500', 'vendor', 'pricing: { prompt: 13.37, completion: 42.42, free_requests: true }')}
-${chatModel('free-slow', 'gpt-sim+slow-5000', 'vendor', 'pricing: { prompt: 13.37, completion: 42.42, free_requests: true }')}
+${chatModel('free-slow', 'gpt-sim+slow-5000', 'abrupt', 'pricing: { prompt: 13.37, completion: 42.42, free_requests: true }')}
 ${chatModel('heavy', 'gpt-sim', 'vendor', `rpm_coefficient: 2, ${price}`)}
 ${chatModel('parallel', 'gpt-sim-parallel')}
 ${chatModel('reasoner', 'gpt-sim-reasoner', 'vendor', `reasoning: true, ${price}`).replace('model: "gpt-sim-reasoner"', 'model: gpt-sim-reasoner, drops: [max_tokens, temperature]')}
@@ -64,7 +65,7 @@ ${chatModel('cut-late', 'gpt-sim+cut-3')}
 ${chatModel('endless', 'gpt-sim+noend')}
 ${chatModel('stream-error', 'gpt-sim+streamerror-3')}
 ${chatModel('doubling', 'gpt-sim+duplicates')}
-${chatModel('dripping', 'gpt-sim+drip-30')}
+${chatModel('dripping', 'gpt-sim+drip-30', 'abrupt')}
 ${chatModel('cut-always', 'gpt-sim+cut-0')}
 ${twoRoutes('second-500', 'gpt-sim+fail-500')}
 ${twoRoutes('second-429', 'gpt-sim+fail-429')}
@@ -291,10 +292,11 @@ for (const stream of [false, true]) {
 
 test('a vendor that counts more than the balance holds takes it to zero and never below', async (t) => {
   const account = await stack.createAccount({ balance: '0.01' });
-  const { status, requestId } = await ask(account, 'by-script', {}, usageOf(1_000_000, 10));
+  // It reserves more than half of the balance, so that twice as much is more than there is.
+  const { status, requestId } = await ask(account, 'by-script', { max_tokens: 200 }, usageOf(10_000, 10));
   t.is(status, 200);
   const row = await findRow(stack, requestId);
-  const wanted = 13_370_424_200n;
+  const wanted = 134_124_200n;
   t.is((await stack.readAccount(account.id)).balanceNano, 0n);
   t.is(row.costNano, 10_000_000n);
   t.is(row.shortfallNano, wanted - 10_000_000n);
@@ -738,7 +740,7 @@ test('a stream without an end is an error, though all words came', async (t) => 
 
 const longText = (): string => `${uniqueText()} ${'cat '.repeat(100)}`;
 
-test('a caller that leaves a stream stops the vendor at once and pays for what was generated', async (t) => {
+test('where calls are not read on, a caller that leaves a stream stops the vendor at once and pays for what was generated', async (t) => {
   const account = await stack.createAccount();
   const text = longText();
   const leaving = new AbortController();
@@ -769,7 +771,7 @@ test('a caller that leaves a stream stops the vendor at once and pays for what w
   await costs(t, account, requestId, cost);
 });
 
-test('a caller that leaves before the answer stops the vendor, and keeps the free request', async (t) => {
+test('a caller that leaves before the answer stops the vendor, and has used the free request up: the vendor was asked', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
   const text = uniqueText();
   const leaving = new AbortController();
@@ -787,7 +789,7 @@ test('a caller that leaves before the answer stops the vendor, and keeps the fre
   await vendor.requests.waitFor((one) => isOurs(one) && one.isOver);
   t.true(performance.now() - leftAtMs < 3_000);
   await waitForNoReservation(stack, account.id);
-  t.is((await stack.readAccount(account.id)).freeRequests, 1);
+  t.is((await stack.readAccount(account.id)).freeRequests, 0);
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 

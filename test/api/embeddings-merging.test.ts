@@ -137,7 +137,7 @@ test('admin queue status tells what accounts with much to do have under way, and
   const asked = Promise.all([0, 1].map((part) => embed(rig, heavy, inputs(part))));
   const busy = await waitFor('a heartbeat', async () => {
     const { embedding } = await read();
-    return (embedding as { inputs_waiting: number }).inputs_waiting > 0 && embedding;
+    return (embedding as { inputs_waiting: number }).inputs_waiting === 2_048 && embedding;
   });
   t.deepEqual(busy, { ...idle, active: 2, bulk: { waiting: 0, active: 2 }, inputs_waiting: 2_048 });
   t.true((await asked).every(({ status }) => status === 200));
@@ -185,7 +185,10 @@ test('ten accounts’ bad inputs among two hundred callers fail their callers al
   const isOfBad = (text: string): boolean => text.startsWith('poison');
   for (const entry of rig.vendor.requests.entries.slice(before)) {
     const inputs = inputsOf(entry);
-    t.true(inputs.every(isOfBad) || !inputs.some(isOfBad), 'an innocent input went with one of a suspect');
+    t.true(
+      inputs.every(isOfBad) || !inputs.some(isOfBad),
+      'an innocent input went with one of an account in quarantine',
+    );
   }
 });
 

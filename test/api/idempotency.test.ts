@@ -247,16 +247,22 @@ for (const { failure, body, status } of [
   });
 }
 
-test('a limit that is reached is not replayed, and a replay takes no slot of it', async (t) => {
-  const account = await stack.createAccount({ rpm: 2 });
+test('a limit that is reached is not replayed, and a replay takes a slot of it like any request', async (t) => {
+  const account = await stack.createAccount({ rpm: 3 });
   const [kept, late] = [createKey(), createKey()];
   const body = { model: 'chat', ...say(createWord()) };
   t.is((await send(chats, account, body, kept)).status, 200);
-  for (let i = 0; i < 5; i++) t.is((await send(chats, account, body, kept)).status, 200);
-  t.is((await send(chats, account, body, createKey())).status, 200, 'the second slot was still free');
+  const replayed = await send(chats, account, body, kept);
+  t.is(replayed.headers.get('idempotent-replayed'), 'true');
+  t.is(replayed.headers.get('x-ratelimit-limit-requests'), '3');
+  t.is(replayed.headers.get('x-ratelimit-remaining-requests'), '1');
+  t.is((await send(chats, account, { ...body, seed: 1 }, kept)).status, 409, 'a conflict takes one as well');
   t.is((await send(chats, account, body, late)).status, 429);
-  t.is((await send(chats, account, body, kept)).status, 200, 'a replay at the limit');
+  const refused = await send(chats, account, body, kept);
+  t.is(refused.status, 429, 'a replay at the limit');
+  t.truthy(refused.headers.get('retry-after'));
   await stack.redis.del(redisKeys.rpmWindow(account.id));
+  t.is((await send(chats, account, body, kept)).headers.get('idempotent-replayed'), 'true');
   const afterwards = await send(chats, account, body, late);
   t.is(afterwards.status, 200);
   t.is(afterwards.headers.get('idempotent-replayed'), null);
@@ -365,7 +371,7 @@ test('a key of 255 characters of all kinds of printable ASCII is taken', async (
 });
 
 test('a banned account and a replaced key get no replay', async (t) => {
-  const accounts = new AccountStore(stack.mongo.db, stack.config.masterKey);
+  const accounts = new AccountStore(stack.mongo.db, stack.config);
   const apiKeys = new ApiKeyStore(stack.redis, accounts);
   const account = await stack.createAccount();
   const key = createKey();
@@ -398,7 +404,7 @@ test('a kept answer and its key are gone after a day, and no sooner', async (t) 
   const [claim] = await stack.redis.keys(`mg:*:claim:${account.id}:*`);
   const claimTtl = await stack.redis.ttl(claim!);
   t.true(claimTtl > day - 60 && claimTtl <= day, String(claimTtl));
-  const ttl = await stack.redis.ttl(redisKeys.keptFrames(answer.headers.get('x-request-id')!));
+  const ttl = await stack.redis.ttl(redisKeys.keptFrames(account.id, answer.headers.get('x-request-id')!));
   t.true(ttl >= claimTtl && ttl <= day + 7_200, String(ttl));
 });
 

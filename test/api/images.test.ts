@@ -1,9 +1,12 @@
 import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { findReservations, findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** Images through HTTP, against a vendor that draws squares of one colour. */
 
@@ -17,6 +20,7 @@ upstreams:
   builtin: { kind: builtin }
   vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}] }
   hasty: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}], timeoutMs: 300 }
+  narrow: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}], maxConcurrency: 1 }
 models:
 ${picture('plain', 'gpt-image-sim', perImage)}
   - id: by-quality
@@ -38,7 +42,10 @@ ${picture('free', 'gpt-image-free', '{ type: image, cost_per_image: 1.23, free_r
 ${picture('failing', 'gpt-image-x+fail-500', perImage)}
 ${picture('refusing', 'gpt-image-y+fail-400+echokey', perImage)}
 ${picture('garbling', 'gpt-image-z+garbage', perImage)}
-${picture('slow', 'gpt-image-slow+slow-5000', perImage)}
+${picture('slow', 'gpt-image-slow+slow-4000', perImage)}
+${picture('slow-failing', 'gpt-image-w+slow-1000+fail-500', perImage)}
+${picture('slow-free', 'gpt-image-gratis+slow-500', '{ type: image, cost_per_image: 1.23, free_requests: true }')}
+  - { id: one-by-one, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: narrow, model: gpt-image-alone+slow-1500 }] }
   - { id: late, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: hasty, model: gpt-image-late+slow-3000 }] }
   - id: time-after-failure
     type: image
@@ -232,23 +239,96 @@ for (const [model, status, code] of [
   });
 }
 
-test('a caller that leaves stops the vendor and pays nothing', async (t) => {
-  const account = await stack.createAccount();
-  const leaving = new AbortController();
+/** Sends a request and leaves at once when told to. */
+function drawAndLeave(account: TestAccount, model: string, more: object): { leave(): Promise<void> } {
+  const caller = new AbortController();
   const answer = fetch(`${stack.url}/v1/images/generations`, {
     method: 'POST',
-    signal: leaving.signal,
+    signal: caller.signal,
     headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
-    body: JSON.stringify({ model: 'slow', prompt: 'a slow boat' }),
-  });
-  const isOurs = (one: LoggedRequest): boolean => one.model === 'gpt-image-slow+slow-5000';
-  await vendor.requests.waitFor(isOurs);
-  const leftAtMs = performance.now();
-  leaving.abort();
-  await t.throwsAsync(answer, { any: true });
-  await vendor.requests.waitFor((one) => isOurs(one) && one.isOver);
-  t.true(performance.now() - leftAtMs < 3_000);
+    body: JSON.stringify({ model, prompt: 'a slow boat', ...more }),
+  }).then(
+    () => 'answered',
+    () => 'left',
+  );
+  return {
+    async leave() {
+      caller.abort();
+      if ((await answer) !== 'left') throw new Error('it was answered before it could leave');
+    },
+  };
+}
+
+const readRows = async ({ id }: TestAccount): Promise<RequestLogDocument[]> =>
+  await stack.mongo.db.collection<RequestLogDocument>('request_logs').find({ accountId: id }).toArray();
+
+test('forty images whose callers leave just before their end are made, not stored, and paid for', async (t) => {
+  const account = await stack.createAccount();
+  const callers = Array.from({ length: 10 }, () =>
+    drawAndLeave(account, 'slow', { n: 4, response_format: 'url' }),
+  );
+  const calls = (): readonly LoggedRequest[] => sentTo('gpt-image-slow+slow-4000');
+  await waitFor('all calls to be made', () => calls().length === 10);
+  await Promise.all(callers.map((caller) => caller.leave()));
   await waitForNoReservation(stack, account.id);
+  t.false(calls().some(({ isAborted }) => isAborted));
+  t.is(await readLoss(stack, account.id, '100'), 40n * 1_230_000_000n);
+  const rows = await waitFor('the rows', async () => {
+    const found = await readRows(account);
+    return found.length === 10 && found;
+  });
+  for (const row of rows) {
+    t.like(row, {
+      success: false,
+      responseCode: 499,
+      errorCode: 'job_cancelled',
+      images: 4,
+      costNano: 4n * 1_230_000_000n,
+    });
+  }
+});
+
+test('a caller who leaves an image before a vendor is asked pays nothing, and no vendor is asked', async (t) => {
+  const account = await stack.createAccount();
+  const first = drawAndLeave(account, 'one-by-one', {});
+  await vendor.requests.waitFor(({ model }) => model === 'gpt-image-alone+slow-1500');
+  const second = drawAndLeave(account, 'one-by-one', { n: 4 });
+  await waitFor('its job to be taken', async () => {
+    return (await stack.redis.hlen(redisKeys.reservations(shardOf(account.id)))) === 2;
+  });
+  await second.leave();
+  await waitFor('its release', async () => (await findReservations(stack, account.id)).length === 1);
+  await first.leave();
+  await waitForNoReservation(stack, account.id);
+  t.is(sentTo('gpt-image-alone+slow-1500').length, 1);
+  t.is(await readLoss(stack, account.id, '100'), 1_230_000_000n);
+});
+
+test('a vendor that fails after its caller left costs nothing, and is not asked again', async (t) => {
+  const account = await stack.createAccount();
+  const caller = drawAndLeave(account, 'slow-failing', { n: 4 });
+  const isOurs = ({ model }: LoggedRequest): boolean => model === 'gpt-image-w+slow-1000+fail-500';
+  await vendor.requests.waitFor(isOurs);
+  await caller.leave();
+  await vendor.requests.waitFor((one) => isOurs(one) && one.isOver);
+  await waitForNoReservation(stack, account.id);
+  t.is(sentTo('gpt-image-w+slow-1000+fail-500').length, 1);
+  t.is(await readLoss(stack, account.id, '100'), 0n);
+  const [row] = await waitFor('the row', async () => {
+    const found = await readRows(account);
+    return found.length > 0 && found;
+  });
+  t.like(row, { errorCode: 'job_cancelled', images: 0, costNano: 0n });
+});
+
+test('a free request is spent by a caller who leaves once a vendor was asked', async (t) => {
+  const account = await stack.createAccount({ freeRequests: 1 });
+  const caller = drawAndLeave(account, 'slow-free', {});
+  await vendor.requests.waitFor(({ model }) => model === 'gpt-image-gratis+slow-500');
+  await caller.leave();
+  await waitForNoReservation(stack, account.id);
+  const { freeRequests } = await stack.readAccount(account.id);
+  t.is(freeRequests, 0);
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 

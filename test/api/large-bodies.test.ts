@@ -1,92 +1,233 @@
-import { once } from 'node:events';
-import { request, type IncomingMessage } from 'node:http';
-import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { BodyBudget } from '../../api/middleware/body-budget.ts';
-import { useStack } from '../support/stack.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { startStack, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { startUpload, type Upload } from '../support/uploads.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-test('bodies share a budget: one that does not fit is refused, and what ended gives its part back', (t) => {
-  const budget = new BodyBudget(1_000_000);
-  const [small, first, second] = [budget.open(), budget.open(), budget.open()];
-  t.true(small.grow(200_000));
-  t.is(budget.heldBytes, 0, 'small ones are not counted');
-  t.true(first.grow(700_000));
-  t.true(first.grow(600_000), 'what was said once holds');
-  t.false(second.grow(400_000));
-  t.is(budget.heldBytes, 700_000);
-  first.close();
-  t.true(second.grow(400_000));
-  second.close();
-  second.close();
-  t.is(budget.heldBytes, 0);
-});
+/** Bodies of over 64 KB: who may send them, what they hold of the process, and for how long. */
 
-test('past the budget a large body is told 503 with a time to come back, before it is read; others go on', async (t) => {
-  const stack = await useStack(t, { api: { bodyBudgetBytes: 1_000_000 } });
-  const { apiKey } = await stack.createAccount();
-  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-  const holding = request(`${stack.url}/v1/embeddings`, {
-    method: 'POST',
-    headers: { ...headers, 'content-length': 900_000 },
-  });
-  holding.on('error', () => undefined);
-  holding.flushHeaders();
-  const large = { model: 'use-lite-en-512', input: 'word '.repeat(80_000) };
-  holding.write('{"model":');
-  t.not((await stack.post('/v1/embeddings', apiKey, large)).status, 503, 'what is announced takes no room');
-  holding.write(`"${'a'.repeat(700_000)}`);
+const embeddings = '/v1/embeddings';
+const large = { model: 'use-lite-en-512', input: 'word '.repeat(80_000) };
+const small = { model: 'use-lite-en-512', input: 'small' };
+const largestBytes = 79_000_000;
+
+const catalogOf = (models: readonly string[]): string => `
+upstreams:
+  builtin: { kind: builtin }
+  vendor: { kind: openai, baseUrl: "http://127.0.0.1:9/v1", apiKeys: [sk-vendor-key-0123456789] }
+models:
+  - { id: use-lite-en-512, type: embedding, context: 8192, dimensions: { default: 512 }, pricing: { in_cost_per_million: 10 }, routes: [{ upstream: builtin, model: use-lite-en-512 }] }
+  - { id: heavy, type: embedding, context: 8192, dimensions: { default: 8 }, rpm_coefficient: 3, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: vendor, model: m }] }
+${models.map((model) => `  - ${model}\n`).join('')}`;
+
+let stack: TestStack;
+test.before(async () => {
+  stack = await startStack({ catalog: catalogOf([]) });
+});
+test.after.always(() => stack.close());
+
+const upload = (at: TestStack, { apiKey }: TestAccount, headers = {}): Upload =>
+  startUpload(`${at.url}${embeddings}`, apiKey, headers);
+
+const codeOf = (text: string): string => (JSON.parse(text) as { error: { code: string } }).error.code;
+
+const readUsed = async (at: TestStack, { id }: TestAccount): Promise<number> =>
+  Number(await at.redis.hget(redisKeys.account(id), 'win'));
+
+test('past its share of memory an account is told 503 with a time to come back, before its body is read; others go on', async (t) => {
+  const stack = await useStack(t, { api: { requestMemoryBytes: 2_000_000 } });
+  const [account, other] = [await stack.createAccount(), await stack.createAccount()];
+  const holding = upload(stack, account, { 'content-length': 1_000_000 });
+  holding.request.write('{"model":');
+  t.not(
+    (await stack.post(embeddings, account.apiKey, large)).status,
+    503,
+    'what is announced takes no memory',
+  );
+  holding.request.write(`"${'a'.repeat(900_000)}`);
+  const used = await readUsed(stack, account);
   const refused = await waitFor('a refusal', async () => {
-    const response = await stack.post('/v1/embeddings', apiKey, large);
-    return response.status === 503 ? response : null;
+    const announced = upload(stack, account, { 'content-length': 800_000 });
+    const timer = setTimeout(() => announced.request.destroy(), 200);
+    const answer = await announced.answer.catch(() => null);
+    clearTimeout(timer);
+    return answer?.status === 503 ? answer : null;
   });
-  t.truthy(refused.headers.get('retry-after'));
-  t.is(((await refused.json()) as { error: { code: string } }).error.code, 'queue_full');
-  t.is(
-    (await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'small' })).status,
-    200,
-  );
-  holding.destroy();
-  await waitFor('room', async () => (await stack.post('/v1/embeddings', apiKey, large)).status !== 503);
+  t.truthy(refused.headers['retry-after']);
+  t.is(codeOf(refused.text), 'queue_full');
+  t.true((await readUsed(stack, account)) >= used, 'slots are counted');
+  t.is((await stack.post(embeddings, account.apiKey, small)).status, 200);
+  t.not((await stack.post(embeddings, other.apiKey, large)).status, 503, 'another account has room');
+  holding.request.destroy();
+  await waitFor('room', async () => (await stack.post(embeddings, account.apiKey, large)).status !== 503);
 });
 
-test('an account that cannot pay, or may not send, is told so before a large body of it is counted', async (t) => {
-  const stack = await useStack(t);
-  const { apiKey } = await stack.createAccount({ balance: '0' });
-  // Random letters take a hundred times as long to count as prose: seconds, for these.
-  const letters = (length: number): string =>
-    Array.from({ length }, (_, i) => String.fromCharCode(97 + ((i * 7_919 + (i % 13) * 31) % 26))).join('');
-  const input = Array.from({ length: 60 }, (_, i) => `${i} ${letters(9_000)}`);
-  const startedAt = performance.now();
-  const response = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input });
-  t.is(response.status, 402);
-  const tookMs = performance.now() - startedAt;
-  const { apiKey: rich } = await stack.createAccount();
-  const again = performance.now();
-  await stack.post('/v1/embeddings', rich, { model: 'use-lite-en-512', input });
-  t.true(
-    tookMs * 3 < performance.now() - again,
-    `${tookMs} ms, and ${performance.now() - again} ms for who pays`,
-  );
+test('a body of many small values counts as what it takes of memory', async (t) => {
+  const stack = await useStack(t, { workers: [], api: { requestMemoryBytes: 16_000_000 } });
+  const [account, other] = await Promise.all([stack.createAccount({ rpm: 10_000 }), stack.createAccount()]);
+  const holding = upload(stack, account, { 'content-length': 1_000_000 });
+  // 180 KB, and four megabytes of memory.
+  holding.request.write(`{"model":"none","input":[${'{},'.repeat(60_000)}`);
+  const body = { model: 'none', input: ' '.repeat(4_500_000) };
+  const isRefused = async ({ apiKey }: TestAccount): Promise<boolean> =>
+    (await stack.post(embeddings, apiKey, body)).status === 503;
+  await waitFor('a refusal', async () => await isRefused(account));
+  t.false(await isRefused(other));
+  holding.request.destroy();
+  await waitFor('room', async () => !(await isRefused(account)));
 });
 
-test('a body that stops coming is told so after half a minute, and its room is others’', async (t) => {
-  t.timeout(90_000);
-  const stack = await useStack(t, { api: { bodyBudgetBytes: 1_000_000 } });
-  const { apiKey } = await stack.createAccount();
-  const stalled = request(`${stack.url}/v1/embeddings`, {
+test('seven uploads of one account that hardly move leave room for the largest body of another', async (t) => {
+  const stack = await useStack(t, { api: { requestMemoryBytes: 8_000_000 } });
+  const [slow, innocent] = [await stack.createAccount(), await stack.createAccount()];
+  const uploads = Array.from({ length: 7 }, () => upload(stack, slow, { 'content-length': 2_000_000 }));
+  for (const { request } of uploads) request.write(`{"model":"${'a'.repeat(1_900_000)}`);
+  const answers = await Promise.race([
+    Promise.all(uploads.slice(0, 2).map((one) => one.answer)),
+    waitFor('some to be refused', async () => {
+      const done = await Promise.all(
+        uploads.map(async ({ answer }) => (await Promise.race([answer, delay(20, null)]))?.status),
+      );
+      return done.filter((status) => status === 503).length >= 4 ? done : null;
+    }),
+  ]);
+  t.truthy(answers);
+  const body = { model: 'nope', input: Array.from({ length: 30 }, (_, i) => `${i} word`.repeat(10_000)) };
+  t.is((await stack.post(embeddings, innocent.apiKey, body)).status, 404, 'read to its end');
+  for (const { request } of uploads) request.destroy();
+});
+
+const refusals = [
+  { who: 'without money', balance: '0', change: {}, status: 402, code: 'insufficient_balance' },
+  { who: 'that is banned', balance: '100', change: { ban: '1' }, status: 403, code: 'account_banned' },
+  { who: 'at its limit', balance: '100', change: { rpm: '0' }, status: 429, code: 'rate_limit_exceeded' },
+];
+for (const { who, balance, change, status, code } of refusals) {
+  test(`an account ${who} is told so before its large body is read, and also where its length is not said`, async (t) => {
+    const account = await stack.createAccount({ balance });
+    if (Object.keys(change).length > 0) await stack.redis.hset(redisKeys.account(account.id), change);
+    const announced = upload(stack, account, { 'content-length': largestBytes });
+    const answer = await announced.answer;
+    t.is(answer.status, status);
+    t.is(codeOf(answer.text), code);
+    t.is(answer.headers['connection'], 'close');
+    t.true(answer.bytesSent < 1_000, `${answer.bytesSent} bytes were sent`);
+    if (status === 402) t.is(answer.headers['x-ratelimit-remaining-requests'], '99999');
+    const chunked = upload(stack, account);
+    chunked.request.write(`{"model":"${'a'.repeat(70_000)}`);
+    t.is((await chunked.answer).status, status);
+    // Who sends all of it before it listens gets the answer as well.
+    const whole = await stack.post(embeddings, account.apiKey, { input: 'a'.repeat(5_000_000) });
+    t.is(whole.status, status);
+  });
+}
+
+test('a key that was replaced is refused before a large body of its holder is read', async (t) => {
+  const account = await stack.createAccount();
+  await fetch(`${stack.url}/v1/users/regenerate_api_key`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${account.apiKey}` },
+  });
+  const { status, bytesSent } = await upload(stack, account, { 'content-length': largestBytes }).answer;
+  t.is(status, 401);
+  t.true(bytesSent < 1_000);
+});
+
+test('a caller who asks before sending is told to go on only where its body is wanted', async (t) => {
+  const [rich, poor] = [await stack.createAccount(), await stack.createAccount({ balance: '0' })];
+  const body = JSON.stringify({ model: 'nope', input: 'a'.repeat(100_000) });
+  const headers = { 'content-length': body.length, expect: '100-continue' };
+  const refused = upload(stack, poor, headers);
+  refused.request.once('continue', () => t.fail('told to go on'));
+  t.is((await refused.answer).status, 402);
+  const unknown = upload(stack, { ...rich, apiKey: 'mg-unknown' }, { ...headers, 'content-length': 100 });
+  unknown.request.once('continue', () => t.fail('told to go on'));
+  t.is((await unknown.answer).status, 401);
+  const wanted = upload(stack, rich, headers);
+  wanted.request.once('continue', () => wanted.request.end(body));
+  t.is((await wanted.answer).status, 404);
+});
+
+test('a large body counts from when it begins, and its admission takes only what its model takes beyond', async (t) => {
+  const account = await stack.createAccount({ rpm: 10 });
+  const invalid = await stack.post(embeddings, account.apiKey, { model: 'heavy', text: 'a'.repeat(70_000) });
+  t.is(invalid.status, 422);
+  t.is(invalid.headers.get('x-ratelimit-remaining-requests'), '9');
+  t.is(await readUsed(stack, account), 1);
+  const caller = new AbortController();
+  const input = Array.from({ length: 20 }, () => 'word '.repeat(1_000));
+  fetch(`${stack.url}${embeddings}`, {
     method: 'POST',
-    headers: {
-      authorization: `Bearer ${apiKey}`,
-      'content-type': 'application/json',
-      'content-length': 900_000,
-    },
-  });
-  stalled.on('error', () => undefined);
-  stalled.write(`{"model":"${'a'.repeat(700_000)}`);
-  const [response] = (await once(stalled, 'response')) as [IncomingMessage];
-  t.is(response.statusCode, 422);
-  t.regex(await text(response), /Nothing more of the body has come for 30 s/);
-  const large = { model: 'use-lite-en-512', input: 'word '.repeat(80_000) };
-  await waitFor('room', async () => (await stack.post('/v1/embeddings', apiKey, large)).status !== 503);
+    headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'heavy', input }),
+    signal: caller.signal,
+  }).catch(() => undefined);
+  await waitFor('the admission', async () => (await readUsed(stack, account)) === 4);
+  caller.abort();
+});
+
+test('a model that costs nothing is there for a large body of an account without money; one that costs is not', async (t) => {
+  const gratis =
+    '{ id: gratis, type: embedding, context: 8192, dimensions: { default: 8 }, ' +
+    'pricing: { in_cost_per_million: 0 }, routes: [{ upstream: vendor, model: m }] }';
+  const stack = await useStack(t, { catalog: catalogOf([gratis]), workers: [] });
+  const { apiKey } = await stack.createAccount({ balance: '0' });
+  const input = Array.from({ length: 20 }, () => 'word '.repeat(9_000));
+  const free = await stack.post(embeddings, apiKey, { model: 'gratis', input });
+  t.is(codeOf(await free.text()), 'content_too_long', 'it was counted');
+  const refused = await stack.post(embeddings, apiKey, { model: 'heavy', input });
+  t.is(refused.status, 402);
+  t.false((await refused.text()).includes('This request may cost'), 'it was not counted');
+});
+
+test('the kept answer of a large request outlives the balance that paid for it, and takes a slot', async (t) => {
+  const account = await stack.createAccount();
+  const key = { 'idempotency-key': 'once' };
+  const body = { model: 'use-lite-en-512', input: Array.from({ length: 20 }, () => 'word '.repeat(1_000)) };
+  const first = await stack.post(embeddings, account.apiKey, body, key);
+  t.is(first.status, 200);
+  await stack.redis.hset(redisKeys.account(account.id), 'bal', '0');
+  const again = await stack.post(embeddings, account.apiKey, body, key);
+  t.is(again.status, 200);
+  t.is(again.headers.get('idempotent-replayed'), 'true');
+  t.is(await again.text(), await first.text());
+  t.is(await readUsed(stack, account), 2);
+  t.is((await stack.post(embeddings, account.apiKey, body, { 'idempotency-key': 'other' })).status, 402);
+});
+
+test('bodies that come too slowly, or not at all, are ended and told so', async (t) => {
+  t.timeout(90_000);
+  const stack = await useStack(t, { workers: [], api: { requestMemoryBytes: 2_000_000 } });
+  const account = await stack.createAccount();
+  const startedAt = performance.now();
+  const take = async ({ answer }: Upload) => {
+    const { status, text, headers } = await answer;
+    return {
+      status,
+      text,
+      isClosed: headers['connection'] === 'close',
+      afterMs: performance.now() - startedAt,
+    };
+  };
+  const never = upload(stack, account, { 'content-length': 500 });
+  const trickling = upload(stack, account, { 'content-length': 900_000 });
+  trickling.request.write(`{"model":"${'a'.repeat(66_000)}`);
+  const timer = setInterval(() => trickling.request.write('a'), 500);
+  const other = await stack.createAccount();
+  const stalled = upload(stack, other, { 'content-length': 1_500_000 });
+  stalled.request.write(`{"model":"${'a'.repeat(1_100_000)}`);
+  const slow = await take(trickling);
+  clearInterval(timer);
+  t.is(slow.status, 422);
+  t.regex(slow.text, /comes at less than 32 KB a second/);
+  t.true(slow.afterMs > 5_000 && slow.afterMs < 20_000, `after ${slow.afterMs} ms`);
+  const [none, stopped] = await Promise.all([take(never), take(stalled)]);
+  t.is(none.status, 422);
+  t.regex(none.text, /has not come within 30 s/);
+  t.is(stopped.status, 422);
+  t.regex(stopped.text, /Nothing more of the body has come for 30 s/);
+  t.true(stopped.isClosed);
+  const body = JSON.stringify({ model: 'nope', input: 'a'.repeat(1_500_000) });
+  await waitFor('room', async () => (await stack.post(embeddings, other.apiKey, body)).status === 404);
 });

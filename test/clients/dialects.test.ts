@@ -1,6 +1,7 @@
 import test from 'ava';
 import OpenAI from 'openai';
 import { makePng } from '../../scripts/vendor-simulator/tiny-png.ts';
+import { makePdf } from '../support/make-pdf.ts';
 import { findRow } from '../support/observe.ts';
 import type { TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
@@ -212,7 +213,7 @@ test('where a thought was forgotten the conversation goes on without it', async 
   for (const id of [models['anthropic by budget'], models['gemini by level']]) {
     const body = { model: id, reasoning_effort: 'high' as const, max_completion_tokens: 8_000, tools };
     const first = await client.chat.completions.create({ ...body, messages });
-    const remembered = await stack.redis.keys(`mg:*:remembered:${accountId}:*`);
+    const remembered = await stack.redis.keys(`mg:*:reasoning:${accountId}:*`);
     t.true(remembered.length > 0, id);
     await Promise.all(remembered.map((key) => stack.redis.del(key)));
     const [call] = first.choices[0]!.message.tool_calls!;
@@ -293,7 +294,7 @@ test('a PDF goes to every vendor that reads it', async (t) => {
   const { client } = await createClient();
   const file = {
     filename: 'a.pdf',
-    file_data: `data:application/pdf;base64,${Buffer.from('%PDF-1.4').toString('base64')}`,
+    file_data: `data:application/pdf;base64,${makePdf(['Read me.']).toString('base64')}`,
   };
   for (const id of Object.values(models)) {
     const answer = await client.chat.completions.create({

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { readKeptBytes } from '../support/kept-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { parseSse } from '../support/sse-events.ts';
@@ -145,4 +148,61 @@ test('both readers of one stream are told when its worker is killed midway, what
   const again = await postJson(`${stack.url}${chats}`, account.apiKey, stream, key);
   t.is(again.headers.get('idempotent-replayed'), null);
   t.true(parseSse(await again.text()).isDone);
+});
+
+/** An object store that takes what it is sent and never answers. @returns where it is, and what resolves with an upload */
+async function startSilentObjectStore(
+  t: ExecutionContext,
+): Promise<{ readonly endpoint: string; readonly upload: Promise<void> }> {
+  const sockets: Socket[] = [];
+  let onUpload = (): void => undefined;
+  const upload = new Promise<void>((resolve) => {
+    onUpload = resolve;
+  });
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', (bytes) => {
+      if (bytes.toString('latin1').includes('/answers/')) onUpload();
+    });
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  await once(server, 'listening');
+  return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, upload };
+}
+
+test('a long stream whose worker is killed while it is copied to the object store is given again from Redis', async (t) => {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const { endpoint, upload } = await startSilentObjectStore(t);
+  const stack = await useStack(t, {
+    catalog: vendorCatalog(vendor.url),
+    env: { S3_ENDPOINT: endpoint },
+    workers: [],
+  });
+  const account = await stack.createAccount();
+  const worker = await startRole(t, 'worker', stack.env);
+  const key = createKey();
+  const long = {
+    ...stream,
+    model: 'chat',
+    messages: [{ role: 'user', content: 'cat '.repeat(1_000) }],
+  };
+  const first = await postJson(`${stack.url}${chats}`, account.apiKey, long, key);
+  const answer = await first.text();
+  t.true(parseSse(answer).isDone);
+  await upload;
+  await worker.kill();
+  const again = await postJson(`${stack.url}${chats}`, account.apiKey, long, key);
+  t.is(again.headers.get('idempotent-replayed'), 'true');
+  t.true((await again.text()) === answer);
+  t.is(vendor.requests.counters.total, 1);
+  const frames = redisKeys.keptFrames(account.id, first.headers.get('x-request-id')!);
+  const { sum } = await readKeptBytes(stack.redis, account.id);
+  t.is(sum, await stack.redis.strlen(frames), 'it is counted as long as it is there');
+  t.true((await stack.redis.ttl(frames)) > 0);
+  await waitForNoReservation(stack, account.id);
 });

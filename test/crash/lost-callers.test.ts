@@ -54,3 +54,57 @@ test('a stream that an outage of Redis ends is not charged to its end', async (t
   const { completionTokens } = await findRow(stack, response.headers.get('x-request-id')!);
   t.true(completionTokens > 0 && completionTokens < words / 2, `${completionTokens} tokens were charged`);
 });
+
+for (const { kind, path, body, cost } of [
+  {
+    kind: 'image',
+    path: '/images/generations',
+    body: { model: 'slow-image', prompt: 'a red fox' },
+    cost: 1_500_000_000n,
+  },
+  {
+    kind: 'embedding',
+    path: '/embeddings',
+    body: { model: 'slow-embedding', input: 'one two' },
+    cost: 14_000n,
+  },
+]) {
+  test(`an ${kind} whose api process is killed while the vendor works is made to its end and paid once`, async (t) => {
+    const vendor = await startVendorSimulator();
+    t.teardown(() => vendor.close());
+    const stack = await useStack(t, { catalog: vendorCatalog(vendor.url) });
+    const account = await stack.createAccount();
+    const api = await startRole(t, 'api', stack.env);
+    const answer = postJson(`${String(api.readyLine['url'])}/v1${path}`, account.apiKey, body);
+    await vendor.requests.waitFor(() => true);
+    await api.kill();
+    await t.throwsAsync(answer);
+    await waitForNoReservation(stack, account.id);
+    t.is(vendor.requests.counters.total, 1);
+    t.is(vendor.requests.counters.aborted, 0);
+    t.is(await readLoss(stack, account.id, '100'), cost);
+  });
+}
+
+test('an image whose caller left and whose worker is killed then is not charged twice, and nothing hangs', async (t) => {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
+  const account = await stack.createAccount();
+  const worker = await startRole(t, 'worker', stack.env);
+  const caller = new AbortController();
+  const answer = fetch(`${stack.url}/v1/images/generations`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
+    body: JSON.stringify({ model: 'slow-image', prompt: 'a red fox' }),
+    signal: caller.signal,
+  });
+  await vendor.requests.waitFor(() => true);
+  caller.abort();
+  await t.throwsAsync(answer, { any: true });
+  await worker.kill();
+  await stack.startWorker();
+  await waitForNoReservation(stack, account.id);
+  const paid = await readLoss(stack, account.id, '100');
+  t.true(paid === 0n || paid === 1_500_000_000n, `${paid}`);
+});

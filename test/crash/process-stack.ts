@@ -76,7 +76,7 @@ export async function useProcessStack(t: ExecutionContext, catalog: string): Pro
   await waitUntilReady(redis);
   const mongo = openMongo(config.mongodbUrl, log);
   t.teardown(() => mongo.close());
-  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const accounts = new AccountStore(mongo.db, config);
   const ledger = new LedgerStore(mongo.db);
   return {
     victims: [...apis, ...workers, redisVictim, mongoVictim],

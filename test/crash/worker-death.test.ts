@@ -1,6 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { startChat } from '../support/leaving.ts';
+import { findRow } from '../support/observe.ts';
+import { startScriptedVendor } from '../support/scripted-vendor.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -102,6 +105,32 @@ test('a stream whose worker is killed midway ends with an error, and what was ge
   });
   t.true(lost > 0n);
   t.is(await countReservations(stack, account.id), 0);
+});
+
+test('a stream whose worker is killed is charged by the usage that its vendor had reported, beyond what was seen', async (t) => {
+  const chunk = (delta: object, completion: number): string =>
+    JSON.stringify({
+      choices: [{ index: 0, delta, finish_reason: null }],
+      usage: { prompt_tokens: 20, completion_tokens: completion },
+    });
+  const scripted = await startScriptedVendor(async function* (_body, _path, { cut }) {
+    yield chunk({ content: 'seen' }, 1);
+    // Thought in silence.
+    yield chunk({}, 4_000);
+    yield chunk({ content: 'last' }, 4_001);
+    await cut;
+  });
+  t.teardown(() => scripted.close());
+  const stack = await useStack(t, { catalog: vendorCatalog(scripted.url), workers: [] });
+  const account = await stack.createAccount();
+  const worker = await startRole(t, 'worker', stack.env);
+  const caller = startChat(stack, account.apiKey, { model: 'chat', stream: true });
+  await caller.readUntil('last');
+  await worker.kill();
+  t.regex(await caller.rest(), /upstream_error/);
+  // Whoever asks for the row must have it from a worker, which reads the ledger.
+  await stack.startWorker();
+  t.like(await findRow(stack, caller.requestId()), { completionTokens: 4_001, counted: true });
 });
 
 test('with no worker left every caller gets a clear 503, nothing is charged and nothing hangs', async (t) => {

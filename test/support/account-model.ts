@@ -77,7 +77,9 @@ export class AccountModel {
     else {
       const own = isLate ? 0n : request.reserved;
       const spendable = balance - reserved;
-      cost = wanted <= own ? wanted : wanted < spendable ? wanted : spendable > own ? spendable : own;
+      // Twice what was reserved is the most, also where it is settled late; a free request had reserved nothing.
+      const most = request.free || wanted <= 2n * request.reserved ? wanted : 2n * request.reserved;
+      cost = most <= own ? most : most < spendable ? most : spendable > own ? spendable : own;
     }
     this.#balance -= cost;
     if (isPaidFree) this.#free -= 1;

@@ -40,6 +40,7 @@ export function admission(accountId: string, more: Partial<AdmissionRequest> = {
     accountId,
     keyHash: testKeyHash,
     slots: 1,
+    slotsTaken: 0,
     fixedNano: 0n,
     nanoPerUnit: 0n,
     wantedUnits: 0,

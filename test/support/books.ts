@@ -49,7 +49,10 @@ export async function openBooks(): Promise<Books> {
   const redis = createRedis(redisServer.url, 'commands', log);
   await waitUntilReady(redis);
   const mongo = openMongo(mongoServer.url, log);
-  const accounts = new AccountStore(mongo.db, 'test-master-key-0123456789abcdef0123456789');
+  const accounts = new AccountStore(mongo.db, {
+    masterKey: 'test-master-key-0123456789abcdef0123456789',
+    revealsKeys: true,
+  });
   const ledger = new LedgerStore(mongo.db);
   await Promise.all([accounts.createIndexes(), ledger.createIndexes()]);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);

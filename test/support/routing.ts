@@ -27,6 +27,7 @@ export function createRoute(id: string, options: RouteOptions = {}): CatalogRout
     maxBatchInputs: 2048,
     maxBatchTokens: 300_000,
     imageUrls: 'pass',
+    disconnectGraceMs: 2_000,
   };
   return {
     id,
@@ -36,5 +37,6 @@ export function createRoute(id: string, options: RouteOptions = {}): CatalogRout
     maxConcurrency: options.routeConcurrency ?? null,
     thinking: null,
     drops: new Set(),
+    onDisconnect: 'cancel',
   };
 }

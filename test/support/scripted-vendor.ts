@@ -1,9 +1,24 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What the vendor says to a body: an object is sent as JSON, texts are sent as the events of a stream. */
-export type Script = (body: Readonly<Record<string, unknown>>, path: string) => object | readonly string[];
+/** One call at the vendor, for scripts that take their time. */
+export interface ScriptedCall {
+  /** Resolves when the call's connection is closed before the answer has ended. */
+  readonly cut: Promise<void>;
+}
+
+type Events = readonly string[] | AsyncIterable<string>;
+
+/**
+ * What the vendor says to a body: an object is sent as JSON, texts are sent as the events of a stream, each as soon as
+ * there is one.
+ */
+export type Script = (
+  body: Readonly<Record<string, unknown>>,
+  path: string,
+  call: ScriptedCall,
+) => object | Events | Promise<object>;
 
 export interface ScriptedVendor {
   /** Without a path. */
@@ -15,17 +30,16 @@ export interface ScriptedVendor {
 export async function startScriptedVendor(script: Script): Promise<ScriptedVendor> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
+    const cut = new Promise<void>((resolve) => {
+      response.once('close', () => {
+        if (!response.writableFinished) resolve();
+      });
+    });
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown>;
-      const answer = script(body, request.url ?? '/');
-      if (!Array.isArray(answer)) {
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-        return;
-      }
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      for (const event of answer) response.write(`data: ${String(event)}\n\n`);
-      response.end();
+      // A script that fails breaks its answer off.
+      answer(response, script(body, request.url ?? '/', { cut })).catch(() => response.destroy());
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -40,6 +54,20 @@ export async function startScriptedVendor(script: Script): Promise<ScriptedVendo
     },
   };
 }
+
+async function answer(response: ServerResponse, scripted: ReturnType<Script>): Promise<void> {
+  const said = await scripted;
+  if (!isEvents(said)) {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(said));
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.flushHeaders();
+  for await (const event of said) response.write(`data: ${event}\n\n`);
+  response.end();
+}
+
+const isEvents = (said: object): said is Events => Array.isArray(said) || Symbol.asyncIterator in said;
 
 /** A chat answer of one word with this usage. */
 export function answerWithUsage(usage: object): object {

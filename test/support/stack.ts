@@ -101,7 +101,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const redis = createRedis(config.redisUrl, 'commands', log);
   await waitUntilReady(redis);
   const mongo = openMongo(config.mongodbUrl, log);
-  const accounts = new AccountStore(mongo.db, config.masterKey);
+  const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
   const api = await startApi(config, env, log, options.api);
   const workers: Running[] = [];

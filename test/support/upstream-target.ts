@@ -12,7 +12,7 @@ export function createContext(more: Partial<CallContext> = {}): CallContext {
     signal: new AbortController().signal,
     log: { warn: ignore, debug: ignore },
     media: { loadImage: (url) => Promise.reject(new Error(`nothing is loaded here: ${url.slice(0, 100)}`)) },
-    recall: () => Promise.resolve(new Map()),
+    recalled: new Map(),
     ...more,
   };
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
-import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { UpstreamError, type EmbeddingAnswer } from '../upstreams/upstream.ts';
 import type { Claim, EmbeddedInput, VectorHold, WorkUnit } from './embedding-work.ts';
+import type { CallBill } from './bill-call.ts';
 import { shareExactly } from './share-exactly.ts';
 
 export interface EmbeddedUnit {
@@ -18,13 +18,14 @@ export interface EmbeddedUnit {
 export function deliverVectors(
   units: readonly WorkUnit[],
   answer: EmbeddingAnswer,
+  bill: CallBill,
   hold: VectorHold | null,
   tookMs: number,
 ): EmbeddedUnit[] {
-  const counted = answer.promptTokens === null;
-  const weights = weigh(units, answer.promptTokens);
-  const tokens = shareExactly(answer.promptTokens ?? sum(weights), weights);
-  const times = shareExactly(tookMs, weights);
+  const times = shareExactly(
+    tookMs,
+    units.map(({ tokens }) => tokens),
+  );
   const size = answer.dimensions * 4;
   const broken = new Set(answer.broken);
   if (broken.size === units.length) {
@@ -40,8 +41,8 @@ export function deliverVectors(
       vector: answer.vectors.subarray(i * size, (i + 1) * size),
       hold,
       dimensions: answer.dimensions,
-      tokens: tokens[i]!,
-      counted,
+      tokens: bill.tokens[i]!,
+      counted: bill.isCounted,
       billedMs: times[i]!,
     };
     unit.deliver(outcome);
@@ -56,26 +57,3 @@ function notFinite({ ask: { ask }, index }: Claim): AppError {
     message: `The model gave ${input} a vector that is not all finite numbers.`,
   });
 }
-
-/** How far a vendor's count may be from ours before it is asked whether it counts otherwise. */
-const nearPermille = 100;
-/** Counting is done between two turns of the event loop: some tens of milliseconds at the most. */
-const maxRecountedChars = 100_000;
-
-/**
- * What the vendor's sum is shared by: our own counts, where they come near to it or one account pays for all. Where they do
- * not, the vendor's encoding is another, to which some languages are dearer than others; who wrote in English would pay
- * for who did not. Of the encodings that are known, the one that comes nearest to the sum is taken.
- */
-function weigh(units: readonly WorkUnit[], reported: number | null): readonly number[] {
-  const own = units.map((unit) => unit.tokens);
-  if (reported === null) return own;
-  const error = Math.abs(sum(own) - reported);
-  const isOfOne = units.every(({ accountId }) => accountId === units[0]!.accountId);
-  if (isOfOne || error * 1_000 <= reported * nearPermille) return own;
-  if (units.reduce((total, { text }) => total + text.length, 0) > maxRecountedChars) return own;
-  const others = units.map(({ text }) => Math.max(1, countTokens(text, 'cl100k_base')));
-  return Math.abs(sum(others) - reported) < error ? others : own;
-}
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);

@@ -1,16 +1,15 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
-import { EmbeddingLine, type LineDependencies } from './embedding-line.ts';
+import type { CallDependencies } from './embedding-caller.ts';
+import { EmbeddingLine } from './embedding-line.ts';
 import type { EmbeddingAnswerOfAsk, EmbeddingAsk } from './embedding-work.ts';
-import { Suspects } from './suspects.ts';
 
-/** The lines of this process: one for each model and number of dimensions that anybody waits for. */
+/** The lines of this process, one for each model; they stay, as does what they know of accounts in quarantine. */
 export class EmbeddingLines {
   readonly #catalog: CatalogStore;
-  readonly #dependencies: LineDependencies;
-  readonly #suspects = new Suspects();
+  readonly #dependencies: CallDependencies;
   readonly #lines = new Map<string, EmbeddingLine>();
 
-  constructor(catalog: CatalogStore, dependencies: LineDependencies) {
+  constructor(catalog: CatalogStore, dependencies: CallDependencies) {
     this.#catalog = catalog;
     this.#dependencies = dependencies;
   }
@@ -20,17 +19,13 @@ export class EmbeddingLines {
     return [...this.#lines.values()].reduce((sum, line) => sum + line.waiting, 0);
   }
 
-  async embed(modelId: string, dimensions: number | null, ask: EmbeddingAsk): Promise<EmbeddingAnswerOfAsk> {
-    const name = `${modelId}\n${dimensions ?? ''}`;
-    let line = this.#lines.get(name);
+  async embed(modelId: string, ask: EmbeddingAsk): Promise<EmbeddingAnswerOfAsk> {
+    let line = this.#lines.get(modelId);
     if (line === undefined) {
       const findModel = (): ReturnType<CatalogStore['find']> => this.#catalog.find(modelId);
-      const suspects = this.#suspects;
-      line = new EmbeddingLine(this.#dependencies, { modelId, dimensions, findModel, suspects });
-      this.#lines.set(name, line);
+      line = new EmbeddingLine(this.#dependencies, { modelId, findModel });
+      this.#lines.set(modelId, line);
     }
-    const answer = await line.embed(ask);
-    if (line.isIdle && this.#lines.get(name) === line) this.#lines.delete(name);
-    return answer;
+    return await line.embed(ask);
   }
 }

@@ -1,5 +1,7 @@
+import type { QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { shareExactly } from './share-exactly.ts';
+import type { Dimensions } from './waiting-inputs.ts';
 
 /** Counts who needs the vectors of one call. When the last of them does not any more, their buffer is given back. */
 export class VectorHold {
@@ -28,7 +30,7 @@ export interface EmbeddedInput {
   readonly hold: VectorHold | null;
   readonly dimensions: number;
   readonly tokens: number;
-  /** The vendor reported no tokens: the count is ours. */
+  /** The count is ours: the vendor reported no tokens, or a sum that tells nothing of this input. */
   readonly counted: boolean;
   readonly billedMs: number;
 }
@@ -43,12 +45,16 @@ export type InputOutcome = EmbeddedInput | FailedInput;
 /** One request's part of the work. */
 export interface EmbeddingAsk {
   readonly accountId: string;
+  readonly dimensions: Dimensions;
   /** The end user it is for, told to the vendor where a call holds nothing of anybody else. */
   readonly user: string | null;
   readonly inputs: readonly string[];
   /** By our own count. */
   readonly inputTokens: readonly number[];
+  /** Aborted when its caller leaves, or it must end at once. */
   readonly signal: AbortSignal;
+  /** Aborted before `signal` when it must end at once, whatever a model was asked for. */
+  readonly stopSignal: AbortSignal;
   readonly deadlineAtMs: number;
   readonly log: Logger;
 }
@@ -58,6 +64,8 @@ export interface EmbeddingAnswerOfAsk {
   readonly outcomes: readonly InputOutcome[];
   /** Whether a model was asked for any of them, or had been asked for all of them before. */
   readonly reachedModel: boolean;
+  /** Whether its caller left before it had all of them: it pays for those that it has. */
+  readonly hasLeft: boolean;
 }
 
 /** Its vectors are not read any more. */
@@ -69,52 +77,114 @@ export function dropVectors({ outcomes }: EmbeddingAnswerOfAsk): void {
 export class AskUnderWay {
   readonly ask: EmbeddingAsk;
   readonly answer: Promise<EmbeddingAnswerOfAsk>;
+  /** Resolves when nobody waits for the answer any more: it is there, or its caller has left. */
+  readonly whenUnawaited: Promise<void>;
   reachedModel = false;
   readonly #outcomes: (InputOutcome | undefined)[];
+  readonly #units: (WorkUnit | undefined)[];
   #left: number;
   #isOver = false;
+  #hasLeft = false;
   #resolve!: (answer: EmbeddingAnswerOfAsk) => void;
+  #endWait!: () => void;
 
   constructor(ask: EmbeddingAsk) {
     this.ask = ask;
     this.#left = ask.inputs.length;
     this.#outcomes = ask.inputs.map(() => undefined);
+    this.#units = ask.inputs.map(() => undefined);
     this.answer = new Promise((resolve) => {
       this.#resolve = resolve;
     });
+    this.whenUnawaited = new Promise((resolve) => {
+      this.#endWait = resolve;
+    });
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
+  /** Whether its caller still waits. One that has left is told of what it was asked for, and nothing is begun for it. */
+  get isAwaited(): boolean {
+    return !this.#isOver && !this.#hasLeft;
   }
 
   /** Places of the inputs that nothing is known of; none where nobody waits any more. */
   findMissing(): number[] {
     const missing: number[] = [];
-    if (this.#isOver) return missing;
+    if (!this.isAwaited) return missing;
     for (let i = 0; i < this.#outcomes.length; i++) if (this.#outcomes[i] === undefined) missing.push(i);
     return missing;
   }
 
+  noteUnit(index: number, unit: WorkUnit): void {
+    this.#units[index] = unit;
+  }
+
   deliver(index: number, outcome: InputOutcome): void {
     if (this.#isOver || this.#outcomes[index] !== undefined) return;
-    this.#outcomes[index] = outcome;
-    if ('vector' in outcome) outcome.hold?.take();
+    if (!this.#hasLeft && 'vector' in outcome) outcome.hold?.take();
+    this.#outcomes[index] = this.#hasLeft ? dropVector(outcome) : outcome;
     this.#left -= 1;
     if (this.#left === 0) this.#end();
   }
 
-  /** Whatever is missing fails with this. */
-  fail(error: unknown): void {
-    if (this.#isOver) return;
-    for (let i = 0; i < this.#outcomes.length; i++) this.#outcomes[i] ??= { error };
-    this.#end();
+  /**
+   * Its caller has left. A model that was asked goes on and is paid for, and so is a vector that was kept, which counts as
+   * if a model had been asked for it. The vectors themselves are dropped.
+   * @returns the units that it gives up
+   */
+  leave(reason: unknown): ReadonlySet<WorkUnit> {
+    if (!this.isAwaited) return new Set();
+    this.#hasLeft = true;
+    this.#endWait();
+    for (const [i, outcome] of this.#outcomes.entries()) {
+      if (outcome === undefined || 'error' in outcome) continue;
+      this.reachedModel = true;
+      this.#outcomes[i] = dropVector(outcome);
+      outcome.hold?.drop();
+    }
+    return this.withdraw(reason);
+  }
+
+  /**
+   * Whatever is missing fails with this.
+   * @returns the units that it gives up
+   */
+  fail(error: unknown): ReadonlySet<WorkUnit> {
+    const units = this.withdraw(error);
+    for (let i = 0; i < this.#outcomes.length; i++) this.deliver(i, { error });
+    return units;
+  }
+
+  /**
+   * Inputs that no model was asked for fail with this.
+   * @returns their units
+   */
+  withdraw(error: unknown): ReadonlySet<WorkUnit> {
+    const units = new Set<WorkUnit>();
+    for (let i = 0; i < this.#outcomes.length && !this.#isOver; i++) {
+      const unit = this.#units[i];
+      if (this.#outcomes[i] !== undefined || unit?.isAsked === true) continue;
+      if (unit !== undefined) units.add(unit);
+      this.deliver(i, { error });
+    }
+    return units;
   }
 
   #end(): void {
     this.#isOver = true;
-    this.#resolve({ outcomes: this.#outcomes as InputOutcome[], reachedModel: this.reachedModel });
+    this.#endWait();
+    this.#resolve({
+      outcomes: this.#outcomes as InputOutcome[],
+      reachedModel: this.reachedModel,
+      hasLeft: this.#hasLeft,
+    });
   }
+}
+
+const noVector = Buffer.alloc(0);
+
+/** What is left of an outcome that is paid for and read by nobody. */
+function dropVector(outcome: InputOutcome): InputOutcome {
+  return 'error' in outcome ? outcome : { ...outcome, vector: noVector, hold: null };
 }
 
 /** Where an input's outcome is wanted. */
@@ -129,42 +199,56 @@ export interface Claim {
  */
 export class WorkUnit {
   readonly accountId: string;
+  readonly dimensions: Dimensions;
   readonly text: string;
   readonly tokens: number;
-  readonly #claims: Claim[] = [];
+  /** The request that it came with. */
+  readonly group: AskUnderWay;
+  /** Its place among those that wait. */
+  entry: QueueEntry<WorkUnit> | null = null;
+  #claims: Claim[] = [];
   #isAsked = false;
   #isDelivered = false;
 
-  constructor(accountId: string, text: string, tokens: number) {
-    this.accountId = accountId;
+  /** @param group the first request that claims it */
+  constructor(group: AskUnderWay, dimensions: Dimensions, text: string, tokens: number) {
+    this.group = group;
+    this.accountId = group.ask.accountId;
+    this.dimensions = dimensions;
     this.text = text;
     this.tokens = tokens;
   }
 
   claim(ask: AskUnderWay, index: number): void {
     this.#claims.push({ ask, index });
+    ask.noteUnit(index, this);
     if (this.#isAsked) ask.reachedModel = true;
   }
 
   /** Whether anybody still waits for it; of one that was delivered nothing more will come. */
   get isWanted(): boolean {
-    if (this.#isDelivered) return false;
-    for (const { ask } of this.#claims) if (!ask.isOver) return true;
-    return false;
+    return !this.#isDelivered && this.#claims.some(({ ask }) => ask.isAwaited);
   }
 
   get claims(): readonly Claim[] {
     return this.#claims;
   }
 
-  /** Who asked for it first. */
-  get group(): AskUnderWay | undefined {
-    return this.#claims[0]?.ask;
+  get isAsked(): boolean {
+    return this.#isAsked;
   }
 
   markAsked(): void {
     this.#isAsked = true;
     for (const { ask } of this.#claims) ask.reachedModel = true;
+  }
+
+  /** Nothing is asked for on behalf of callers who have left: what was asked for them before has failed. */
+  failLeft(error: unknown): void {
+    if (this.#claims.every(({ ask }) => ask.isAwaited)) return;
+    const left = this.#claims.filter(({ ask }) => !ask.isAwaited);
+    this.#claims = this.#claims.filter(({ ask }) => ask.isAwaited);
+    for (const { ask, index } of left) ask.deliver(index, { error });
   }
 
   /** To whoever shares it the tokens in full, for each asked for them; the vendor's time in parts, for it passed once. */

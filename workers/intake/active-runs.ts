@@ -1,6 +1,8 @@
-import type { ControlMessage } from '../../shared/reply/reply-channel.ts';
+import { setMaxListeners } from 'node:events';
+import type { AppError } from '../../shared/contract/errors.ts';
+import type { RunControl } from '../../shared/reply/reply-channel.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
-import { CallerGone, RunReplaced, type RequestRun } from '../jobs/job-context.ts';
+import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../jobs/job-context.ts';
 
 /** A caller who has not read for so long holds an upstream's slot that others wait for: the run is ended. */
 const maxPauseMs = 30_000;
@@ -19,7 +21,9 @@ interface ActiveRun {
 /** One run, as who started it holds it. */
 export interface StartedRun {
   readonly signal: AbortSignal;
+  readonly stopping: AbortSignal;
   readonly whenWanted: RequestRun['whenWanted'];
+  readonly endStalled: RequestRun['endStalled'];
   readonly whenAsked: RequestRun['whenAsked'];
   /** The run is over, however it went. */
   end(): void;
@@ -28,7 +32,13 @@ export interface StartedRun {
 /** The requests that this worker runs now, and what their callers' processes ask of them. */
 export class ActiveRuns {
   readonly #runs = new Map<string, ActiveRun>();
+  readonly #stopping = new AbortController();
   #whenEmpty: (() => void) | null = null;
+
+  constructor() {
+    // One signal for all that runs: that is no leak for Node to warn of.
+    setMaxListeners(0, this.#stopping.signal);
+  }
 
   get size(): number {
     return this.#runs.size;
@@ -56,7 +66,9 @@ export class ActiveRuns {
     this.#runs.set(requestId, run);
     return {
       signal: run.abort.signal,
+      stopping: this.#stopping.signal,
       whenWanted: () => run.pause?.ended ?? null,
+      endStalled: () => this.#cancel(run, new CallerStalled()),
       whenAsked: (beyond) => whenAsked(run, beyond),
       end: () => {
         this.#resume(run);
@@ -66,7 +78,7 @@ export class ActiveRuns {
     };
   }
 
-  control(message: ControlMessage): void {
+  control(message: RunControl): void {
     const run = this.#runs.get(message.requestId);
     if (run === undefined) return;
     switch (message.action) {
@@ -77,7 +89,7 @@ export class ActiveRuns {
         this.#resume(run);
         break;
       case 'cancel':
-        this.#cancel(run);
+        this.#cancel(run, new CallerGone(message.isOurFault));
         break;
       case 'send':
         // Of an earlier attempt here: what this one has is not offered yet.
@@ -90,11 +102,29 @@ export class ActiveRuns {
     }
   }
 
+  /** Ends a run for a reason that its callers are told. */
+  fail(requestId: string, error: AppError): void {
+    const run = this.#runs.get(requestId);
+    if (run !== undefined) this.#cancel(run, error);
+  }
+
   /** Stops everything for an api process that is gone, but for what is kept for whoever asks again. */
   cancelChannel(replyChannel: string): void {
     for (const run of this.#runs.values()) {
       const isKept = run.request.claimHash !== null;
-      if (run.replyChannel === replyChannel && !isKept) this.#cancel(run);
+      if (run.replyChannel === replyChannel && !isKept) this.#cancel(run, new CallerGone(true));
+    }
+  }
+
+  /** The process is about to end: what is read on for callers who left ends now, in time to be settled. */
+  stopReadingOn(): void {
+    this.#stopping.abort();
+  }
+
+  /** Ends every run of an account at once, for a reason other than its caller having left. */
+  cancelAccount(accountId: string, reason: Error): void {
+    for (const run of this.#runs.values()) {
+      if (run.request.accountId === accountId) this.#cancel(run, reason);
     }
   }
 
@@ -108,7 +138,7 @@ export class ActiveRuns {
 
   #pause(run: ActiveRun): void {
     if (run.pause !== null) return;
-    const timer = setTimeout(() => this.#cancel(run), maxPauseMs);
+    const timer = setTimeout(() => this.#cancel(run, new CallerStalled()), maxPauseMs);
     let resolve = (): void => undefined;
     const ended = new Promise<void>((done) => {
       resolve = done;
@@ -127,7 +157,7 @@ export class ActiveRuns {
     run.pause = null;
   }
 
-  #cancel(run: ActiveRun, reason: Error = new CallerGone()): void {
+  #cancel(run: ActiveRun, reason: Error): void {
     run.abort.abort(reason);
     this.#resume(run);
     run.onAsked?.();

@@ -1,4 +1,5 @@
 import { UnrecoverableError, Worker, type Job as BullJob } from 'bullmq';
+import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
 import type {
   AdmittedRequest,
   BullQueueName,
@@ -32,6 +33,7 @@ export interface QueuedIntakeOptions {
   readonly blocking: RedisClient;
   readonly publisher: ReplyPublisher;
   readonly runs: ActiveRuns;
+  readonly bans: Pick<BanWatch, 'checkStarted'>;
   readonly concurrency: number;
 }
 
@@ -91,7 +93,7 @@ async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<
 
 /** A run for each request; one whose deadline passed while it was queued is over already. */
 function openRuns(
-  { dependencies, publisher, runs }: QueuedIntakeOptions,
+  { dependencies, publisher, runs, bans }: QueuedIntakeOptions,
   job: QueuedJob,
   attempt: number,
 ): (RequestRun & { end(): void })[] {
@@ -102,6 +104,7 @@ function openRuns(
     const run = runs.start(request, job.replyChannel, attempt);
     if (nowMs > deadlineAtMs) runs.control({ action: 'cancel', requestId });
     else reply.accepted(dependencies.workerId);
+    bans.checkStarted(request);
     return { reply, ...run, log: dependencies.log.child({ requestId }) };
   });
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
 import type { ChatJob, QueueItem } from '../../shared/queue/job-kinds.ts';
 import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
@@ -11,6 +12,8 @@ import type { ActiveRuns } from './active-runs.ts';
 /** How long one wait for work lasts: also how long stopping may take to be noticed. */
 const waitSeconds = 1;
 const failurePauseMs = 500;
+/** Below the 28 s that a process has to stop: the rest is for settling what was read on until then. */
+const readOnWhileStoppingMs = 22_000;
 /** Taken at once at the most, so that one worker does not empty the list while another is idle. */
 const maxTaken = 64;
 
@@ -19,6 +22,7 @@ export interface ReadyIntakeOptions {
   readonly blocking: RedisClient;
   readonly publisher: ReplyPublisher;
   readonly runs: ActiveRuns;
+  readonly bans: Pick<BanWatch, 'checkStarted'>;
   /** Chats that run at once in this process. */
   readonly concurrency: number;
 }
@@ -70,12 +74,15 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
         else resolve();
       });
       await Promise.race([loop, cut]);
+      const timer = setTimeout(() => runs.stopReadingOn(), readOnWhileStoppingMs);
       await runs.drained();
+      clearTimeout(timer);
     },
   };
 }
 
-async function runItem({ dependencies, publisher, runs }: ReadyIntakeOptions, text: string): Promise<void> {
+async function runItem(options: ReadyIntakeOptions, text: string): Promise<void> {
+  const { dependencies, publisher, runs, bans } = options;
   const job = await readItem(dependencies, text);
   if (job === null) return;
   const { requestId, deadlineAtMs } = job.request;
@@ -85,6 +92,7 @@ async function runItem({ dependencies, publisher, runs }: ReadyIntakeOptions, te
   const run = runs.start(job.request, job.replyChannel, job.attempt);
   const log = dependencies.log.child({ requestId });
   reply.accepted(dependencies.workerId);
+  bans.checkStarted(job.request);
   try {
     await runChat(dependencies, job, { ...run, reply, log });
   } catch (error) {

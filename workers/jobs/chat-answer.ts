@@ -1,7 +1,7 @@
 import type { ChatResponse, ChatUsage } from '../../shared/contract/chat-response.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 
-interface ToolCall {
+export interface ToolCall {
   /** What a vendor adds of its own, such as Gemini's signature in `extra_content`. */
   [other: string]: unknown;
   id: string;
@@ -89,7 +89,7 @@ export class ChatAnswer {
   }
 }
 
-interface ToolCallDelta {
+export interface ToolCallDelta {
   readonly [other: string]: unknown;
   readonly index?: number;
   readonly id?: string;
@@ -97,7 +97,7 @@ interface ToolCallDelta {
   readonly function?: { readonly name?: string; readonly arguments?: string };
 }
 
-function mergeToolCall(calls: Map<number, ToolCall>, part: ToolCallDelta): void {
+export function mergeToolCall(calls: Map<number, ToolCall>, part: ToolCallDelta): void {
   const index = part.index ?? calls.size;
   let call = calls.get(index);
   if (call === undefined) {

@@ -1,16 +1,26 @@
 import type { Receipt } from '../../shared/billing/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { ChatJob, RecalledReasoning } from '../../shared/queue/job-kinds.ts';
+import { hashCall, hashConversation, hashInstructions } from '../../shared/reasoning/conversation-hash.ts';
+import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
-import { UpstreamError, type ChatBody, type ChatEvent, type UpstreamUsage } from '../upstreams/upstream.ts';
-import { ChatAnswer } from './chat-answer.ts';
+import {
+  nameCall,
+  UpstreamError,
+  type ChatBody,
+  type ChatEvent,
+  type Recalled,
+} from '../upstreams/upstream.ts';
+import { CallLifetime } from './call-lifetime.ts';
+import { ChatAnswer, mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
-import { countDelta } from './count-delta.ts';
-import { presentUsage, type ChatMeter } from './chat-usage.ts';
-import { createCallContext, type JobDependencies, type RequestRun } from './job-context.ts';
+import { ChatMeter, type CallEnding, type MeteredChat } from './chat-meter.ts';
+import { presentUsage } from './chat-usage.ts';
+import { createCallContext, hasCallerLeft, type JobDependencies, type RequestRun } from './job-context.ts';
 import { sendResult } from './send-result.ts';
+import { waitForReader } from './wait-for-reader.ts';
 import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.ts';
 
 /** A breaker's first pause is waited for; through a longer one a caller at a keyboard would rather be told. */
@@ -27,20 +37,23 @@ export class Conversation {
   readonly #sourcesMode: SourcesMode;
   readonly #sources = new Map<number, WebSources>();
   readonly #annotated = new Set<number>();
-  readonly #remembering: Promise<void>[] = [];
+  /** The tool calls of each answer so far. */
+  readonly #calls = new Map<number, Map<number, ToolCall>>();
+  #unsaved: Extract<ChatEvent, { type: 'remember' }>[] = [];
+  readonly #saving: Promise<void>[] = [];
   #answer: ChatAnswer | null;
   #finished = false;
   #held = '';
   #hasOutput = false;
-  #countedCompletion = 0;
-  #reported: UpstreamUsage | null = null;
-  #startedAtMs = 0;
-  #endedAtMs = 0;
+  #hasReachedModel = false;
+  readonly #meter: ChatMeter;
+  #ending: CallEnding = 'broken';
 
   constructor(job: ChatJob, run: RequestRun) {
     const { request, body } = job;
     this.#job = job;
     this.#run = run;
+    this.#meter = new ChatMeter(job);
     const streamed = body.stream === true;
     this.#chunks = streamed
       ? new ChatChunks(
@@ -54,20 +67,27 @@ export class Conversation {
     this.#sourcesMode = chooseSourcesMode(body);
   }
 
-  /** Whether the model generated anything: from then on it is paid for, and cannot be asked again elsewhere. */
+  /** Whether the model generated anything: from then on it cannot be asked again elsewhere. */
   get hasOutput(): boolean {
     return this.#hasOutput;
   }
 
   get reachedModel(): boolean {
-    return this.#startedAtMs > 0;
+    return this.#hasReachedModel;
+  }
+
+  /** Whether what was used is paid for: always where the vendor was asked, unless it failed before any output. */
+  get isCharged(): boolean {
+    return this.#ending !== 'broken' || this.#hasOutput;
   }
 
   async ask(dependencies: JobDependencies, model: CatalogModel): Promise<void> {
     const { signal, log } = this.#run;
     const { request, body } = this.#job;
-    const context = createCallContext(dependencies, request, this.#run);
+    const recalled = toRecalled(this.#job.reasoning ?? []);
+    const context = { ...createCallContext(dependencies, request, this.#run), recalled };
     await callRoute(dependencies.routing, {
+      accountId: request.accountId,
       routes: model.routes.filter((route) => findUnmetNeed(route, body) === null),
       patience,
       outlastsLimits: false,
@@ -75,51 +95,70 @@ export class Conversation {
       log,
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
-      attempt: async (upstream, target, { onAlive }) => {
+      attempt: async (upstream, target, { route, onAlive, isContested }) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         this.#restart();
-        this.#startedAtMs = performance.now();
+        this.#meter.start(model, route, log);
+        const call = new CallLifetime(this.#run, route, () => this.#meter.isCovered);
+        const onSent = (): void => {
+          call.markSent();
+          this.#hasReachedModel = true;
+          this.#meter.markSent();
+        };
         let unreadMs = 0;
         try {
           const asked = body as unknown as ChatBody;
-          for await (const event of upstream.chat(target, asked, this.#chunks !== null, context)) {
+          const ofCall = { ...context, signal: call.signal, onSent };
+          for await (const event of upstream.chat(target, asked, this.#chunks !== null, ofCall)) {
             this.#take(event, dependencies);
             if (this.hasOutput) onAlive();
-            const wanted = this.#run.whenWanted();
-            if (wanted === null) continue;
+            if (call.endIfCovered()) break;
+            // After the caller left nothing is sent.
+            const room = signal.aborted ? null : this.#run.reply.whenRoom();
+            if (room !== null) await room;
+            if (this.#run.whenWanted() === null) continue;
             const pausedAtMs = performance.now();
-            await wanted;
+            await waitForReader(this.#run, isContested);
             unreadMs += performance.now() - pausedAtMs;
           }
+          // One choice has ended, or its usage is still to come, where a call is ended that is read on.
+          call.signal.throwIfAborted();
+          if (this.#finished) this.#ending = 'complete';
         } catch (error) {
-          const tookMs = performance.now() - this.#startedAtMs;
+          if (call.signal.aborted) {
+            this.#ending = call.isSent && hasCallerLeft(call.signal) ? 'left' : 'broken';
+            throw error;
+          }
+          this.#hasReachedModel = true;
+          const tookMs = this.#meter.elapsedMs;
           // A vendor whose time went by while the caller did not read has not failed: nothing of it is said of the route.
-          if (error instanceof UpstreamError && error.failure === 'timeout' && unreadMs * 2 > tookMs)
+          if (error instanceof UpstreamError && error.failure === 'timeout' && unreadMs * 2 > tookMs) {
+            this.#ending = 'left';
+            this.#meter.markUnread();
             throw new AppError('upstream_timeout', { cause: error });
+          }
           throw error;
         } finally {
-          this.#endedAtMs = performance.now();
+          call.close();
+          this.#meter.end();
         }
         if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream stopped without an end.');
       },
     });
+    // It was read to its end, and settled by what the vendor reports; but nobody was there to take it.
+    signal.throwIfAborted();
   }
 
-  meter(): ChatMeter {
-    return {
-      reported: this.#reported,
-      countedPrompt: this.#job.request.promptTokens,
-      countedCompletion: this.#countedCompletion,
-      billedMs: Math.round(this.#endedAtMs - this.#startedAtMs),
-    };
+  measure(): MeteredChat {
+    return this.#meter.measure(this.#ending);
   }
 
-  async conclude(dependencies: JobDependencies, meter: ChatMeter, receipt: Receipt): Promise<void> {
+  async conclude(dependencies: JobDependencies, metered: MeteredChat, receipt: Receipt): Promise<void> {
     const { request, body } = this.#job;
     // Whoever answers the tool calls of this answer finds what was remembered with them.
-    await Promise.all(this.#remembering);
-    const usage = presentUsage(meter, receipt);
+    await Promise.all(this.#saving);
+    const usage = presentUsage(metered, receipt);
     if (this.#chunks !== null) {
       this.#run.reply.result(
         Buffer.from(this.#chunks.end(body.stream_options?.include_usage === true ? usage : null)),
@@ -134,35 +173,66 @@ export class Conversation {
   #restart(): void {
     this.#held = '';
     this.#finished = false;
-    this.#reported = null;
+    this.#ending = 'broken';
     this.#sources.clear();
     this.#annotated.clear();
+    this.#calls.clear();
+    this.#unsaved = [];
     this.#chunks?.restart();
     if (this.#answer !== null) this.#answer = new ChatAnswer();
   }
 
-  #take(event: ChatEvent, { turns }: JobDependencies): void {
+  #take(event: ChatEvent, { reasoning }: JobDependencies): void {
     switch (event.type) {
       case 'usage':
-        this.#reported = event.usage;
+        this.#meter.takeUsage(event);
+        // A worker that dies now is settled by what its last frame says.
+        if (this.#hasOutput && !this.#finished) this.#tell('');
         break;
       case 'sources':
         this.#sourcesOf(event.index).add(event.sources);
         break;
-      case 'remember': {
-        const { accountId } = this.#job.request;
-        this.#remembering.push(turns.remember(accountId, event.toolCallId, event.value));
+      case 'remember':
+        this.#unsaved.push(event);
         break;
-      }
       case 'delta':
+        this.#collectCalls(event);
         this.#say(event);
         break;
       case 'finish':
+        this.#saveReasoning(reasoning);
         this.#finish(event);
         break;
       default:
         event satisfies never;
     }
+  }
+
+  #collectCalls({ index, delta }: Extract<ChatEvent, { type: 'delta' }>): void {
+    const parts = delta['tool_calls'];
+    if (!Array.isArray(parts)) return;
+    const calls = this.#calls.get(index) ?? new Map<number, ToolCall>();
+    this.#calls.set(index, calls);
+    for (const part of parts) mergeToolCall(calls, part as ToolCallDelta);
+  }
+
+  /** Saves what is to be remembered with the calls that are whole by now. */
+  #saveReasoning(store: ReasoningStore): void {
+    const unsaved = this.#unsaved;
+    if (unsaved.length === 0) return;
+    this.#unsaved = [];
+    const { request, body } = this.#job;
+    const calls = [...this.#calls.values()].flatMap((byIndex) => [...byIndex.values()]);
+    const conversation = hashConversation(body.messages);
+    const instructionsHash = hashInstructions(body.messages);
+    const saved = unsaved.flatMap(({ toolCallId, value }) => {
+      const call = calls.find(({ id }) => id === toolCallId);
+      if (call === undefined) return [];
+      const { name, arguments: text } = call.function;
+      const hash = hashCall(conversation, request.model, { id: call.id, name, arguments: text });
+      return [{ hash, instructionsHash, value }];
+    });
+    this.#saving.push(store.save(request.accountId, saved));
   }
 
   #say(event: Extract<ChatEvent, { type: 'delta' }>): void {
@@ -172,10 +242,7 @@ export class Conversation {
       annotations !== undefined && this.#sourcesMode === 'hidden' ? { ...event, delta: rest } : event;
     if (isOutput(said.delta)) {
       this.#hasOutput = true;
-      this.#countedCompletion = Math.min(
-        boundOf(this.#job.body),
-        this.#countedCompletion + countDelta(said.delta),
-      );
+      this.#meter.takeDelta(said.delta);
     }
     this.#send(said);
   }
@@ -193,13 +260,20 @@ export class Conversation {
   }
 
   #send(event: Said): void {
+    // After the caller left it is only counted.
+    if (this.#run.signal.aborted) return;
     this.#answer?.add(event);
     if (this.#chunks === null) return;
     this.#held += event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
     // A role without a word is held back: until the model has said something, a failure is a plain error.
     if (!this.#finished && !this.hasOutput) return;
-    this.#run.reply.delta(this.#held, this.#countedCompletion);
+    this.#tell(this.#held);
     this.#held = '';
+  }
+
+  #tell(text: string): void {
+    if (this.#chunks === null || this.#run.signal.aborted) return;
+    this.#run.reply.delta(text, this.#meter.completionTokens);
   }
 
   #sourcesOf(index: number): WebSources {
@@ -212,12 +286,13 @@ export class Conversation {
   }
 }
 
+function toRecalled(reasoning: readonly RecalledReasoning[]): Recalled {
+  return new Map(
+    reasoning.map(({ messageIndex, toolCallId, value }) => [nameCall(messageIndex, toolCallId), value]),
+  );
+}
+
 /** Whether a delta holds anything that a model said, beyond the role that opens its answer. */
 function isOutput(delta: Readonly<Record<string, unknown>>): boolean {
   return Object.entries(delta).some(([key, value]) => key !== 'role' && value !== null && value !== '');
-}
-
-/** Tokens that were reserved for: our own count may be wrong, and never charges for more. */
-function boundOf({ max_completion_tokens: newer, max_tokens: older, n }: ChatJob['body']): number {
-  return (newer ?? older ?? Infinity) * (n ?? 1);
 }

@@ -1,4 +1,5 @@
-import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { countTokens, defaultEncoding, type EncodingName } from '../../shared/pricing/count-tokens.ts';
+import { tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
 
 /** Counted in a turn of the worker's loop; the rest of a longer text is taken to have as many to the letter. */
 const countedLetters = 8_192;
@@ -8,27 +9,29 @@ const longestWord = 1_000;
 type Delta = Readonly<Record<string, unknown>>;
 
 /**
- * Tokens of all that one delta adds: text, reasoning, tool names and arguments, whatever the fields are called. Pictures
- * and sound in it are none: what they cost only their vendor can report.
+ * Tokens of all that one delta adds: text, reasoning, tool names and arguments, whatever the fields are called. An image
+ * counts a flat number. Sound counts nothing: what it costs only its vendor can report.
  */
-export function countDelta(delta: Delta): number {
+export function countDelta(delta: Delta, encoding: EncodingName = defaultEncoding): number {
   let tokens = 0;
   for (const [key, value] of Object.entries(delta)) {
     if (key === 'role' || value === null || value === '') continue;
     if (key === 'tool_calls' && Array.isArray(value)) {
       for (const call of value as { function?: { name?: string; arguments?: string } }[]) {
-        tokens += countText(`${call.function?.name ?? ''}${call.function?.arguments ?? ''}`);
+        tokens += countText(`${call.function?.name ?? ''}${call.function?.arguments ?? ''}`, encoding);
       }
+    } else if (key === 'images' && Array.isArray(value)) {
+      tokens += value.length * tokensPerOutputImage;
     } else {
-      tokens += countText(typeof value === 'string' ? value : JSON.stringify(value, leaveOutMedia));
+      tokens += countText(typeof value === 'string' ? value : JSON.stringify(value, leaveOutMedia), encoding);
     }
   }
   return tokens;
 }
 
-function countText(text: string): number {
-  if (text.length <= countedLetters) return countTokens(text);
-  return Math.ceil((countTokens(text.slice(0, countedLetters)) * text.length) / countedLetters);
+function countText(text: string, encoding: EncodingName): number {
+  if (text.length <= countedLetters) return countTokens(text, encoding);
+  return Math.ceil((countTokens(text.slice(0, countedLetters), encoding) * text.length) / countedLetters);
 }
 
 function leaveOutMedia(_key: string, value: unknown): unknown {

@@ -3,6 +3,7 @@ import { AppError, type ErrorCode } from '../../shared/contract/errors.ts';
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
 import type { AnswerStore } from '../../shared/reply/answer-store.ts';
 import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -11,16 +12,17 @@ import type { EmbeddingLines } from '../embeddings/embedding-lines.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
-import type { TurnMemoryStore } from './turn-memory-store.ts';
+import type { KeptAnswerMover } from './kept-answer-mover.ts';
 
 /** What every job function is handed. */
 export interface JobDependencies extends FinishDependencies {
   readonly catalog: CatalogStore;
   readonly routing: Routing;
   readonly embeddings: EmbeddingLines;
-  readonly turns: TurnMemoryStore;
+  readonly reasoning: ReasoningStore;
   readonly payloads: PayloadStore;
   readonly answers: AnswerStore;
+  readonly mover: KeptAnswerMover;
   readonly objects: ObjectStore;
   readonly media: MediaSources;
   readonly log: Logger;
@@ -30,10 +32,14 @@ export interface JobDependencies extends FinishDependencies {
 /** One request's run: how it answers, and how its caller reaches it. */
 export interface RequestRun {
   readonly reply: ReplyWriter;
-  /** Aborted when the caller left or the process must stop. */
+  /** Aborted when nobody waits any more, the account was banned, or another run has taken this one's place. */
   readonly signal: AbortSignal;
+  /** Aborted when the process is about to end: what is read on for callers who left must be settled now. */
+  readonly stopping: AbortSignal;
   /** Null while the caller keeps up, else what resolves when it has caught up. */
   readonly whenWanted: () => Promise<void> | null;
+  /** Ends the run because its caller does not read. */
+  readonly endStalled: () => void;
   /**
    * Up to which byte the result that was offered is asked for, once that is more than this.
    * @throws the signal's reason
@@ -44,16 +50,36 @@ export interface RequestRun {
 
 /** What the calls of one request's run share. */
 export function createCallContext(
-  { media, turns }: JobDependencies,
+  { media }: JobDependencies,
   { accountId }: AdmittedRequest,
   { signal, log }: Pick<RequestRun, 'signal' | 'log'>,
 ): CallContext {
-  return { signal, log, media: createMediaLoader(media), recall: (ids) => turns.recall(accountId, ids) };
+  return {
+    signal,
+    log,
+    media: createMediaLoader(media, accountId),
+    recalled: new Map(),
+  };
 }
 
 /** The reason of a run's signal when its caller has gone. */
 export class CallerGone extends Error {
   override readonly name = 'CallerGone';
+  /** The caller did not leave: its answer cannot reach it any more, by a fault of ours. */
+  readonly isOurFault: boolean;
+
+  constructor(isOurFault = false) {
+    super();
+    this.isOurFault = isOurFault;
+  }
+}
+
+/** The reason of a run's signal when its caller did not read: charged as one who left. */
+export class CallerStalled extends CallerGone {}
+
+/** Whether a run ended because its caller left, and not by a fault of ours. */
+export function hasCallerLeft({ reason }: AbortSignal): boolean {
+  return reason instanceof CallerGone && !reason.isOurFault;
 }
 
 /** The reason of a run's signal when another run of the same request has begun here: that one settles and answers. */
@@ -61,8 +87,29 @@ export class RunReplaced extends Error {
   override readonly name = 'RunReplaced';
 }
 
+/** The reason of a run's signal when its account was banned: the run ends as a broken one does, and at once. */
+export class AccountBanned extends AppError {
+  constructor() {
+    super('account_banned');
+  }
+}
+
 export function isReplaced({ signal }: RequestRun): boolean {
   return signal.reason instanceof RunReplaced;
+}
+
+/**
+ * For the vendor's call of a request that costs the same whether or not its caller waits for it: a caller who leaves does
+ * not end it. A ban does, and so does another run of the request, which asks anew.
+ */
+export function createVendorSignal({ signal }: Pick<RequestRun, 'signal'>): AbortSignal {
+  const stop = new AbortController();
+  const onAbort = (): void => {
+    if (!(signal.reason instanceof CallerGone)) stop.abort(signal.reason);
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  return stop.signal;
 }
 
 /** What a caller is told whose request ran and could not be settled: whoever waits for it must hear of its end. */
@@ -74,9 +121,15 @@ export const notSettled = {
 /** The code and the text under which a failure is told and logged. */
 export function describeFailure(error: unknown): { code: ErrorCode; message: string } {
   if (error instanceof AppError) return { code: error.code, message: error.publicMessage };
-  if (error instanceof CallerGone)
-    return { code: 'job_cancelled', message: 'The caller left before the end.' };
+  if (error instanceof CallerGone) return { code: 'job_cancelled', message: describeCaller(error) };
   return { code: 'internal_error', message: new AppError('internal_error').publicMessage };
+}
+
+function describeCaller(error: CallerGone): string {
+  if (error instanceof CallerStalled) return 'The stream was ended because its caller did not read it.';
+  return error.isOurFault
+    ? 'The answer could not reach its caller any more.'
+    : 'The caller left before the end.';
 }
 
 /**

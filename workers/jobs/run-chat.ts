@@ -1,6 +1,6 @@
 import { finishRequest } from '../../shared/billing/finish-request.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
-import { isCounted, toUsage } from './chat-usage.ts';
+import { toUsage } from './chat-usage.ts';
 import { Conversation } from './conversation.ts';
 import {
   describeFailure,
@@ -27,14 +27,14 @@ export async function runChat(dependencies: JobDependencies, job: ChatJob, run: 
     failure = describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'chat failed');
   }
-  const meter = conversation.meter();
+  const metered = conversation.measure();
   const receipt = await finishRequest(dependencies, job.request, {
-    usage: toUsage(meter),
-    counted: isCounted(meter),
+    usage: toUsage(metered),
+    counted: metered.counted,
     error: failure,
-    charged: failure === null || conversation.hasOutput,
+    charged: conversation.isCharged,
     reachedModel: conversation.reachedModel || isModelsFailure(failure),
   });
   if (failure !== null) run.reply.error(failure);
-  else await conversation.conclude(dependencies, meter, receipt);
+  else await conversation.conclude(dependencies, metered, receipt);
 }

@@ -1,7 +1,8 @@
 import { finishRequest } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
-import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
+import { findEmbeddingBounds } from '../../shared/pricing/usage-bounds.ts';
+import type { AdmittedRequest, EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type EmbeddingResultHeader } from '../../shared/reply/result.ts';
 import {
   dropVectors,
@@ -11,6 +12,7 @@ import {
   type InputOutcome,
 } from '../embeddings/embedding-work.ts';
 import {
+  createVendorSignal,
   describeFailure,
   isModelsFailure,
   isReplaced,
@@ -18,6 +20,7 @@ import {
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
+import { logImplausible } from './plausible-usage.ts';
 import { sendResult } from './send-result.ts';
 
 /**
@@ -27,18 +30,20 @@ import { sendResult } from './send-result.ts';
  */
 export async function runEmbedding(
   dependencies: JobDependencies,
-  { model, dimensions, parts }: EmbeddingJob,
+  { model, parts }: EmbeddingJob,
   runs: readonly RequestRun[],
 ): Promise<void> {
   await Promise.all(
     parts.map(async (part, i) => {
-      const { request, inputs, inputTokens } = part;
+      const { request, dimensions, inputs, inputTokens } = part;
       const run = runs[i]!;
       const { signal, log } = run;
+      // Listens before the request itself does: what must end at once has not left.
+      const stopSignal = createVendorSignal(run);
       const { accountId, user, deadlineAtMs } = request;
-      const ask = { accountId, user, inputs, inputTokens, signal, deadlineAtMs, log };
+      const ask = { accountId, dimensions, user, inputs, inputTokens, signal, stopSignal, deadlineAtMs, log };
       try {
-        const answer = await dependencies.embeddings.embed(model, dimensions, ask);
+        const answer = await dependencies.embeddings.embed(model, ask);
         try {
           await answerPart(dependencies, part, run, answer);
         } finally {
@@ -63,30 +68,52 @@ function findMixture(outcomes: readonly InputOutcome[]): FailedInput | undefined
   return lengths.size > 1 ? { error: new AppError('upstream_error') } : undefined;
 }
 
+/** Whether the vendor can have counted so many tokens: each input has at most the model's context. */
+function checkPlausible(
+  { catalog }: JobDependencies,
+  { model }: AdmittedRequest,
+  { log }: RequestRun,
+  { reported, inputs }: { readonly reported: number; readonly inputs: number },
+): boolean {
+  const known = catalog.find(model);
+  if (known === undefined) return true;
+  const bounds = findEmbeddingBounds(known.context, inputs);
+  if (reported <= bounds.promptTokens) return true;
+  logImplausible(log, { model }, { promptTokens: reported }, bounds);
+  return false;
+}
+
 async function answerPart(
   dependencies: JobDependencies,
-  { request, inputs }: EmbeddingPart,
+  { request, inputs, inputTokens }: EmbeddingPart,
   run: RequestRun,
-  { outcomes, reachedModel }: EmbeddingAnswerOfAsk,
+  { outcomes, reachedModel, hasLeft }: EmbeddingAnswerOfAsk,
 ): Promise<void> {
-  const failed = outcomes.find((outcome) => 'error' in outcome) ?? findMixture(outcomes);
+  const failed = hasLeft
+    ? { error: run.signal.reason as unknown }
+    : (outcomes.find((outcome) => 'error' in outcome) ?? findMixture(outcomes));
   if (failed !== undefined && isReplaced(run)) return;
   const error = failed === undefined ? null : describeFailure(failed.error);
   if (error?.code === 'internal_error') run.log.error({ err: failed?.error }, 'embedding failed');
   const embedded = outcomes.filter((outcome) => 'vector' in outcome);
   const sum = (of: (one: EmbeddedInput) => number): number =>
     embedded.reduce((total, one) => total + of(one), 0);
-  const promptTokens = error === null ? sum((one) => one.tokens) : request.promptTokens;
+  // A caller who left pays for what a model was asked for until then; a request that failed costs nothing.
+  const charged = error === null || (hasLeft && embedded.length > 0);
+  const paid = inputs.flatMap((_, i) => (!charged || 'vector' in outcomes[i]! ? [i] : []));
+  const reported = sum((one) => one.tokens);
+  const isReported = charged && checkPlausible(dependencies, request, run, { reported, inputs: paid.length });
+  const promptTokens = isReported ? reported : paid.reduce((total, i) => total + inputTokens[i]!, 0);
   const receipt = await finishRequest(dependencies, request, {
     usage: {
       ...noUsage,
       promptTokens,
-      characters: inputs.reduce((total, text) => total + text.length, 0),
+      characters: paid.reduce((total, i) => total + inputs[i]!.length, 0),
       durationMs: sum((one) => one.billedMs),
     },
-    counted: error !== null || embedded.some((one) => one.counted),
+    counted: !isReported || embedded.some((one) => one.counted),
     error,
-    charged: error === null,
+    charged,
     reachedModel: reachedModel || isModelsFailure(error),
   });
   if (error !== null) {

@@ -1,13 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { finishRequest } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
+import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
+import { findImageBounds, tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { callRoute } from '../routing/call-route.ts';
-import { UpstreamError, type GeneratedImage, type ImageAnswer } from '../upstreams/upstream.ts';
+import {
+  UpstreamError,
+  type GeneratedImage,
+  type ImageAnswer,
+  type UpstreamUsage,
+} from '../upstreams/upstream.ts';
 import {
   createCallContext,
+  createVendorSignal,
   describeFailure,
   isModelsFailure,
   isReplaced,
@@ -15,6 +24,7 @@ import {
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
+import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
 import { sendResult } from './send-result.ts';
 
 /** Who draws pictures would rather queue than fail. */
@@ -22,37 +32,46 @@ const patience = { keyMs: 120_000, breakerMs: 120_000 };
 
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp' } as const;
 
-/** Runs one image request: generates, keeps the files where links were asked for, settles, answers. Never rejects. */
+/**
+ * Runs one image request: generates, keeps the files where links were asked for, settles, answers. A caller who leaves
+ * once a model was asked pays for the images, which are not kept. Never rejects.
+ */
 export async function runImage(dependencies: JobDependencies, job: ImageJob, run: RequestRun): Promise<void> {
   let generated: Generated = { images: [], usage: null, billedMs: 0 };
   let reachedModel = false;
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
+  let charged = false;
   try {
     generated = await generate(dependencies, job, run, () => {
       reachedModel = true;
     });
+    charged = true;
+    run.signal.throwIfAborted();
     keys = await keepImages(dependencies, job, generated.images);
   } catch (error) {
     if (isReplaced(run)) return;
+    // Images that could not be stored are not charged; those that nobody waits for are.
+    if (error !== run.signal.reason) charged = false;
     failure = describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
   const { images, usage, billedMs } = generated;
+  const model = dependencies.catalog.find(job.request.model);
   const receipt = await finishRequest(dependencies, job.request, {
     usage: {
       ...noUsage,
       promptTokens: usage?.promptTokens ?? job.request.promptTokens,
-      completionTokens: usage?.completionTokens ?? 0,
-      images: failure === null ? images.length : 0,
+      completionTokens: usage?.completionTokens ?? countImages(job, images.length, model),
+      images: charged ? images.length : 0,
       imageQuality: job.quality,
       imageSize: job.size,
       durationMs: billedMs,
-      characters: job.prompt.length,
+      characters: countImageCharacters(job),
     },
-    counted: usage === null || usage.promptTokens === null,
+    counted: usage === null || usage.promptTokens === null || usage.completionTokens === null,
     error: failure,
-    charged: failure === null,
+    charged,
     reachedModel: reachedModel || isModelsFailure(failure),
   });
   if (failure !== null) {
@@ -87,8 +106,9 @@ async function generate(
 ): Promise<Generated> {
   const model = dependencies.catalog.find(job.request.model);
   if (model === undefined) throw missingModel(job.request, run);
-  const context = createCallContext(dependencies, job.request, run);
+  const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
   const generated = await callRoute(dependencies.routing, {
+    accountId: job.request.accountId,
     routes: model.routes,
     patience,
     outlastsLimits: true,
@@ -102,6 +122,7 @@ async function generate(
       }
       const { prompt, negativePrompt, n, size, quality, style } = job;
       const call = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
+      run.signal.throwIfAborted();
       onAsked();
       const startedAtMs = performance.now();
       const answer = await upstream.generateImages(target, call, context);
@@ -110,7 +131,29 @@ async function generate(
   });
   if (generated.images.length === 0)
     throw new AppError('upstream_error', { message: 'The model returned no image.' });
-  return generated;
+  return { ...generated, usage: keepPlausible(generated.usage, model, job, run) };
+}
+
+function keepPlausible(
+  usage: UpstreamUsage | null,
+  model: CatalogModel,
+  { n }: ImageJob,
+  { log }: RequestRun,
+): UpstreamUsage | null {
+  if (usage === null) return null;
+  const bounds = findImageBounds(model.context, model.maxOutputTokens, n);
+  const plausible = leaveOutImplausible(usage, bounds);
+  if (plausible !== usage) logImplausible(log, { model: model.id }, usage, bounds);
+  return plausible;
+}
+
+/**
+ * Tokens of images whose vendor reported none, within what was reserved for them. None for a model that is not paid by
+ * tokens, as most image APIs count none.
+ */
+function countImages({ request }: ImageJob, images: number, model: CatalogModel | undefined): number {
+  if (request.pricing.type !== 'tokens') return 0;
+  return images * Math.min(tokensPerOutputImage, model?.maxOutputTokens ?? Infinity);
 }
 
 /** Keeps the files whose links were asked for, each under a name that nobody can guess. */

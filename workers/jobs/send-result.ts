@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
+import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
 import type { JobDependencies, RequestRun } from './job-context.ts';
@@ -10,15 +12,33 @@ import type { JobDependencies, RequestRun } from './job-context.ts';
  * @param parts the answer's bytes, one after the other
  */
 export async function sendResult(
-  { answers }: Pick<JobDependencies, 'answers'>,
-  { requestId, claimHash }: Pick<AdmittedRequest, 'requestId' | 'claimHash'>,
+  dependencies: Pick<JobDependencies, 'answers' | 'mover'>,
+  request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash'>,
   run: RequestRun,
   parts: readonly Buffer[],
 ): Promise<void> {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   if (length <= maxInlineBytes) run.reply.result(Buffer.concat(parts, length));
-  else if (claimHash === null) await sendPieces(run, parts, length);
-  else run.reply.stored(await answers.put(requestId, Buffer.concat(parts, length)));
+  else if (request.claimHash === null) await sendPieces(run, parts, length);
+  else await storeAnswer(dependencies, request, run, Buffer.concat(parts, length));
+}
+
+async function storeAnswer(
+  { answers, mover }: Pick<JobDependencies, 'answers' | 'mover'>,
+  request: HeldRequest,
+  { reply, log }: RequestRun,
+  bytes: Buffer,
+): Promise<void> {
+  try {
+    const stored = await answers.put(request, bytes);
+    if (stored.in === 'redis') mover.answer(request, stored.bytes);
+    reply.stored(stored);
+  } catch (error) {
+    // The request is settled; its callers would wait for as long as this worker lives.
+    log.error({ err: error }, 'an answer could not be stored');
+    const { code, publicMessage } = error instanceof AppError ? error : new AppError('service_unavailable');
+    reply.error({ code, message: publicMessage });
+  }
 }
 
 async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: number): Promise<void> {

@@ -1,4 +1,5 @@
-import { Slots } from '../outbound/slots.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 
 /** Of one picture; an animation's frames count together. */
 const maxPixels = 50_000_000;
@@ -22,8 +23,15 @@ export interface ImageFault {
   readonly fault: string;
 }
 
-/** Rejects with the signal's reason, or with AppError `deadline_exceeded` behind a crowd of others. */
-export type CheckImage = (bytes: Buffer, signal: AbortSignal) => Promise<CheckedImage | ImageFault>;
+/**
+ * Accounts take turns, and one alone never has all the decoders. Rejects with the signal's reason, or with AppError
+ * `deadline_exceeded` where no decoder is free in time.
+ */
+export type CheckImage = (
+  bytes: Buffer,
+  accountId: string,
+  signal: AbortSignal,
+) => Promise<CheckedImage | ImageFault>;
 
 /**
  * One process's check of strangers' pictures: that they are PNG, JPEG, WebP or GIF, of a bearable size, and can be
@@ -31,15 +39,16 @@ export type CheckImage = (bytes: Buffer, signal: AbortSignal) => Promise<Checked
  * picture do no harm to who knows it for a picture, and stay.
  */
 export function createImageChecker(): CheckImage {
-  const slots = new Slots(maxDecodes);
-  return async (bytes, signal) => {
+  const decoders = new FairBudget({ capacity: maxDecodes });
+  const refuse = (): AppError => new AppError('deadline_exceeded');
+  return async (bytes, accountId, signal) => {
     const mediaType = sniffMediaType(bytes);
     if (mediaType === null) return { fault: 'is not a PNG, JPEG, WebP or GIF' };
-    const release = await slots.acquire(signal, Date.now() + maxWaitMs);
+    const decoder = await decoders.acquire(accountId, 1, { signal, waitMs: maxWaitMs, refuse });
     try {
       return await decode(bytes, mediaType);
     } finally {
-      release();
+      decoder.release();
     }
   };
 }

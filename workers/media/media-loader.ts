@@ -1,7 +1,7 @@
 import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import { showUrl } from '../outbound/fetch-url.ts';
 import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
-import { Slots } from '../outbound/slots.ts';
+import { Slots } from './slots.ts';
 import type { LoadedMedia, MediaLoader } from '../upstreams/upstream.ts';
 import type { CheckImage } from './check-image.ts';
 import { countBase64Bytes, isDataUri, parseDataUri } from '../../shared/contract/data-uri.ts';
@@ -24,12 +24,14 @@ export interface MediaSources {
 }
 
 /** One request's: what its messages point at, each loaded once. It keeps what it loaded as long as it is kept. */
-export function createMediaLoader(sources: MediaSources): MediaLoader {
-  return new RequestMediaLoader(sources);
+export function createMediaLoader(sources: MediaSources, accountId: string): MediaLoader {
+  return new RequestMediaLoader(sources, accountId);
 }
 
 class RequestMediaLoader implements MediaLoader {
   readonly #sources: MediaSources;
+  /** Whose turn it takes where requests wait for each other. */
+  readonly #accountId: string;
   readonly #loads = new Map<string, Promise<LoadedMedia>>();
   readonly #fetchSlots = new Slots(maxRequestFetches);
   /** One after another, so that the sums are right and a request of many pictures holds up no other. */
@@ -41,8 +43,9 @@ class RequestMediaLoader implements MediaLoader {
   #bytes = 0;
   #pixels = 0;
 
-  constructor(sources: MediaSources) {
+  constructor(sources: MediaSources, accountId: string) {
     this.#sources = sources;
+    this.#accountId = accountId;
   }
 
   async loadImage(url: string, signal: AbortSignal): Promise<LoadedMedia> {
@@ -82,7 +85,11 @@ class RequestMediaLoader implements MediaLoader {
   async #fetch(url: string, signal: AbortSignal): Promise<Buffer> {
     const release = await this.#fetchSlots.acquire(signal, this.#readDeadline());
     try {
-      const { bytes } = await this.#sources.fetchClient.fetchBytes(url, { maxBytes, signal });
+      const { bytes } = await this.#sources.fetchClient.fetchBytes(url, {
+        maxBytes,
+        accountId: this.#accountId,
+        signal,
+      });
       return bytes;
     } finally {
       release();
@@ -92,7 +99,7 @@ class RequestMediaLoader implements MediaLoader {
   async #check(url: string, bytes: Buffer, signal: AbortSignal): Promise<string> {
     const release = await this.#checkSlots.acquire(signal, this.#readDeadline());
     try {
-      const checked = await this.#sources.checkImage(bytes, signal);
+      const checked = await this.#sources.checkImage(bytes, this.#accountId, signal);
       if ('fault' in checked) throw refuse(`${nameSource(url)} ${checked.fault}`);
       this.#pixels += checked.pixels;
       if (this.#pixels > maxRequestPixels) {

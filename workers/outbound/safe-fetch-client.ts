@@ -1,14 +1,18 @@
 import { isIP } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type Dispatcher } from 'undici';
-import { Slots } from './slots.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { isPublicAddress } from './address-class.ts';
 import { connectTo } from './connect-to.ts';
 import { failFetch, readFetchUrl, readHost, refuseUrl } from './fetch-url.ts';
 import { readBoundedBody } from './read-bounded-body.ts';
 import { createHostResolver, type ResolveHost } from './resolve-host.ts';
 
-/** Callers name the hosts: without a bound they could make a worker open thousands of connections. */
+/**
+ * Callers name the hosts: without a bound they could make a worker open thousands of connections. Accounts share them
+ * fairly, so that links that hang hold up the account that sent them.
+ */
 const maxFetches = 16;
 /** For one of those; a fetch takes 15 s at most, so that whoever waits longer waits behind a crowd. */
 const maxWaitMs = 30_000;
@@ -43,6 +47,8 @@ interface Settings extends FetchTimeouts {
 
 export interface FetchLimits {
   readonly maxBytes: number;
+  /** The account whose request names the URL. */
+  readonly accountId: string;
   readonly signal: AbortSignal;
 }
 
@@ -67,7 +73,8 @@ export interface SafeFetchClient {
  * repeat, and a kept connection would outlive its check. No proxy, cookie or key is ever involved.
  */
 export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetchClient {
-  const slots = new Slots(maxFetches);
+  const connections = new FairBudget({ capacity: maxFetches });
+  const refuse = (): AppError => new AppError('deadline_exceeded');
   const settings: Settings = {
     ...(options.timeouts ?? defaultTimeouts),
     resolveHost: options.resolveHost ?? createHostResolver(),
@@ -76,8 +83,8 @@ export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetch
     ports: options.ports ?? new Set([443]),
   };
   return {
-    async fetchBytes(url, { maxBytes, signal }) {
-      const release = await slots.acquire(signal, Date.now() + maxWaitMs);
+    async fetchBytes(url, { maxBytes, accountId, signal }) {
+      const connection = await connections.acquire(accountId, 1, { signal, waitMs: maxWaitMs, refuse });
       const over = new AbortController();
       const onAbort = (): void => over.abort(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
@@ -91,7 +98,7 @@ export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetch
       } finally {
         clearTimeout(timer);
         signal.removeEventListener('abort', onAbort);
-        release();
+        connection.release();
       }
     },
   };
@@ -100,11 +107,11 @@ export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetch
 /** One URL with what it redirects to. */
 class SafeFetch {
   readonly #text: string;
-  readonly #limits: FetchLimits;
+  readonly #limits: Omit<FetchLimits, 'accountId'>;
   readonly #settings: Settings;
   #redirects = 0;
 
-  constructor(text: string, limits: FetchLimits, settings: Settings) {
+  constructor(text: string, limits: Omit<FetchLimits, 'accountId'>, settings: Settings) {
     this.#text = text;
     this.#limits = limits;
     this.#settings = settings;

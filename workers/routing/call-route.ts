@@ -7,7 +7,8 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { UpstreamError, type Upstream, type UpstreamTarget } from '../upstreams/upstream.ts';
 import { orderWays } from './order-ways.ts';
 import { chooseBackoffMs, findSetAside, isOfKey, judgeFailure, mayRetry } from './retry-policy.ts';
-import type { Patience, RouteGate } from './route-gate.ts';
+import type { Patience } from './gate-queue.ts';
+import type { RouteGate } from './route-gate.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
 /** What calls are made with; one for each worker process. */
@@ -18,15 +19,21 @@ export interface Routing {
 
 /** The moment in which a call may be made. */
 export interface Chance {
+  /** The route that is called. */
+  readonly route: CatalogRoute;
   /** How many further calls could be made beside it. */
   readonly spareSlots: number;
   /** How many calls there may be at once. */
   readonly slots: number;
   /** To be called once the vendor has begun to answer well, where the answer takes its time. */
   readonly onAlive: () => void;
+  /** Whether another account waits for the slot that this call holds. One trip to Redis. */
+  readonly isContested: () => Promise<boolean>;
 }
 
 export interface RouteCall<T> {
+  /** The account whose request it is; of a call for several, the one whose turn it is. */
+  readonly accountId: string;
   /** Those of the model's that can serve this request. */
   readonly routes: readonly CatalogRoute[];
   readonly signal: AbortSignal;
@@ -109,7 +116,12 @@ async function enterGate<T>(
       keyMs: Math.min(call.patience.keyMs, mostMs),
       breakerMs: Math.min(call.patience.breakerMs, mostMs),
     };
-    return await gate.enter(ways, { signal: call.signal, deadlineAtMs, patience });
+    return await gate.enter(ways, {
+      accountId: call.accountId,
+      signal: call.signal,
+      deadlineAtMs,
+      patience,
+    });
   };
   try {
     const grant = fresh.length === 0 ? null : await enter(fresh, Math.min(othersPauseMs, leftMs));
@@ -125,9 +137,11 @@ async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, gra
   const { route, apiKey } = grant.way;
   try {
     const answer = await call.attempt(upstreams.get(route.upstream), toTarget(route, apiKey), {
+      route,
       spareSlots: grant.spareSlots,
       slots: grant.slots,
       onAlive: () => gate.confirm(grant),
+      isContested: () => gate.isContested(grant),
     });
     gate.leave(grant, 'ok');
     return answer;

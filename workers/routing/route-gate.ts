@@ -1,11 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import {
+  isContested,
+  maxAccountsPerGrant,
+  nameLease,
   runGrant,
   slotsOf,
   type GrantAnswer,
-  type GrantPause,
   type RouteGrant,
 } from '../../shared/routing/grant-script.ts';
 import {
@@ -18,53 +21,26 @@ import { runRenewal } from '../../shared/routing/renew-script.ts';
 import type { RouteWay } from '../../shared/routing/route-way.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { GateQueue, isWorthWaiting, type GateLimits } from './gate-queue.ts';
 
 /** Slots that other workers give back are seen by asking again; those of this process prompt it. */
 const askAgainMs = { first: 10, longest: 100 };
 /** The slots of a worker that died are free after so long. */
 const defaultLeaseMs = 30_000;
 const redisAwayPauseMs = 250;
-/** A timer that is set for longer fires at once. */
-const longestTimerMs = 2 ** 31 - 1;
+/** One that is forgotten gets its next turn early. */
+const maxRememberedAccounts = 10_000;
 const closedMessage = 'a route is well again: its circuit breaker closed';
 
-/** How long a request waits for where none of its ways can be called for the moment. */
-export interface Patience {
-  /** Until a key that is set aside is in use again: its vendor said when, and can be believed. */
-  readonly keyMs: number;
-  /** Until a breaker that is open lets a probe through: whether that one finds the route well nobody knows. */
-  readonly breakerMs: number;
-}
-
-export interface GateLimits {
-  readonly signal: AbortSignal;
-  /** A call that got no slot by then is given up; milliseconds of the epoch. */
-  readonly deadlineAtMs: number;
-  readonly patience: Patience;
-}
-
-interface Waiter extends GateLimits {
-  readonly ways: readonly RouteWay[];
-  /** Since when a pause is all that it waits for; null while slots are what is lacking. */
-  pausedAtMs: number | null;
-  readonly settle: (result: { grant: RouteGrant | null } | { error: unknown }) => void;
-}
-
-/** Those who wait for the same ways, in the order they came; one of them asks for all. */
-interface Line {
-  readonly waiters: Waiter[];
-  wake: () => void;
-}
-
 /**
- * The one way in to the upstreams: what may be called now is known to Redis, for all workers together. Who finds
- * everything taken waits in line here.
+ * The one way in to the upstreams: what may be called now is known to Redis, for all workers together. Calls that find
+ * all slots taken wait here, where accounts take turns.
  */
 export class RouteGate implements Running {
   readonly #redis: RedisClient;
   readonly #workerId: string;
   readonly #log: Logger;
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new Map<string, GateQueue>();
   readonly #held = new Set<RouteGrant>();
   /** Probes that have been said to answer well. */
   readonly #confirmed = new WeakSet<RouteGrant>();
@@ -72,6 +48,9 @@ export class RouteGate implements Running {
   readonly #leaseMs: number;
   readonly #renewing: NodeJS.Timeout;
   #count = 0;
+  /** When each account was granted a slot last, in numbers of grants. */
+  readonly #grantedAt = new LRUCache<string, number>({ max: maxRememberedAccounts });
+  #grants = 0;
   #isStopping = false;
 
   constructor(redis: RedisClient, workerId: string, log: Logger, leaseMs = defaultLeaseMs) {
@@ -91,9 +70,9 @@ export class RouteGate implements Running {
     limits.signal.throwIfAborted();
     const name = nameLine(ways);
     const line = this.#lines.get(name);
-    // Who comes later does not pass those who wait.
+    // A call that comes later does not pass those that wait.
     if (line === undefined) {
-      const answer = await this.#ask(ways);
+      const answer = await this.#ask(ways, [limits.accountId]);
       if (answer?.outcome === 'granted') return this.#hand(answer.grant, limits.signal);
       if (answer?.outcome === 'paused' && !isWorthWaiting(answer, limits.patience, 0)) return null;
       limits.signal.throwIfAborted();
@@ -109,10 +88,20 @@ export class RouteGate implements Running {
     confirmProbe(this.#redis, grant).then(
       (isClosed) => {
         if (isClosed) this.#log.info(fields, closedMessage);
-        for (const line of this.#lines.values()) line.wake();
+        this.#wakeLines();
       },
       (error: unknown) => this.#log.debug({ ...fields, err: error }, 'a probe could not be confirmed'),
     );
+  }
+
+  /** Whether another account waits for what this call holds. While Redis is away nobody can say, and it is not. */
+  async isContested(grant: RouteGrant): Promise<boolean> {
+    try {
+      return await callRedis(() => isContested(this.#redis, grant));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return false;
+    }
   }
 
   /** The call is over, however it went. Never rejects, and need not be waited for. */
@@ -143,26 +132,41 @@ export class RouteGate implements Running {
       // The slots are leases: they come back by themselves.
       this.#log.debug({ ...fields, err: error }, 'the outcome of a call could not be told');
     }
-    for (const line of this.#lines.values()) line.wake();
+    this.#wakeLines();
+  }
+
+  /**
+   * A slot may have come free, and mostly goes to the line that asks for it first. Models of one upstream have lines of
+   * their own: in another order than that of their accounts' turns, a busy model would get every slot.
+   */
+  #wakeLines(): void {
+    const turnOf = (line: GateQueue): number => this.#grantedAt.get(line.nextAccountIds(1)[0] ?? '') ?? 0;
+    const lines = Array.from(this.#lines.values(), (line) => ({ line, turn: turnOf(line) }));
+    for (const { line } of lines.sort((a, b) => a.turn - b.turn)) line.wake();
   }
 
   /** Null where Redis is away: then nobody can say, and it is asked again. */
-  async #ask(ways: readonly RouteWay[]): Promise<GrantAnswer | null> {
+  async #ask(ways: readonly RouteWay[], accountIds: readonly string[]): Promise<GrantAnswer | null> {
     const lease = `${this.#workerId}:${(this.#count += 1)}`;
     try {
-      return await callRedis(() => runGrant(this.#redis, ways, lease, this.#leaseMs));
+      return await callRedis(() => runGrant(this.#redis, ways, accountIds, lease, this.#leaseMs));
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#log.debug({ err: error }, 'waiting for Redis');
-      this.#giveBack(ways, lease);
+      this.#giveBack(
+        ways,
+        accountIds.map((accountId) => nameLease(accountId, lease)),
+      );
       return null;
     }
   }
 
   /** A grant whose answer was lost on its way may hold slots that nobody knows of. */
-  #giveBack(ways: readonly RouteWay[], lease: string): void {
+  #giveBack(ways: readonly RouteWay[], leases: readonly string[]): void {
     const keys = [...new Set(ways.flatMap((way) => slotsOf(way).keys))];
-    const leaving = this.#throughOutage(() => Promise.all(keys.map((key) => this.#redis.zrem(key, lease))))
+    const leaving = this.#throughOutage(() =>
+      Promise.all(keys.map((key) => this.#redis.zrem(key, ...leases))),
+    )
       .catch((error: unknown) => this.#log.debug({ err: error }, 'slots could not be given back'))
       .then(() => void this.#leaving.delete(leaving));
     this.#leaving.add(leaving);
@@ -184,6 +188,7 @@ export class RouteGate implements Running {
 
   #hand(grant: RouteGrant, signal: AbortSignal): RouteGrant {
     this.#held.add(grant);
+    this.#grantedAt.set(grant.accountId, (this.#grants += 1));
     if (!signal.aborted) return grant;
     this.leave(grant, 'none');
     throw signal.reason;
@@ -192,78 +197,38 @@ export class RouteGate implements Running {
   async #waitInLine(name: string, ways: readonly RouteWay[], limits: GateLimits): Promise<RouteGrant | null> {
     let line = this.#lines.get(name);
     const isFirst = line === undefined;
-    line ??= { waiters: [], wake: () => undefined };
+    line ??= new GateQueue();
     this.#lines.set(name, line);
-    const waiting = this.#join(line, ways, limits);
+    const waiting = line.wait(ways, limits);
     if (isFirst) void this.#serve(name, line);
     const grant = await waiting;
     return grant === null ? null : this.#hand(grant, limits.signal);
   }
 
-  async #join(line: Line, ways: readonly RouteWay[], limits: GateLimits): Promise<RouteGrant | null> {
-    const { signal, deadlineAtMs } = limits;
-    return await new Promise((resolve, reject) => {
-      const waiter: Waiter = {
-        ...limits,
-        ways,
-        pausedAtMs: null,
-        settle: (result) => {
-          clearTimeout(timer);
-          signal.removeEventListener('abort', onAbort);
-          const place = line.waiters.indexOf(waiter);
-          if (place >= 0) line.waiters.splice(place, 1);
-          if ('grant' in result) resolve(result.grant);
-          else reject(result.error);
-        },
-      };
-      const onAbort = (): void => waiter.settle({ error: signal.reason });
-      const timer = setTimeout(
-        () => waiter.settle({ error: new AppError('deadline_exceeded') }),
-        Math.min(longestTimerMs, Math.max(0, deadlineAtMs - Date.now())),
-      );
-      signal.addEventListener('abort', onAbort, { once: true });
-      line.waiters.push(waiter);
-    });
-  }
-
-  /** Asks for the first in line until nobody is left. */
-  async #serve(name: string, line: Line): Promise<void> {
+  /** Asks for those whose turns are next until nobody is left. */
+  async #serve(name: string, line: GateQueue): Promise<void> {
     let pauseMs = askAgainMs.first;
     try {
-      for (let head = line.waiters[0]; head !== undefined; head = line.waiters[0]) {
-        const woken = new Promise<void>((resolve) => {
-          line.wake = resolve;
-        });
-        const answer = await this.#ask(head.ways);
+      for (let ways = line.nextWays(); ways !== null; ways = line.nextWays()) {
+        const woken = line.woken();
+        const answer = await this.#ask(ways, line.nextAccountIds(maxAccountsPerGrant));
         if (answer?.outcome === 'granted') {
-          // The first may have left meanwhile: then the slot is the next one's.
-          const next = line.waiters[0];
-          if (next === undefined) this.leave(answer.grant, 'none');
-          else next.settle({ grant: answer.grant });
+          // The account's calls may have left meanwhile: then the slot is free again.
+          if (!line.grant(answer.grant)) this.leave(answer.grant, 'none');
           pauseMs = askAgainMs.first;
           continue;
         }
-        if (answer?.outcome === 'paused') this.#sendAway(line, answer);
-        if (answer?.outcome === 'busy') for (const waiter of line.waiters) waiter.pausedAtMs = null;
+        if (answer?.outcome === 'paused') line.pause(answer);
+        if (answer?.outcome === 'busy') line.unpause();
         const waitMs = answer === null ? redisAwayPauseMs : pauseMs;
         pauseMs = Math.min(askAgainMs.longest, pauseMs * 2);
         await Promise.race([woken, delay(waitMs * (0.5 + Math.random() / 2))]);
       }
     } catch (error) {
-      for (const waiter of line.waiters.slice()) waiter.settle({ error });
+      line.failAll(error);
     } finally {
       this.#lines.delete(name);
     }
-  }
-
-  /** Whoever would not wait for the end of a pause is told now; how long he stood in the queue before does not count. */
-  #sendAway(line: Line, pause: GrantPause): void {
-    const nowMs = performance.now();
-    const impatient = line.waiters.filter((one) => {
-      one.pausedAtMs ??= nowMs;
-      return !isWorthWaiting(pause, one.patience, nowMs - one.pausedAtMs);
-    });
-    for (const waiter of impatient) waiter.settle({ grant: null });
   }
 
   /** Also puts back the leases that a Redis without its memory has lost. */
@@ -286,14 +251,6 @@ export class RouteGate implements Running {
       this.#log.debug({ err: error }, 'leases of calls could not be renewed');
     }
   }
-}
-
-/** @param waitedMs how long it has waited for pauses already */
-function isWorthWaiting({ keyMs, breakerMs }: GrantPause, patience: Patience, waitedMs: number): boolean {
-  return (
-    (keyMs !== null && waitedMs + keyMs <= patience.keyMs) ||
-    (breakerMs !== null && waitedMs + breakerMs <= patience.breakerMs)
-  );
 }
 
 function nameLine(ways: readonly RouteWay[]): string {

@@ -37,6 +37,7 @@ export async function callVendor(
     body,
     signal: context.signal,
     isStream: call.isStream,
+    onSent: context.onSent,
   });
   if (answer.status >= 200 && answer.status < 300) {
     return answer;

@@ -38,6 +38,8 @@ export interface HttpPost {
   readonly body: Buffer | string;
   readonly signal: AbortSignal;
   readonly isStream?: boolean;
+  /** Called when the request is written to a connection. */
+  readonly onSent?: (() => void) | undefined;
 }
 
 /**
@@ -102,9 +104,9 @@ export function createHttpClient({
   });
 
   return {
-    async post({ path, headers, body, signal, isStream = false }) {
+    async post({ path, headers, body, signal, isStream = false, onSent }) {
       signal.throwIfAborted();
-      const exchange = new HttpExchange(base.host, isStream ? ofStreams : timeouts, signal);
+      const exchange = new HttpExchange(base.host, isStream ? ofStreams : timeouts, signal, onSent);
       pool.dispatch(
         { method: 'POST', path: basePath + addQuery(path, base.search), headers: { ...headers }, body },
         exchange,

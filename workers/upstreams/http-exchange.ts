@@ -37,6 +37,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
   readonly #signal: AbortSignal;
   readonly #totalTimer: NodeJS.Timeout;
   readonly #onAbort: () => void;
+  readonly #onSent: (() => void) | undefined;
   #answered!: { resolve(answer: HttpAnswer): void; reject(error: unknown): void };
   #controller: Dispatcher.DispatchController | null = null;
   /** Runs until the first byte of the body, then between chunks while a reader waits. */
@@ -50,10 +51,11 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
   #isOver = false;
   #failure: { error: unknown } | null = null;
 
-  constructor(host: string, timeouts: HttpTimeouts, signal: AbortSignal) {
+  constructor(host: string, timeouts: HttpTimeouts, signal: AbortSignal, onSent?: () => void) {
     this.#host = host;
     this.#timeouts = timeouts;
     this.#signal = signal;
+    this.#onSent = onSent;
     this.answer = new Promise((resolve, reject) => {
       this.#answered = { resolve, reject };
     });
@@ -74,6 +76,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
       controller.abort(toError(this.#failure.error));
       return;
     }
+    this.#onSent?.();
     this.#watchSilence(this.#timeouts.firstByteMs, 'no answer');
   }
 

@@ -24,15 +24,19 @@ export interface CallContext {
   readonly log: UpstreamLogger;
   /** What the caller's messages point at. */
   readonly media: MediaLoader;
-  /**
-   * What earlier answers of this account asked to remember (`remember` events), by their tool-call ids; ids of which
-   * nothing is known any more are left out.
-   */
-  readonly recall: (toolCallIds: readonly string[]) => Promise<Recalled>;
+  /** What is kept of earlier turns of this very conversation (`remember` events), as it was counted at admission. */
+  readonly recalled: Recalled;
+  /** Called when a request is written to the vendor: from then on the vendor may charge for it. */
+  readonly onSent?: () => void;
 }
 
-/** By tool-call id, the JSON value that was remembered. */
+/** By `nameCall`, the JSON value that was remembered. */
 export type Recalled = ReadonlyMap<string, unknown>;
+
+/** Names a tool call of a conversation: some vendors give the same id again in every answer. */
+export function nameCall(messageIndex: number, toolCallId: string): string {
+  return `${messageIndex}:${toolCallId}`;
+}
 
 /** Bytes of a caller's that have been looked at: `mediaType` is what they are, not what they were said to be. */
 export interface LoadedMedia {
@@ -107,7 +111,11 @@ export type ChatEvent =
   | { readonly type: 'sources'; readonly index: number; readonly sources: readonly WebSource[] }
   /** What the vendor will want back with the conversation and clients drop, by the id of a tool call of this answer. */
   | { readonly type: 'remember'; readonly toolCallId: string; readonly value: object }
-  | { readonly type: 'usage'; readonly usage: UpstreamUsage };
+  /**
+   * Reported as soon as any count is known and again when one changes; the last event counts. A partial report does not
+   * cover everything generated before it, such as Anthropic's first one, which says `output_tokens: 1`.
+   */
+  | { readonly type: 'usage'; readonly usage: UpstreamUsage; readonly isPartial?: true };
 
 /** A page of the web that a search found. */
 export interface WebSource {

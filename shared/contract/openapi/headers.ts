@@ -73,7 +73,8 @@ export function requestHeaders(operation: Operation): ParameterObject[] {
         'A printable ASCII text of your choice that names this request, so that it can be sent again safely. The ' +
         'same key with the ' +
         'same body attaches to the request while it runs, or gets its answer for 24 hours, and is charged once; the ' +
-        'work goes on if you disconnect. A failure is not kept: the next request with the key starts anew. The same ' +
+        'work goes on if you disconnect. Each of them counts as a request of your minute. A failure is not kept: the ' +
+        'next request with the key starts anew. The same ' +
         `key with another body is a ${errorKinds.idempotency_conflict.status}, \`idempotency_conflict\`.`,
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
       example: 'order-1742-summary',

@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import { ReplyWaiters, type Waiter } from '../../../api/dispatch/reply-waiters.ts';
+import { ReplyWaiters } from '../../../api/dispatch/reply-waiters.ts';
+import type { Waiter } from '../../../api/dispatch/waiter.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { AdmittedRequest, QueueName } from '../../../shared/queue/job-kinds.ts';
 import { heartbeatIntervalMs, WorkerRegistryStore } from '../../../shared/queue/worker-registry-store.ts';
@@ -56,6 +57,7 @@ async function openDesk(t: ExecutionContext): Promise<Desk> {
   const owner = {
     check: () => undefined,
     abandon: ({ request }: Waiter) => void abandoned.push(request.requestId),
+    withdraw: () => false,
   };
   return {
     redis,
@@ -256,7 +258,7 @@ test('a lost piece is an error, never an answer with a hole, and its worker is t
   await worker.serve(requestId, 1, 3 * pieceBytes, pieces.slice(0, 1));
   worker.send(requestId, 1, 4, 'piece', pieces[2]);
   t.deepEqual(await outcome, { failed: 'service_unavailable' });
-  t.deepEqual(await worker.hear(), { action: 'cancel', requestId });
+  t.deepEqual(await worker.hear(), { action: 'cancel', requestId, isOurFault: true });
 });
 
 test('a piece that comes twice, as its worker could not know that it had left, is taken once', async (t) => {
@@ -297,7 +299,7 @@ test('a result that does not come is asked for again; when its living worker is 
   for (;;) {
     const message = await worker.hear();
     if (message.action !== 'send') {
-      t.deepEqual(message, { action: 'cancel', requestId });
+      t.deepEqual(message, { action: 'cancel', requestId, isOurFault: true });
       return;
     }
   }

@@ -144,6 +144,11 @@ test('files are of the types that the model reads, no more than it takes, and ne
     /file_id: no files are kept here/,
   );
   t.regex(refusedAt('plain', withPart(file('a.pdf'))), /plain takes no files/);
+  // Gemini goes by the type alone, and counts a film by its length.
+  t.regex(
+    refusedAt('reader', withPart(file('a.txt', 'data:video/mp4;base64,AAAA'))),
+    /file_data: says that it is video\/mp4, and its filename that it is txt/,
+  );
   const three = { messages: [{ role: 'user', content: [file('a.pdf'), file('b.pdf'), file('c.pdf')] }] };
   t.regex(refusedAt('reader', three), /at most 2 files/);
 });

@@ -1,5 +1,21 @@
-import test from 'ava';
+import { randomBytes } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
 import { presentImages } from '../../../api/present/images.ts';
+import type { ChunkedBody } from '../../../api/present/send-chunks.ts';
+
+/** Everything of a body, and that its length was told and no chunk is larger than was said. */
+function gather(t: ExecutionContext, body: ChunkedBody): string {
+  const chunks: Buffer[] = [];
+  for (;;) {
+    const target = Buffer.alloc(body.maxChunkBytes);
+    const length = body.write(target);
+    if (length === 0) break;
+    chunks.push(target.subarray(0, length));
+  }
+  const whole = Buffer.concat(chunks);
+  t.is(body.byteLength, whole.length);
+  return whole.toString();
+}
 
 test('an answer has the bytes that JSON.stringify gives it', (t) => {
   const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, i) => (i * 7) % 256));
@@ -26,9 +42,20 @@ test('an answer has the bytes that JSON.stringify gives it', (t) => {
     usage: { total_time: 2.5, cost_request: 1.23, free_request: false },
   };
   const answer = presentImages('id', header, bytes, (key) => `https://x/${key}`);
-  t.is(answer.toString(), JSON.stringify(expected));
+  t.is(gather(t, answer), JSON.stringify(expected));
   t.is(
-    presentImages('id', { ...header, images: [] }, bytes, String).toString(),
+    gather(t, presentImages('id', { ...header, images: [] }, bytes, String)),
     JSON.stringify({ ...expected, data: [] }),
   );
+});
+
+test('large images leave in chunks that are far smaller than they are, and come to the same base64', (t) => {
+  const sizes = [1_000_000, 192 * 1024, 192 * 1024 + 1];
+  const images = sizes.map((byteLength) => ({ revisedPrompt: null, objectKey: null, byteLength }));
+  const header = { created: 1, costNano: '1', free: false, durationMs: 1, images };
+  const bytes = randomBytes(sizes.reduce((sum, size) => sum + size, 0));
+  const body = presentImages('id', header, bytes, String);
+  t.true(body.maxChunkBytes < 300_000);
+  const { data } = JSON.parse(gather(t, body)) as { data: { b64_json: string }[] };
+  t.true(Buffer.concat(data.map((one) => Buffer.from(one.b64_json, 'base64'))).equals(bytes));
 });

@@ -121,6 +121,19 @@ test('a ban shows its reason, an unban forgets it and the guesses that led to it
   t.is(rows.find((row) => row.id === id)?.ban_reason, 'unpaid bills');
 });
 
+for (const words of [
+  ['account', 'constructor'],
+  ['account', 'toString'],
+  ['constructor', 'list'],
+  ['__proto__', 'constructor'],
+]) {
+  test(`"${words.join(' ')}", which every object inherits, is an unknown command and no crash`, async (t) => {
+    const { exitCode, stderr } = await runAdmin(...words);
+    t.is(exitCode, 2);
+    t.true(stderr.startsWith(`there is no "${words.join(' ')}"\nUsage: `), stderr);
+  });
+}
+
 test('support replaces a lost key: the new one works and the old one does not', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   t.is((await callApi(stack.url, apiKey, 'GET', '/users/profile')).status, 200);

@@ -46,7 +46,7 @@ const verify = (stack: TestStack, ...args: string[]): Promise<Verification> =>
 async function findDifferences({ redis, mongo, config }: TestStack, account: string): Promise<Difference[]> {
   const dependencies = {
     redis,
-    accounts: new AccountStore(mongo.db, config.masterKey),
+    accounts: new AccountStore(mongo.db, config),
     ledger: new LedgerStore(mongo.db),
     prices: new PriceStore(mongo.db),
     reservations: new ReservationStore(redis),

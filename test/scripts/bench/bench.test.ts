@@ -78,7 +78,14 @@ async function findProcessesOf(dir: string): Promise<string[]> {
 test('the help names every scenario, and so does the error for a name that none has', async (t) => {
   const help = await startBench(t, ['--help']);
   t.deepEqual(await help.exited, [0, null] as never);
-  for (const name of ['stream', 'embeddings-busy-float', 'embeddings-encoder-mixed', 'ledger', 'memory'])
+  for (const name of [
+    'stream',
+    'embeddings-busy-float',
+    'embeddings-encoder-mixed',
+    'ledger',
+    'memory',
+    'slow-bodies',
+  ])
     t.regex(help.output(), new RegExp(`^  ${name} +[A-Z]`, 'm'));
 
   const unknown = await startBench(t, ['embeddings', 'chat', '--only', 'embedding-busy']);
@@ -190,7 +197,7 @@ test('a wrong argument is one message and the usage', async (t) => {
   t.is((await bench.exited)[0], 1);
   t.regex(
     bench.output(),
-    /There is no "picture" to measure; there are chat, stream, embeddings, admissions, ledger, memory\.\n\nnpm run bench/,
+    /There is no "picture" to measure; there are chat, stream, embeddings, admissions, ledger, memory, fairness\.\n\nnpm run bench/,
   );
   t.deepEqual(await readdir(bench.dir), []);
 });

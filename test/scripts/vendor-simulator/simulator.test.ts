@@ -286,6 +286,12 @@ test('bad requests are refused as the vendor does', async (t) => {
   t.is(broken.status, 400);
 });
 
+test('a model that is called `constructor` is counted as any other', async (t) => {
+  const { simulator, client } = await startRig(t);
+  await client.embeddings.create({ model: 'constructor', input: 'a' });
+  t.is(simulator.requests.counters.byModel['constructor'], 1);
+});
+
 test('requests are counted and remembered, up to the bound, and can be forgotten', async (t) => {
   const { simulator, client } = await startRig(t, { logCapacity: 2 });
   for (const input of ['a', 'b', 'c']) {

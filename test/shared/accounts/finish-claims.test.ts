@@ -35,7 +35,7 @@ async function useSetting(
 ): Promise<Setting> {
   const stack = await useStack(t, options);
   const { db } = stack.mongo;
-  const accounts = new AccountStore(db, stack.config.masterKey);
+  const accounts = new AccountStore(db, stack.config);
   const codes = new RefillCodeStore(db);
   await codes.createIndexes();
   const ledger = new LedgerStore(db);

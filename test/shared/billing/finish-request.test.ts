@@ -49,7 +49,7 @@ test('traffic notes a request once, when it is settled, and only if it reached a
   );
   const { redis, mongo, config } = stack;
   const ledger = new LedgerStore(mongo.db);
-  const hotAccounts = new HotAccountStore(redis, new AccountStore(mongo.db, config.masterKey), ledger);
+  const hotAccounts = new HotAccountStore(redis, new AccountStore(mongo.db, config), ledger);
   const prices = new PriceStore(mongo.db);
   const dependencies = { redis, ledger, hotAccounts, traffic, prices };
   const outcome: RequestOutcome = {

@@ -57,6 +57,14 @@ test('a late settlement takes what is spendable, and the rest is a shortfall', a
   t.like(await readBalance(redis(), id), { balance: 0n, reserved: 0n });
 });
 
+test('a late settlement takes at most twice what had been reserved', async (t) => {
+  const id = await createHotAccount(redis(), 1_000n);
+  const requestId = await orphan(id, { fixedNano: 100n });
+  t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n, false)).costNano, 200n);
+  t.like((await readEntries(redis(), id))[0], { costNano: 200n, shortfallNano: 700n });
+  t.like(await readBalance(redis(), id), { balance: 800n, reserved: 0n });
+});
+
 test('a late settlement on an account with nothing left is all shortfall', async (t) => {
   const id = await createHotAccount(redis(), 100n);
   const requestId = await orphan(id, { fixedNano: 100n });

@@ -171,6 +171,22 @@ test('a refill counts once an id, takes back no more than is free, and never pas
   );
 });
 
+test('a request costs at most twice what was reserved for it, however much there is, and the rest is a shortfall', async (t) => {
+  const id = await createAccount(1_000_000n);
+  for (const [wanted, cost] of [
+    [1_999n, 1_999n],
+    [2_000n, 2_000n],
+    [990_000n, 2_000n],
+  ] as const) {
+    const request = admission(id, { fixedNano: 1_000n });
+    await runAdmission(redis, request);
+    const settled = await runSettlement(redis, usageEvent(id, request.requestId), wanted, false);
+    t.is(settled.costNano, cost);
+    t.like((await readEntries(id)).at(-1), { costNano: cost, shortfallNano: wanted - cost });
+  }
+  t.like(await readBalance(id), { balance: 1_000_000n - 5_999n, reserved: 0n });
+});
+
 test('large sums stay exact to the last nano-rouble', async (t) => {
   const id = await createAccount(8_999_999_999_999_999n);
   const request = admission(id, { fixedNano: 8_999_999_999_999_998n });

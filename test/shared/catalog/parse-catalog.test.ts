@@ -33,6 +33,7 @@ test('a model without options gets every default, and is published with every fi
   t.is(model.sizes, null);
   const [route] = model.routes;
   t.is(route?.weight, 1);
+  t.is(route?.onDisconnect, 'cancel');
   t.is(route?.model, 'first');
   t.deepEqual(route?.upstream, {
     name: 'lab',
@@ -50,6 +51,7 @@ test('a model without options gets every default, and is published with every fi
     maxBatchInputs: 2048,
     maxBatchTokens: 300_000,
     imageUrls: 'pass',
+    disconnectGraceMs: 2_000,
   });
   t.deepEqual(presentModel(model, true), {
     id: 'first',
@@ -119,6 +121,18 @@ test('a model is found by its id and by each alias', (t) => {
   const catalog = parse(fileOf(`${chat}\naliases: [acme/first, one]`));
   for (const name of ['first', 'acme/first', 'one']) t.is(catalog.find(name)?.id, 'first');
   t.is(catalog.find('two'), undefined);
+});
+
+test('a route says what becomes of calls whose callers leave, its upstream for how long they are read on', (t) => {
+  const upstreamOf = (graceMs: number): string => `  lab: { kind: builtin, disconnectGraceMs: ${graceMs} }`;
+  const model =
+    'type: chat\ncontext: 9\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, model: m, onDisconnect: drain }]';
+  const [route] = parse(fileOf(model, upstreamOf(0))).find('first')!.routes;
+  t.is(route?.onDisconnect, 'drain');
+  t.is(route?.upstream.disconnectGraceMs, 0);
+  const error = t.throws(() => parse(fileOf(model.replace('drain', 'stop'), upstreamOf(20_001))));
+  t.regex(error.message, /upstreams.lab.disconnectGraceMs must be <= 20000/);
+  t.regex(error.message, /models\[0\].routes\[0\].onDisconnect must be/);
 });
 
 test('a route drops what it and its upstream list', (t) => {
@@ -223,6 +237,11 @@ test('an upstream without its key is left out with one warning; its models stay 
     t.deepEqual(catalog.find('only')?.routes, []);
     t.is(catalog.find('both')?.routes.length, 1);
   }
+});
+
+test('a variable that is named like what every object inherits is one that is not set', (t) => {
+  const catalog = parse(twoRoutes('[env:constructor]'), { env: {} });
+  t.deepEqual(catalog.warnings, ['upstream lab is left out: constructor is not set; inactive models: only']);
 });
 
 test('an upstream with some of its keys is used, with a warning', (t) => {

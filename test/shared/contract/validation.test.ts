@@ -2,6 +2,7 @@ import test from 'ava';
 import { ChatRequest } from '../../../shared/contract/chat.ts';
 import { EmbeddingRequest } from '../../../shared/contract/embeddings.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
+import { ImageRequest } from '../../../shared/contract/images.ts';
 import { compileValidator, isImageUrl } from '../../../shared/contract/validation.ts';
 
 const chat = compileValidator(ChatRequest, 'body');
@@ -44,7 +45,7 @@ test('a fault is told with its place and in words, one line a fault', (t) => {
       }),
     ),
     [
-      'body.messages.0.content.0.image_url.url: must be an https URL of at most 2083 characters or a base64 data URI of at most 20 MB',
+      'body.messages.0.content.0.image_url.url: must be an https URL of at most 2083 characters or a base64 data URI of a picture of at most 20 MB',
     ],
   );
   t.deepEqual(
@@ -123,8 +124,44 @@ test('defaults are filled in, and fields that we do not know stay', (t) => {
 test('an image is an https URL within the spec’s length, or a data URI', (t) => {
   t.true(isImageUrl('https://example.com/a.png'));
   t.true(isImageUrl('data:image/png;base64,AAAA'));
+  t.true(isImageUrl('data:application/octet-stream;base64,AAAA'));
+  // A document would be billed by its text, and counted as a picture.
+  for (const type of ['application/pdf', 'video/mp4', 'audio/wav', 'text/plain']) {
+    t.false(isImageUrl(`data:${type};base64,AAAA`), type);
+  }
+  const pdf = Buffer.from('%PDF-1.7 and more').toString('base64');
+  t.false(isImageUrl(`data:image/png;base64,${pdf}`));
   t.false(isImageUrl(`https://example.com/${'a'.repeat(2_083)}`));
   t.false(isImageUrl('http://example.com/a.png'));
   t.false(isImageUrl('https://'));
   t.false(isImageUrl('file:///etc/passwd'));
+});
+
+test('lengths are counted in characters, not in halves of them', (t) => {
+  const image = compileValidator(ImageRequest, 'body');
+  t.deepEqual(
+    issuesOf(() => image({ model: 'm', prompt: '😀😀😀' })),
+    [],
+  );
+  t.deepEqual(
+    issuesOf(() => image({ model: 'm', prompt: '😀😀' })),
+    ['body.prompt: must have at least 3 characters'],
+  );
+  const user512 = '😀'.repeat(512);
+  t.deepEqual(
+    issuesOf(() => embedding({ model: 'm', input: 'a', user: user512 })),
+    [],
+  );
+  t.deepEqual(
+    issuesOf(() => embedding({ model: 'm', input: 'a', user: `${user512}a` })),
+    ['body.user: must have at most 512 characters'],
+  );
+});
+
+test('that a text is not empty is found without reading it', (t) => {
+  const input = Array.from({ length: 2_048 }, () => 'слово '.repeat(5_000));
+  const startedAt = performance.now();
+  embedding({ model: 'm', input });
+  const tookMs = performance.now() - startedAt;
+  t.true(tookMs < 100, `${tookMs} ms`);
 });

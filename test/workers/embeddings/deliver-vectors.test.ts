@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { countTokens } from '../../../shared/pricing/count-tokens.ts';
+import { billCall } from '../../../workers/embeddings/bill-call.ts';
 import { deliverVectors } from '../../../workers/embeddings/deliver-vectors.ts';
 import {
   AskUnderWay,
@@ -14,9 +14,11 @@ import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
 const ask: Omit<EmbeddingAsk, 'inputs'> = {
   accountId: 'ann',
+  dimensions: null,
   user: null,
   inputTokens: [],
   signal: new AbortController().signal,
+  stopSignal: new AbortController().signal,
   deadlineAtMs: Infinity,
   log: undefined as never,
 };
@@ -26,7 +28,7 @@ async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOu
   const units: WorkUnit[] = [];
   const asks = vectors.map((_, i) => {
     const underWay = new AskUnderWay({ ...ask, inputs: [`text ${i}`] });
-    const unit = new WorkUnit('ann', `text ${i}`, 1);
+    const unit = new WorkUnit(underWay, null, `text ${i}`, 1);
     unit.claim(underWay, 0);
     units.push(unit);
     return underWay;
@@ -35,7 +37,7 @@ async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOu
   const dimensions = vectors[0]!.length;
   const broken = findBroken(bytes, dimensions);
   const answer = { vectors: bytes, dimensions, broken, promptTokens: null, giveBack: null };
-  deliverVectors(units, answer, null, 10);
+  deliverVectors(units, answer, billCall(units, null), null, 10);
   const answers = await Promise.all(asks.map((underWay) => underWay.answer));
   return answers.map((answer) => answer.outcomes[0]!);
 }
@@ -56,7 +58,8 @@ test('of inputs that share a call only those whose vector is not finite fail', a
 });
 
 test('each request is told which of its own inputs has a vector that is not finite', async (t) => {
-  const [good, bad] = [new WorkUnit('ann', 'good', 1), new WorkUnit('ann', 'bad', 1)];
+  const first = new AskUnderWay({ ...ask, inputs: [] });
+  const [good, bad] = [new WorkUnit(first, null, 'good', 1), new WorkUnit(first, null, 'bad', 1)];
   const requests = [['good', 'bad'], ['bad', 'good', 'bad'], ['bad']].map((inputs) => {
     const underWay = new AskUnderWay({ ...ask, inputs });
     for (const [i, text] of inputs.entries()) (text === 'good' ? good : bad).claim(underWay, i);
@@ -64,7 +67,7 @@ test('each request is told which of its own inputs has a vector that is not fini
   });
   const vectors = Buffer.from(Float32Array.of(1, NaN).buffer);
   const answer = { vectors, dimensions: 1, broken: [1], promptTokens: null, giveBack: null };
-  deliverVectors([good, bad], answer, null, 10);
+  deliverVectors([good, bad], answer, billCall([good, bad], null), null, 10);
   const answers = await Promise.all(requests.map((underWay) => underWay.answer));
   const said = (input: string) => `The model gave ${input} a vector that is not all finite numbers.`;
   t.deepEqual(
@@ -96,30 +99,4 @@ test('a vector is taken exactly if all of its numbers are finite', async (t) => 
   );
   t.false(await isTaken([0, NaN]));
   t.true(await isTaken([3.4028234663852886e38, -3.4028234663852886e38, 2 ** -149, -0]));
-});
-
-test('who shares a call with languages that are dear to its vendor pays for no more than their own texts', async (t) => {
-  // A word that we count as one token and OpenAI's embedding models as 29.
-  const dear = ' Հանրապետության'.repeat(40);
-  const own = 'The quick brown fox jumps over the lazy dog.';
-  const texts = [
-    ...Array.from({ length: 9 }, (_, i) => ['ann', `${i}${dear}`] as const),
-    ['bob', own] as const,
-  ];
-  const units = texts.map(([accountId, text]) => new WorkUnit(accountId, text, countTokens(text)));
-  const asks = units.map((unit) => {
-    const underWay = new AskUnderWay({ ...ask, accountId: unit.accountId, inputs: [unit.text] });
-    unit.claim(underWay, 0);
-    return underWay;
-  });
-  const counts = texts.map(([, text]) => countTokens(text, 'cl100k_base'));
-  const promptTokens = counts.reduce((a, b) => a + b, 0);
-  t.true(promptTokens > 10 * units.reduce((total, unit) => total + unit.tokens, 0));
-  const vectors = Buffer.alloc(units.length * 4);
-  deliverVectors(units, { vectors, dimensions: 1, broken: [], promptTokens, giveBack: null }, null, 10);
-  const billed = await Promise.all(asks.map(async ({ answer }) => (await answer).outcomes[0]));
-  t.deepEqual(
-    billed.map((one) => ('tokens' in one! ? one.tokens : null)),
-    counts,
-  );
 });

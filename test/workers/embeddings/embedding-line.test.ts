@@ -1,11 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
-import { EmbeddingLine, type LineDependencies } from '../../../workers/embeddings/embedding-line.ts';
-import { Suspects } from '../../../workers/embeddings/suspects.ts';
+import type { CallDependencies } from '../../../workers/embeddings/embedding-caller.ts';
+import { EmbeddingLine } from '../../../workers/embeddings/embedding-line.ts';
 import type { RouteGate } from '../../../workers/routing/route-gate.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
+
+/** Of work that need not end at once. */
+const never = new AbortController().signal;
 
 test('when nobody waits any more, none of a line stays at the gate; who comes then is let in', async (t) => {
   // A gate of which every slot is taken.
@@ -18,15 +21,19 @@ test('when nobody waits any more, none of a line stays at the gate; who comes th
   };
   const routing = { gate: { enter } };
   const model = { routes: [createRoute('a')], embeddingCache: null } as unknown as CatalogModel;
-  const line = new EmbeddingLine({ routing } as unknown as LineDependencies, {
+  const line = new EmbeddingLine({ routing } as unknown as CallDependencies, {
     modelId: 'emb',
-    dimensions: null,
     findModel: () => model,
-    suspects: new Suspects(),
   });
   const embed = (signal: AbortSignal): ReturnType<EmbeddingLine['embed']> => {
-    const inputs = { inputs: ['text'], inputTokens: [1], user: null, accountId: 'ann' };
-    return line.embed({ ...inputs, signal, deadlineAtMs: Infinity, log: undefined as never });
+    const inputs = { inputs: ['text'], inputTokens: [1], user: null, dimensions: null, accountId: 'ann' };
+    return line.embed({
+      ...inputs,
+      signal,
+      stopSignal: never,
+      deadlineAtMs: Infinity,
+      log: undefined as never,
+    });
   };
 
   const leaving = new AbortController();
@@ -76,16 +83,23 @@ test('a text that is asked for again while the call it went with is searched for
   };
   const log = { warn: () => undefined };
   const dependencies = { routing: { gate, upstreams: { get: () => upstream } }, log, media: {} };
-  const line = new EmbeddingLine(dependencies as unknown as LineDependencies, {
+  const line = new EmbeddingLine(dependencies as unknown as CallDependencies, {
     modelId: 'emb',
-    dimensions: null,
     findModel: () => model,
-    suspects: new Suspects(),
   });
   const embed = (accountId: string, inputs: string[]): ReturnType<EmbeddingLine['embed']> => {
     const inputTokens = inputs.map(() => 1);
     const { signal } = new AbortController();
-    const ask = { accountId, inputs, inputTokens, signal, user: null, deadlineAtMs: Infinity };
+    const ask = {
+      accountId,
+      inputs,
+      inputTokens,
+      signal,
+      stopSignal: never,
+      user: null,
+      dimensions: null,
+      deadlineAtMs: Infinity,
+    };
     return line.embed({ ...ask, log: undefined as never });
   };
   const texts = Array.from({ length: 40 }, (_, i) => `text ${i}`);
@@ -102,4 +116,149 @@ test('a text that is asked for again while the call it went with is searched for
     3,
     'refused, cleared, and for who came later',
   );
+});
+
+/** What a test decides of each call to the vendor, in the order in which they come. */
+interface VendorCall {
+  readonly inputs: readonly string[];
+  readonly signal: AbortSignal;
+  answer(): void;
+  fail(error: Error): void;
+}
+
+/** A line whose vendor answers when it is told to, and whose gate lets in one call at a time, when it is told to. */
+function createHeldLine(): {
+  readonly embed: (
+    accountId: string,
+    inputs: string[],
+    signal: AbortSignal,
+    stop?: AbortSignal,
+  ) => ReturnType<EmbeddingLine['embed']>;
+  readonly nextCall: () => Promise<VendorCall>;
+  readonly calls: readonly VendorCall[];
+  gateIsOpen: boolean;
+} {
+  const route = createRoute('a');
+  const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
+  const calls: VendorCall[] = [];
+  const upstream = {
+    embed: (_: unknown, { inputs }: { inputs: readonly string[] }, { signal }: { signal: AbortSignal }) =>
+      new Promise((resolve, reject) => {
+        const vectors = Buffer.alloc(inputs.length * 4);
+        const answer = { vectors, dimensions: 1, broken: [], promptTokens: inputs.length, giveBack: null };
+        calls.push({ inputs, signal, answer: () => resolve(answer), fail: reject });
+      }),
+  };
+  const held = { gateIsOpen: true };
+  const gate = {
+    async enter(_: unknown, { signal }: { signal: AbortSignal }) {
+      while (!held.gateIsOpen) {
+        await setImmediate();
+        signal.throwIfAborted();
+      }
+      const way = { route, apiKey: null, fingerprint: 'none' };
+      return { way, lease: '', isProbe: false, spareSlots: 0, slots: 2 };
+    },
+    leave: () => undefined,
+  };
+  const log = { warn: () => undefined };
+  const dependencies = { routing: { gate, upstreams: { get: () => upstream } }, log, media: {} };
+  const line = new EmbeddingLine(dependencies as unknown as CallDependencies, {
+    modelId: 'emb',
+    findModel: () => model,
+  });
+  let seen = 0;
+  return Object.assign(held, {
+    calls,
+    embed(accountId: string, inputs: string[], signal: AbortSignal, stop = never) {
+      const inputTokens = inputs.map(() => 1);
+      const ask = { accountId, inputs, inputTokens, signal, stopSignal: stop, user: null, dimensions: null };
+      return line.embed({ ...ask, deadlineAtMs: Infinity, log: undefined as never });
+    },
+    async nextCall() {
+      while (calls.length <= seen) await setImmediate();
+      return calls[seen++]!;
+    },
+  });
+}
+
+test('work that must end at once does not wait for a vendor that was asked', async (t) => {
+  const line = createHeldLine();
+  const [signals, stop] = [new AbortController(), new AbortController()];
+  const ended = line.embed('ann', ['one', 'two'], signals.signal, stop.signal);
+  const call = await line.nextCall();
+  const reason = new Error('banned');
+  stop.abort(reason);
+  signals.abort(reason);
+  const { outcomes, hasLeft, reachedModel } = await ended;
+  t.deepEqual(outcomes, [{ error: reason }, { error: reason }]);
+  t.false(hasLeft);
+  t.true(reachedModel);
+  call.answer();
+});
+
+test('a vendor that was asked goes on when the last caller leaves, who has what it made', async (t) => {
+  const line = createHeldLine();
+  const leaving = new AbortController();
+  const left = line.embed('ann', ['one', 'two'], leaving.signal);
+  const call = await line.nextCall();
+  leaving.abort(new Error('left'));
+  await setImmediate();
+  t.false(call.signal.aborted);
+  call.answer();
+  const { outcomes, hasLeft, reachedModel } = await left;
+  t.true(hasLeft && reachedModel);
+  t.deepEqual(
+    outcomes.map((outcome) => ('tokens' in outcome ? outcome.tokens : null)),
+    [1, 1],
+  );
+});
+
+test('a call that fails when all of its callers have left is not made again', async (t) => {
+  const line = createHeldLine();
+  const leaving = new AbortController();
+  const left = line.embed('ann', ['one'], leaving.signal);
+  const call = await line.nextCall();
+  leaving.abort(new Error('left'));
+  call.fail(new UpstreamError('unavailable', 'no'));
+  const { outcomes, hasLeft } = await left;
+  t.true(hasLeft);
+  t.true('error' in outcomes[0]!);
+  await setImmediate();
+  t.is(line.calls.length, 1);
+});
+
+test('a call that fails is made again for those who still wait, without what was asked for others', async (t) => {
+  const line = createHeldLine();
+  const leaving = new AbortController();
+  const left = line.embed('ann', ['hers'], leaving.signal);
+  const stayed = line.embed('bob', ['his'], new AbortController().signal);
+  const call = await line.nextCall();
+  t.deepEqual(call.inputs, ['hers', 'his']);
+  leaving.abort(new Error('left'));
+  call.fail(new UpstreamError('unavailable', 'no'));
+  const again = await line.nextCall();
+  t.deepEqual(again.inputs, ['his']);
+  t.true('error' in (await left).outcomes[0]!);
+  again.answer();
+  t.like((await stayed).outcomes[0], { tokens: 1 });
+});
+
+test('a caller who leaves while a search for bad inputs waits for a slot is told at once, and not searched for', async (t) => {
+  const line = createHeldLine();
+  const leaving = new AbortController();
+  const left = line.embed('ann', ['hers'], leaving.signal);
+  const stayed = line.embed('bob', ['his'], new AbortController().signal);
+  const call = await line.nextCall();
+  line.gateIsOpen = false;
+  call.fail(new UpstreamError('rejected', 'no'));
+  await setImmediate();
+  leaving.abort(new Error('left'));
+  t.true('error' in (await left).outcomes[0]!);
+  line.gateIsOpen = true;
+  const again = await line.nextCall();
+  t.deepEqual(again.inputs, ['his']);
+  again.answer();
+  t.like((await stayed).outcomes[0], { tokens: 1 });
+  t.is(line.calls.length, 2);
 });

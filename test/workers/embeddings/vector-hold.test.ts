@@ -9,7 +9,15 @@ import {
 
 const ask = (inputs: readonly string[]): AskUnderWay => {
   const signal = new AbortController().signal;
-  const rest = { user: null, inputTokens: [], signal, deadlineAtMs: Infinity, log: undefined as never };
+  const rest = {
+    user: null,
+    dimensions: null,
+    inputTokens: [],
+    signal,
+    stopSignal: signal,
+    deadlineAtMs: Infinity,
+    log: undefined as never,
+  };
   return new AskUnderWay({ accountId: 'ann', inputs, ...rest } satisfies EmbeddingAsk);
 };
 
@@ -19,13 +27,13 @@ test('the vectors of a call are given back once every request that was given any
     given += 1;
   });
   const [first, second, third] = [ask(['a', 'b', 'a']), ask(['b']), ask(['b', 'c'])];
-  const [a, b] = [new WorkUnit('ann', 'a', 1), new WorkUnit('ann', 'b', 1)];
+  const [a, b] = [new WorkUnit(first, null, 'a', 1), new WorkUnit(first, null, 'b', 1)];
   a.claim(first, 0);
   a.claim(first, 2);
   b.claim(first, 1);
   b.claim(second, 0);
   b.claim(third, 0);
-  third.fail(new Error('it left before'));
+  third.leave(new Error('it left before'));
 
   hold.take();
   const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
@@ -43,19 +51,64 @@ test('the vectors of a call are given back once every request that was given any
   t.is(given, 1);
 });
 
-test('a request that ends without some of its vectors drops those that it has', async (t) => {
+test('a caller who leaves has what a model was asked for, without holding vectors, and nothing else', async (t) => {
   let given = 0;
   const hold = new VectorHold(() => {
     given += 1;
   });
-  const leaving = ask(['a', 'b']);
-  const a = new WorkUnit('ann', 'a', 1);
-  a.claim(leaving, 0);
+  const leaving = ask(['a', 'b', 'c']);
+  const units = ['a', 'b', 'c'].map((text, i) => {
+    const unit = new WorkUnit(leaving, null, text, 1);
+    unit.claim(leaving, i);
+    return unit;
+  });
+  const [a, b, c] = units as [WorkUnit, WorkUnit, WorkUnit];
+  const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
   hold.take();
-  a.deliver({ vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 });
+  a.markAsked();
+  b.markAsked();
+  a.deliver(outcome);
+  const left = new Error('it left');
+  t.deepEqual([...leaving.leave(left)], [c]);
+  t.false(b.isWanted);
+  b.deliver(outcome);
   hold.drop();
-  leaving.fail(new Error('it left'));
-  t.is(given, 0);
-  dropVectors(await leaving.answer);
   t.is(given, 1);
+  const answer = await leaving.answer;
+  const paid = { ...outcome, vector: Buffer.alloc(0), hold: null };
+  t.deepEqual(answer, { outcomes: [paid, paid, { error: left }], reachedModel: true, hasLeft: true });
+  dropVectors(answer);
+  t.is(given, 1);
+});
+
+test('a caller who leaves before a model was asked for anything has reached none', async (t) => {
+  const leaving = ask(['a']);
+  const unit = new WorkUnit(leaving, null, 'a', 1);
+  unit.claim(leaving, 0);
+  leaving.leave(new Error('it left'));
+  t.like(await leaving.answer, { reachedModel: false, hasLeft: true });
+});
+
+test('an input that is asked for again after its call failed is asked for on behalf of those who still wait alone', async (t) => {
+  const [leaving, staying] = [ask(['a']), ask(['a'])];
+  const unit = new WorkUnit(leaving, null, 'a', 1);
+  unit.claim(leaving, 0);
+  unit.claim(staying, 0);
+  unit.markAsked();
+  leaving.leave(new Error('it left'));
+  const failure = new Error('the call failed');
+  unit.failLeft(failure);
+  t.deepEqual((await leaving.answer).outcomes, [{ error: failure }]);
+  t.true(unit.isWanted);
+  unit.markAsked();
+  const outcome = {
+    vector: Buffer.alloc(4),
+    hold: null,
+    dimensions: 1,
+    tokens: 1,
+    counted: false,
+    billedMs: 4,
+  };
+  unit.deliver(outcome);
+  t.deepEqual((await staying.answer).outcomes, [outcome], 'all of the time, as it was asked for it alone');
 });

@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import test from 'ava';
 import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
 import { ActiveRuns, type StartedRun } from '../../../workers/intake/active-runs.ts';
-import { CallerGone, RunReplaced } from '../../../workers/jobs/job-context.ts';
+import { AccountBanned, CallerGone, hasCallerLeft, RunReplaced } from '../../../workers/jobs/job-context.ts';
 
 const request = { requestId: 'one', accountId: 'ann', claimHash: null } as AdmittedRequest;
 
@@ -104,6 +104,33 @@ test('when nobody listens any more the runs of that channel stop waiting, those 
   await t.throwsAsync(otherAsked, { instanceOf: CallerGone });
 });
 
+test('a run whose caller does not read goes on reading when he leaves', async (t) => {
+  const { runs, run } = start();
+  runs.control({ action: 'pause', requestId: 'one' });
+  const wanted = run.whenWanted();
+  t.true(await isPending(wanted!));
+  runs.control({ action: 'cancel', requestId: 'one' });
+  await wanted;
+  t.is(run.whenWanted(), null);
+});
+
+test('a caller who left is told from one whose answer a fault of ours keeps away', (t) => {
+  const causes = [
+    { leave: (runs: ActiveRuns) => runs.control({ action: 'cancel', requestId: 'one' }), isOurs: false },
+    {
+      leave: (runs: ActiveRuns) => runs.control({ action: 'cancel', requestId: 'one', isOurFault: true }),
+      isOurs: true,
+    },
+    { leave: (runs: ActiveRuns) => runs.cancelChannel('channel'), isOurs: true },
+  ];
+  for (const { leave, isOurs } of causes) {
+    const { runs, run } = start();
+    leave(runs);
+    t.true(run.signal.reason instanceof CallerGone);
+    t.is(hasCallerLeft(run.signal), !isOurs);
+  }
+});
+
 test('a run that another takes the place of ends, and what is asked for is the other’s', async (t) => {
   const { runs, run, ask } = start();
   ask(100);
@@ -142,3 +169,15 @@ test.serial(
     }
   },
 );
+
+test('a ban ends the runs of its account alone, a paused one too, and goes by its own reason', async (t) => {
+  const { runs, run } = start();
+  const other = runs.start({ ...request, requestId: 'two', accountId: 'bob' }, 'channel', 1);
+  runs.control({ action: 'pause', requestId: 'one' });
+  const wanted = run.whenWanted();
+  t.not(wanted, null);
+  runs.cancelAccount('ann', new AccountBanned());
+  await wanted;
+  t.true(run.signal.reason instanceof AccountBanned);
+  t.false(other.signal.aborted);
+});

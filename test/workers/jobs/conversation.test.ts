@@ -8,9 +8,9 @@ import { RouteStateStore } from '../../../shared/routing/route-state-store.ts';
 import { findWays } from '../../../shared/routing/route-way.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { Conversation } from '../../../workers/jobs/conversation.ts';
-import type { JobDependencies, RequestRun } from '../../../workers/jobs/job-context.ts';
+import { CallerGone, type JobDependencies, type RequestRun } from '../../../workers/jobs/job-context.ts';
 import { RouteGate } from '../../../workers/routing/route-gate.ts';
-import { UpstreamError, type ChatEvent } from '../../../workers/upstreams/upstream.ts';
+import { UpstreamError, type CallContext, type ChatEvent } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
@@ -34,19 +34,24 @@ for (const unreadMs of [300, 0]) {
     const route = createRoute(`read-after-${unreadMs}`);
     const dependencies = {
       routing: { gate, upstreams: { get: () => ({ chat: sayAndTimeOut }) } },
-      turns: { recall: () => Promise.resolve(new Map()) },
       media: {},
     } as unknown as JobDependencies;
     const request = { requestId: 'r', model: 'm', accountId: 'a', deadlineAtMs: Date.now() + 10_000 };
     const body = { model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }], max_tokens: 9 };
     const run = {
-      reply: { delta: () => undefined },
+      reply: { delta: () => undefined, whenRoom: () => null },
       signal: new AbortController().signal,
+      stopping: new AbortController().signal,
       whenWanted: () => (unreadMs > 0 ? delay(unreadMs) : null),
       log,
     } as unknown as RequestRun;
     const conversation = new Conversation({ request, body } as unknown as ChatJob, run);
-    const asked = conversation.ask(dependencies, { routes: [route] } as unknown as CatalogModel);
+    const asked = conversation.ask(dependencies, {
+      id: 'm',
+      context: 8_192,
+      routes: [route],
+      published: {},
+    } as unknown as CatalogModel);
     await t.throwsAsync(asked, { message: /too long/ });
     t.true(conversation.hasOutput);
     await delay(50);
@@ -55,3 +60,46 @@ for (const unreadMs of [300, 0]) {
     t.is(state.calls, 0);
   });
 }
+
+test('a call that is ended after one of its answers is charged for what may have been generated of the others', async (t) => {
+  const gate = new RouteGate(redis(), randomUUID(), log);
+  t.teardown(() => gate.stop());
+  const upstream = { ...createRoute('two-answers').upstream, disconnectGraceMs: 0 };
+  const route = { ...createRoute('two-answers'), upstream };
+  const caller = new AbortController();
+  let hasEnded = false;
+  const chat = async function* (...args: unknown[]): AsyncGenerator<ChatEvent> {
+    (args[3] as CallContext).onSent?.();
+    yield { type: 'delta', index: 0, delta: { content: 'word' } };
+    hasEnded = true;
+    yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' };
+    // It came with the end of the first, and is read although the call has been ended.
+    yield { type: 'delta', index: 1, delta: { content: 'more' } };
+    await new Promise(() => undefined);
+  };
+  const dependencies = {
+    routing: { gate, upstreams: { get: () => ({ chat }) } },
+    media: {},
+  } as unknown as JobDependencies;
+  const request = { requestId: 'r', model: 'm', accountId: 'a', deadlineAtMs: Date.now() + 10_000 };
+  const messages = [{ role: 'user', content: 'hi' }];
+  const body = { model: 'm', stream: true, messages, max_tokens: 20, n: 2 };
+  const pause = async (): Promise<void> => {
+    await delay(100);
+    caller.abort(new CallerGone());
+  };
+  const run = {
+    reply: { delta: () => undefined, whenRoom: () => null },
+    signal: caller.signal,
+    stopping: new AbortController().signal,
+    whenWanted: () => (hasEnded && !caller.signal.aborted ? pause() : null),
+    log,
+  } as unknown as RequestRun;
+  const conversation = new Conversation({ request, body } as unknown as ChatJob, run);
+  const model = { id: 'm', context: 8_192, routes: [route], published: { reasoning: true } };
+  await t.throwsAsync(conversation.ask(dependencies, model as unknown as CatalogModel), {
+    instanceOf: CallerGone,
+  });
+  t.true(conversation.isCharged);
+  t.like(conversation.measure(), { completionTokens: 40, counted: true });
+});

@@ -2,14 +2,16 @@ import test from 'ava';
 import { countTokens } from '../../../shared/pricing/count-tokens.ts';
 import { countDelta } from '../../../workers/jobs/count-delta.ts';
 
-test('text counts under any name, roles and pictures do not', (t) => {
+test('text counts under any name, an image a flat number, roles and sound nothing', (t) => {
   const text = 'one two three';
   const tokens = countTokens(text);
   t.is(countDelta({ role: 'assistant', content: text }), tokens);
   t.is(countDelta({ content: null, reasoning_content: text }), tokens);
   t.is(countDelta({ tool_calls: [{ function: { name: 'f', arguments: text } }] }), countTokens(`f${text}`));
   const url = `data:image/png;base64,${'iVBORw0KGgo'.repeat(200_000)}`;
-  t.true(countDelta({ images: [{ type: 'image_url', image_url: { url } }] }) < 30);
+  const image = { type: 'image_url', image_url: { url } };
+  t.is(countDelta({ images: [image, image] }), 2 * 1_290);
+  t.true(countDelta({ audio: { id: 'a', data: url } }) < 30);
 });
 
 test('a long answer is counted in a moment, and about right', (t) => {

@@ -6,10 +6,10 @@ import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { startEmbeddedS3 } from '../../../scripts/embedded/s3/server.ts';
 import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
-import { PayloadStore } from '../../../shared/queue/payload-store.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
-import { AnswerStore } from '../../../shared/reply/answer-store.ts';
+import { AnswerStore, decodeStored } from '../../../shared/reply/answer-store.ts';
 import { decodeFrames, decodeOffer, pieceBytes, type Frame } from '../../../shared/reply/frame.ts';
+import { KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
 import { ReplyPublisher, ReplyWriter } from '../../../shared/reply/reply-channel.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { ObjectStore } from '../../../shared/storage/object-store.ts';
@@ -19,6 +19,7 @@ import { cutPieces, sendResult } from '../../../workers/jobs/send-result.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 
 const log = createLogger('test', 'silent');
+const noStores = { answers: undefined as never, mover: undefined as never };
 let server: TestRedis;
 
 test.before(async () => {
@@ -38,6 +39,7 @@ async function connect(
 
 interface Rig {
   readonly requestId: string;
+  readonly redis: RedisClient;
   readonly payloads: RedisClient;
   readonly runs: ActiveRuns;
   readonly run: RequestRun;
@@ -67,7 +69,15 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
   });
   await subscriber.subscribe(channel);
   const runs = new ActiveRuns();
-  const publisher = new ReplyPublisher(redis, payloads, log, (deaf) => runs.cancelChannel(deaf));
+  const keptFrames = new KeptFramesStore(redis, payloads);
+  const publisher = new ReplyPublisher({
+    workerId: 'worker',
+    redis,
+    payloads,
+    keptFrames,
+    log,
+    onDeaf: (deaf) => runs.cancelChannel(deaf),
+  });
   const request = { requestId: randomUUID(), accountId: 'ann', claimHash: null } as AdmittedRequest;
   const { requestId } = request;
   const started = runs.start(request, channel, 1);
@@ -75,6 +85,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
   const run = { ...started, reply: new ReplyWriter(publisher, channel, request, 1), log };
   return {
     requestId,
+    redis,
     payloads,
     runs,
     run,
@@ -96,7 +107,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
       await subscriber.ping();
       return frames;
     },
-    send: (parts) => sendResult({ answers: undefined as never }, request, run, parts),
+    send: (parts) => sendResult(noStores, request, run, parts),
   };
 }
 
@@ -163,7 +174,7 @@ test('no piece is sent before all of it is asked for, and in the end the pieces 
 });
 
 test('an answer that is kept is stored instead, and told where', async (t) => {
-  const { run, requestId, payloads, receive, findUnread } = await setUp(t);
+  const { run, requestId, redis, payloads, receive, findUnread } = await setUp(t);
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
   const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };
@@ -178,12 +189,13 @@ test('an answer that is kept is stored instead, and told where', async (t) => {
   });
   t.teardown(() => objects.close());
   await objects.prepareBucket();
-  const answers = new AnswerStore(new PayloadStore(payloads), objects);
+  const answers = new AnswerStore(new KeptFramesStore(redis, payloads), objects);
   const parts = [randomBytes(pieceBytes), randomBytes(100)];
-  await sendResult({ answers }, { requestId, claimHash: 'claim' }, run, parts);
+  const request = { requestId, accountId: 'ann' };
+  await sendResult({ ...noStores, answers }, { ...request, claimHash: 'claim' }, run, parts);
   const { kind, payload } = await receive();
   t.is(kind, 'stored');
-  t.deepEqual(await answers.read(payload.toString()), Buffer.concat(parts));
+  t.deepEqual(await answers.read(request, decodeStored(payload)), Buffer.concat(parts));
   t.deepEqual(await findUnread(), []);
 });
 
@@ -222,9 +234,9 @@ test('an answer that nobody asks on for ends with an error', async (t) => {
   const { requestId, run, ask, receive } = await setUp(t);
   const whenAsked = (beyond: number): Promise<number> =>
     beyond === 0 ? run.whenAsked(beyond) : Promise.reject(new Error('nobody asked for the result'));
-  const request = { requestId, claimHash: null };
+  const request = { requestId, accountId: 'ann', claimHash: null };
   const parts = [Buffer.alloc(2 * pieceBytes)];
-  const sent = sendResult({ answers: undefined as never }, request, { ...run, whenAsked }, parts);
+  const sent = sendResult(noStores, request, { ...run, whenAsked }, parts);
   t.is((await receive()).kind, 'offered');
   ask(pieceBytes);
   t.is((await receive()).kind, 'piece');

@@ -15,7 +15,7 @@ function never(): AbortSignal {
 const checkImage = createImageChecker();
 
 async function faultOf(bytes: Buffer): Promise<string | CheckedImage> {
-  const checked: CheckedImage | ImageFault = await checkImage(bytes, never());
+  const checked: CheckedImage | ImageFault = await checkImage(bytes, 'account', never());
   return 'fault' in checked ? checked.fault : checked;
 }
 
@@ -200,15 +200,28 @@ test('animations are bounded in their pixels and in their frames', async (t) => 
   t.is(await faultOf(makeGif(1_001)), 'has more than 1000 frames');
 });
 
-test('two pictures are decoded at once, and who aborts while waiting is told why', async (t) => {
+test('two images are decoded at once, and a caller that aborts while waiting is told why', async (t) => {
   const check = createImageChecker();
   const bytes = makeBlackPng(7_000, 7_000, 7_000);
-  const running = [check(bytes, never()), check(bytes, never())];
+  const running = [check(bytes, 'ann', never()), check(bytes, 'bob', never())];
   const abort = new AbortController();
-  const third = check(bytes, abort.signal);
+  const third = check(bytes, 'carol', abort.signal);
   const reason = new Error('the caller left');
   abort.abort(reason);
   // The first two have just begun: only one that had to wait can be told so soon.
   t.is(await t.throwsAsync(third), reason);
   for (const checked of await Promise.all(running)) t.true('mediaType' in checked);
+});
+
+test('however many images one account has checked, the next one of another account is decoded at once', async (t) => {
+  const check = createImageChecker();
+  const large = makeBlackPng(7_000, 7_000, 7_000);
+  const ended: string[] = [];
+  const flood = Array.from({ length: 6 }, async () => {
+    await check(large, 'ann', never());
+    ended.push('ann');
+  });
+  await check(makeBlackPng(10, 10, 10), 'bob', never());
+  t.deepEqual(ended, []);
+  await Promise.all(flood);
 });

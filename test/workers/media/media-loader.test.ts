@@ -49,7 +49,7 @@ test('a URL is fetched once a request, however often and whenever it is asked fo
   const server = await useHttpsServer(t, (_request, response) => response.end(png));
   const url = `https://pictures.test:${server.port}/a.png`;
   const sources = createSources(server.port);
-  const loader = createMediaLoader(sources);
+  const loader = createMediaLoader(sources, 'account');
   const expected = { mediaType: 'image/png', base64: png.toString('base64') };
   t.deepEqual(await Promise.all([loader.loadImage(url, never()), loader.loadImage(url, never())]), [
     expected,
@@ -57,7 +57,7 @@ test('a URL is fetched once a request, however often and whenever it is asked fo
   ]);
   t.deepEqual(await loader.loadImage(url, never()), expected);
   t.is(server.requests.length, 1);
-  t.deepEqual(await createMediaLoader(sources).loadImage(url, never()), expected);
+  t.deepEqual(await createMediaLoader(sources, 'account').loadImage(url, never()), expected);
   t.is(server.requests.length, 2);
 });
 
@@ -66,7 +66,7 @@ test('a picture is of the type that it is, whatever the data URI or the server s
   const server = await useHttpsServer(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(Buffer.from(base64, 'base64'));
   });
-  const loader = createMediaLoader(createSources(server.port));
+  const loader = createMediaLoader(createSources(server.port), 'account');
   for (const url of [
     `data:image/jpeg;base64,${base64}`,
     `DATA:application/pdf;charset=utf-8;base64,${base64}`,
@@ -98,11 +98,11 @@ test('what is no picture is refused in words that say where it came from and wha
       'unsafe_url: messages: The URL http://pictures.test/a.png is not https, so it is not fetched.',
   };
   for (const [url, failure] of Object.entries(cases)) {
-    const loader = createMediaLoader(createSources(server.port));
+    const loader = createMediaLoader(createSources(server.port), 'account');
     t.is(await failureOf(t, loader.loadImage(url, never())), failure);
   }
   const error = await t.throwsAsync(
-    createMediaLoader(createSources(server.port)).loadImage(`${base}/`, never()),
+    createMediaLoader(createSources(server.port), 'account').loadImage(`${base}/`, never()),
     { instanceOf: AppError },
   );
   t.deepEqual(error?.issues[0]?.loc, ['body', 'messages']);
@@ -114,7 +114,7 @@ test('after a failure nothing more is loaded, and what is under way is given up'
     if (request.url === '/missing') response.writeHead(404).end();
   });
   const base = `https://pictures.test:${server.port}`;
-  const loader = createMediaLoader(createSources(server.port));
+  const loader = createMediaLoader(createSources(server.port), 'account');
   const slow = failureOf(t, loader.loadImage(`${base}/slow`, never()));
   await waitFor('the slow one', () => server.requests.length === 1);
   const failure = await failureOf(t, loader.loadImage(`${base}/missing`, never()));
@@ -133,7 +133,7 @@ test('who aborts is told why at once, which says nothing of the picture', async 
     if (server.requests.length > 1) response.end(png);
   });
   const url = `https://pictures.test:${server.port}/a.png`;
-  const loader = createMediaLoader(createSources(server.port));
+  const loader = createMediaLoader(createSources(server.port), 'account');
   const abort = new AbortController();
   const loading = t.throwsAsync(loader.loadImage(url, abort.signal));
   await waitFor('the request', () => server.requests.length === 1);
@@ -149,7 +149,7 @@ test('a request fetches four URLs at once', async (t) => {
   const png = await draw('red');
   const waiting: (() => void)[] = [];
   const server = await useHttpsServer(t, (_request, response) => waiting.push(() => response.end(png)));
-  const loader = createMediaLoader(createSources(server.port));
+  const loader = createMediaLoader(createSources(server.port), 'account');
   const loads = Array.from({ length: 9 }, (_, i) =>
     loader.loadImage(`https://pictures.test:${server.port}/${i}`, never()),
   );
@@ -163,7 +163,7 @@ test('a request fetches four URLs at once', async (t) => {
 });
 
 test('a data URI may hold 20 MB and no byte more', async (t) => {
-  const loader = createMediaLoader(createFakeSources(0, 1));
+  const loader = createMediaLoader(createFakeSources(0, 1), 'account');
   const most = `data:image/png;base64,${Buffer.alloc(20_000_000).toString('base64')}`;
   t.is((await loader.loadImage(most, never())).base64.length, most.length - 22);
   const more = `data:image/png;base64,${Buffer.alloc(20_000_001).toString('base64')}`;
@@ -175,7 +175,7 @@ test('a data URI may hold 20 MB and no byte more', async (t) => {
 
 test('the pictures of a request are bounded together: in bytes, in pixels and in number', async (t) => {
   const load = async (sources: MediaSources, count: number): Promise<void> => {
-    const loader = createMediaLoader(sources);
+    const loader = createMediaLoader(sources, 'account');
     for (let i = 0; i < count; i++) await loader.loadImage(`https://pictures.test/${i}`, never());
   };
   await load(createFakeSources(20_000_000, 1), 3);
@@ -199,16 +199,19 @@ test('pictures of one request are checked one after another', async (t) => {
   let running = 0;
   const { fetchClient } = createFakeSources(1, 1);
   const gate = new EventTarget();
-  const loader = createMediaLoader({
-    fetchClient,
-    async checkImage() {
-      running += 1;
-      t.is(running, 1);
-      await once(gate, 'go');
-      running -= 1;
-      return { mediaType: 'image/png', pixels: 1 };
+  const loader = createMediaLoader(
+    {
+      fetchClient,
+      async checkImage() {
+        running += 1;
+        t.is(running, 1);
+        await once(gate, 'go');
+        running -= 1;
+        return { mediaType: 'image/png', pixels: 1 };
+      },
     },
-  });
+    'account',
+  );
   const loads = [0, 1, 2].map((i) => loader.loadImage(`https://pictures.test/${i}`, never()));
   for (const load of loads) {
     await waitFor('a check', () => running === 1);

@@ -33,8 +33,13 @@ function createClient(port: number, options: SafeFetchOptions = {}): SafeFetchCl
   });
 }
 
-async function fetchText(client: SafeFetchClient, url: string, maxBytes = 1_000_000): Promise<string> {
-  return (await client.fetchBytes(url, { maxBytes, signal: never() })).bytes.toString('utf8');
+async function fetchText(
+  client: SafeFetchClient,
+  url: string,
+  { maxBytes = 1_000_000, accountId = 'account' } = {},
+): Promise<string> {
+  const { bytes } = await client.fetchBytes(url, { maxBytes, accountId, signal: never() });
+  return bytes.toString('utf8');
 }
 
 /** How a fetch fails for its caller. */
@@ -52,7 +57,11 @@ test('bytes and type of a public URL are fetched, on a connection of its own tha
   const client = createClient(server.port);
   const url = `https://pictures.test:${server.port}/a%20b.png?size=1#top`;
   for (let round = 1; round <= 2; round++) {
-    const { bytes, contentType } = await client.fetchBytes(url, { maxBytes: 5, signal: never() });
+    const { bytes, contentType } = await client.fetchBytes(url, {
+      maxBytes: 5,
+      accountId: 'account',
+      signal: never(),
+    });
     t.is(bytes.toString(), 'bytes');
     t.is(contentType, 'image/png');
     t.is(server.connections, round);
@@ -98,7 +107,7 @@ test('what is no https URL, has a user or another port is refused without asking
     'https://pictures.test:22/': 'https://pictures.test:22/ names a port that is not 443',
   };
   for (const [url, why] of Object.entries(cases)) {
-    const fetching = client.fetchBytes(url, { maxBytes: 1, signal: never() });
+    const fetching = client.fetchBytes(url, { maxBytes: 1, accountId: 'account', signal: never() });
     t.is(await failureOf(t, fetching), `unsafe_url: messages: The URL ${why}, so it is not fetched.`);
   }
 });
@@ -462,7 +471,7 @@ test('whoever aborts is told why at once, in every phase, and the connection is 
   });
   const abortWhen = async (url: string, isReached: () => Promise<boolean> | boolean): Promise<void> => {
     const abort = new AbortController();
-    const fetching = client.fetchBytes(url, { maxBytes: 1_000, signal: abort.signal });
+    const fetching = client.fetchBytes(url, { maxBytes: 1_000, accountId: 'account', signal: abort.signal });
     const failing = t.throwsAsync(fetching);
     await waitFor(url, isReached);
     abort.abort(reason);
@@ -478,6 +487,7 @@ test('whoever aborts is told why at once, in every phase, and the connection is 
   await server.whenDisconnected();
   const aborted = client.fetchBytes('https://pictures.test/', {
     maxBytes: 1,
+    accountId: 'account',
     signal: AbortSignal.abort(reason),
   });
   t.is(await t.throwsAsync(aborted), reason);
@@ -488,7 +498,7 @@ test('a process fetches sixteen URLs at once, and the next when one of them is d
   const server = await useHttpsServer(t, (_request, response) => waiting.push(() => response.end('done')));
   const client = createClient(server.port);
   const fetches = Array.from({ length: 20 }, (_, i) =>
-    fetchText(client, `https://pictures.test:${server.port}/${i}`),
+    fetchText(client, `https://pictures.test:${server.port}/${i}`, { accountId: `account ${i}` }),
   );
   await waitFor('sixteen requests', () => waiting.length === 16);
   waiting.shift()!();
@@ -503,4 +513,27 @@ test('a process fetches sixteen URLs at once, and the next when one of them is d
     await Promise.all(fetches),
     Array.from({ length: 20 }, () => 'done'),
   );
+});
+
+test('links that hang hold up the account that sent them, and no other', async (t) => {
+  const hanging: (() => void)[] = [];
+  const server = await useHttpsServer(t, (request, response) => {
+    if (request.url === '/quick') response.end('done');
+    else hanging.push(() => response.end('late'));
+  });
+  const client = createClient(server.port);
+  const base = `https://pictures.test:${server.port}`;
+  const fetches = Array.from({ length: 25 }, () =>
+    fetchText(client, `${base}/hangs`, { accountId: 'attacker' }),
+  );
+  await waitFor('its share of the connections', () => hanging.length === 8);
+  for (const accountId of ['ann', 'bob', 'carol']) {
+    t.is(await fetchText(client, `${base}/quick`, { accountId }), 'done');
+  }
+  t.is(hanging.length, 8);
+  for (let answered = 0; answered < 25; answered++) {
+    await waitFor('a request that hangs', () => hanging.length > answered);
+    hanging[answered]!();
+  }
+  t.true((await Promise.all(fetches)).every((text) => text === 'late'));
 });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
@@ -10,14 +11,17 @@ import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { orderWays } from '../../../workers/routing/order-ways.ts';
 import { RouteGate } from '../../../workers/routing/route-gate.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** The gate of several workers: what Redis knows holds for all of them. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 const patient = (more: object = {}) => ({
+  accountId: 'account',
   signal: new AbortController().signal,
   deadlineAtMs: Date.now() + 20_000,
   patience: { keyMs: 0, breakerMs: 0 },
@@ -28,6 +32,11 @@ function openGate(t: ExecutionContext, leaseMs?: number): RouteGate {
   const gate = new RouteGate(redis(), randomUUID(), log, leaseMs);
   t.teardown(() => gate.stop());
   return gate;
+}
+
+async function readWaiting(routeId: string): Promise<string[]> {
+  const key = redisKeys.waitingFor(redisKeys.callsOfUpstream(`upstream-of-${routeId}`));
+  return await redis().zrange(key, '0', '-1');
 }
 
 async function enterAll(gates: readonly RouteGate[], ways: Parameters<RouteGate['enter']>[0], times: number) {
@@ -79,6 +88,134 @@ test('those who wait are let in in the order they came', async (t) => {
   gate.leave(first, 'ok');
   await Promise.all(waiting);
   t.deepEqual(order, [0, 1, 2, 3, 4]);
+});
+
+test('accounts take turns at the gate, however many calls one of them has waiting', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('in-turns', { maxConcurrency: 1 }));
+  const first = (await gate.enter(ways, patient({ accountId: 'other' })))!;
+  const order: string[] = [];
+  const wait = async (accountId: string): Promise<void> => {
+    const grant = (await gate.enter(ways, patient({ accountId })))!;
+    t.is(grant.accountId, accountId);
+    order.push(accountId);
+    gate.leave(grant, 'ok');
+  };
+  const waiting = ['many', 'many', 'many', 'many', 'few', 'few'].map(wait);
+  await waitFor('all to wait', async () => (await readWaiting('in-turns')).length === 2);
+  gate.leave(first, 'ok');
+  await Promise.all(waiting);
+  t.deepEqual(order, ['many', 'few', 'many', 'few', 'many', 'many']);
+});
+
+test('while another account waits at any worker, an account has half of the slots at the most; alone it has all', async (t) => {
+  const [gate, other] = [openGate(t), openGate(t)];
+  const ways = findWays(createRoute('shared', { maxConcurrency: 4 }));
+  const enter = async (by: RouteGate, accountId: string): Promise<RouteGrant> =>
+    (await by.enter(ways, patient({ accountId })))!;
+  const flood = await Promise.all(Array.from({ length: 4 }, () => enter(gate, 'many')));
+  t.is(flood.length, 4, 'with nobody else there it has all of them');
+  const granted: RouteGrant[] = [];
+  const wait = async (by: RouteGate, accountId: string): Promise<void> => {
+    granted.push(await enter(by, accountId));
+  };
+  const waiting = [
+    ...Array.from({ length: 4 }, () => wait(gate, 'many')),
+    wait(other, 'few'),
+    wait(other, 'few'),
+  ];
+  await waitFor('both to wait', async () => (await readWaiting('shared')).length === 2);
+  for (const accountId of ['few', 'few', 'many']) {
+    const before = granted.length;
+    gate.leave(flood.pop()!, 'ok');
+    await waitFor('the next grant', () => granted.length > before);
+    t.is(granted.at(-1)!.accountId, accountId);
+    t.is(granted.length, before + 1);
+  }
+  for (let left = 0; left < 6; left++) {
+    await waitFor('one that was granted', () => granted.length > left);
+    gate.leave(granted[left]!, 'ok');
+  }
+  await Promise.all(waiting);
+});
+
+test('where another account used slots lately, one that has half of them leaves the last eighth free for it', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('kept-free', { maxConcurrency: 16 }));
+  const enter = async (accountId: string, deadlineAtMs = Date.now() + 20_000): Promise<RouteGrant> =>
+    (await gate.enter(ways, patient({ accountId, deadlineAtMs })))!;
+  gate.leave(await enter('few'), 'ok');
+  const held = [];
+  for (let i = 0; i < 14; i++) held.push(await enter('many'));
+  await t.throwsAsync(enter('many', Date.now() + 300), { code: 'deadline_exceeded' });
+  const last = [await enter('few'), await enter('few')];
+  for (const grant of [...held, ...last]) gate.leave(grant, 'ok');
+});
+
+test('a model does not wait for a slot behind a busy model of the same upstream', async (t) => {
+  const gate = openGate(t);
+  const [busy, quiet] = ['busy', 'quiet'].map((id) =>
+    findWays(createRoute(id, { upstream: 'of-both', maxConcurrency: 4 })),
+  );
+  const over = new AbortController();
+  setMaxListeners(0, over.signal);
+  const keepCalling = async (accountId: string): Promise<void> => {
+    while (!over.signal.aborted) {
+      const grant = (await gate.enter(busy!, patient({ accountId, signal: over.signal })))!;
+      await delay(100 + Math.random() * 100);
+      gate.leave(grant, 'ok');
+    }
+  };
+  const crowd = Array.from('abcd').flatMap((id) => Array.from({ length: 6 }, () => keepCalling(id)));
+  await delay(200);
+  const waits: number[] = [];
+  for (let i = 0; i < 10; i++) {
+    const startedAtMs = performance.now();
+    const grant = (await gate.enter(quiet!, patient({ accountId: 'quiet' })))!;
+    waits.push(performance.now() - startedAtMs);
+    await delay(20);
+    gate.leave(grant, 'ok');
+    await delay(50);
+  }
+  over.abort(new Error('over'));
+  await Promise.allSettled(crowd);
+  // A slot comes free every 40 ms. Behind the busy model some took more than ten seconds.
+  t.true(Math.max(...waits) < 1_000, `${waits.join(' ')} ms`);
+});
+
+test('with an odd number of slots, none stays free while two accounts wait', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('odd', { maxConcurrency: 3 }));
+  const grants: RouteGrant[] = [];
+  const enter = async (accountId: string): Promise<void> => {
+    grants.push((await gate.enter(ways, patient({ accountId })))!);
+  };
+  await Promise.all(['one', 'one', 'two'].map(enter));
+  const waiting = ['one', 'one', 'two', 'two'].map(enter);
+  await waitFor('both to wait', async () => (await readWaiting('odd')).length === 2);
+  gate.leave(grants[0]!, 'ok');
+  await waitFor('the slot in use', () => grants.length === 4);
+  t.is(grants.length, 4);
+  for (let left = 1; left < 7; left++) {
+    await waitFor('one that was granted', () => grants.length > left);
+    gate.leave(grants[left]!, 'ok');
+  }
+  await Promise.all(waiting);
+});
+
+test('a call knows whether another account waits for what it holds', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('contested', { maxConcurrency: 1 }));
+  const grant = (await gate.enter(ways, patient({ accountId: 'holder' })))!;
+  const own = gate.enter(ways, patient({ accountId: 'holder', deadlineAtMs: Date.now() + 300 }));
+  await t.throwsAsync(own, { code: 'deadline_exceeded' });
+  t.false(await gate.isContested(grant), 'its own calls do not count');
+  const waiting = gate.enter(ways, patient({ accountId: 'other' }));
+  await waitFor('the other account', () => gate.isContested(grant));
+  gate.leave(grant, 'ok');
+  const next = (await waiting)!;
+  // The first account is still known to have waited, for half a second.
+  await waitFor('nobody else', async () => !(await gate.isContested(next)));
 });
 
 test('a slot is not lost with one who leaves the line, nor with one whose time is up', async (t) => {
@@ -167,6 +304,34 @@ test('a probe whose caller left, or whose worker died, leaves its place to anoth
   // Nothing is heard of that one.
   const third = (await gate.enter(ways, wait))!;
   t.true(third.isProbe);
+});
+
+test('a clock of Redis that stepped back by an hour keeps no breaker open, and no dead worker its slots', async (t) => {
+  const gate = openGate(t, 300);
+  const ways = findWays(createRoute('stepped', { maxConcurrency: 1 }));
+  const { route } = ways[0]!;
+  const [second] = await redis().time();
+  const anHourAhead = (Number(second) + 3_600) * 1_000;
+  await redis().hset(
+    redisKeys.routeHealth(route.id),
+    'until',
+    anHourAhead,
+    'probe',
+    anHourAhead,
+    'pauses',
+    1,
+  );
+  await redis().zadd(redisKeys.callsOfUpstream(route.upstream.name), anHourAhead, 'other|dead');
+  await redis().zadd(
+    redisKeys.waitingFor(redisKeys.callsOfUpstream(route.upstream.name)),
+    anHourAhead,
+    'other',
+  );
+  const grant = await gate.enter(ways, patient());
+  t.is(grant?.isProbe, true);
+  gate.leave(grant!, 'ok');
+  await gate.stop();
+  t.is((await gate.enter(ways, patient()))?.isProbe, false, 'the breaker is closed');
 });
 
 test('a key that is set aside is passed over by all workers, on its route or everywhere, for its time', async (t) => {

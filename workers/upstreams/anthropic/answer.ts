@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord, lookUp, readArray, readText } from '../json-value.ts';
-import type { ChatEvent, FinishReason, WebSource } from '../upstream.ts';
+import type { ChatEvent, FinishReason, UpstreamUsage, WebSource } from '../upstream.ts';
 import { createUsageMeter } from './from-usage.ts';
 import type { Block } from './to-content.ts';
 import { isThinkingBlock, type RememberedThinking } from './to-thinking.ts';
@@ -30,8 +30,8 @@ export interface Answer {
   beginBlock(index: number, block: JsonRecord): ChatEvent[];
   extendBlock(index: number, delta: JsonRecord): ChatEvent[];
   endBlock(index: number): ChatEvent[];
-  /** The end of a message as far as it was told: `stop_reason` or null, and the usage. */
-  takeEnd(stopReason: unknown, usage: unknown): void;
+  /** The end of a message as far as it was told: `stop_reason` or null, and the usage so far. */
+  takeEnd(stopReason: unknown, usage: unknown): ChatEvent[];
   endMessage(): ChatEvent[];
   /** The message ended in a pause; true until another begins. */
   readonly isPaused: boolean;
@@ -124,8 +124,8 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
       open = new Map();
       const events: ChatEvent[] = hasBegun ? [] : [say({ role: 'assistant', content: '' })];
       hasBegun = true;
-      // A stream that breaks is billed for its prompt as the API counted it; our own count stands in for the rest.
-      return [...events, ...tellUsage(usage.sumUnderWay())];
+      // Of the output it says next to nothing yet: `output_tokens` is 1 whatever is thought in silence.
+      return [...events, ...tellUsage(usage.sum(), true)];
     },
 
     beginBlock(index, block) {
@@ -176,6 +176,7 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
     takeEnd(reason, told) {
       stopReason = readText(reason) ?? stopReason;
       usage.take(told);
+      return isRecord(told) ? tellUsage(usage.sum()) : [];
     },
 
     endMessage() {
@@ -205,8 +206,8 @@ function sayArguments(index: number, piece: string): ChatEvent {
   return say({ tool_calls: [{ index, function: { arguments: piece } }] });
 }
 
-function tellUsage(usage: Extract<ChatEvent, { type: 'usage' }>['usage'] | null): ChatEvent[] {
-  return usage === null ? [] : [{ type: 'usage', usage }];
+function tellUsage(usage: UpstreamUsage | null, isPartial = false): ChatEvent[] {
+  return usage === null ? [] : [{ type: 'usage', usage, ...(isPartial && { isPartial }) }];
 }
 
 function append(block: Block, field: string, piece: unknown): void {

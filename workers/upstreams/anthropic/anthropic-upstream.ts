@@ -14,7 +14,7 @@ import { createAnswer } from './answer.ts';
 import { toUpstreamError } from './from-error.ts';
 import { fromMessage } from './from-response.ts';
 import { createChatStreamTranslator } from './from-stream.ts';
-import { continueRequest, listIdsToRecall, type MessagesRequest, toChatRequest } from './to-request.ts';
+import { continueRequest, type MessagesRequest, toChatRequest } from './to-request.ts';
 
 const API_VERSION = '2023-06-01';
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
@@ -42,11 +42,9 @@ async function* chat(
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
-  const [media, recalled] = await Promise.all([
-    collectImages(body, context, (url) => target.imageUrls === 'fetch' || url.startsWith('data:')),
-    recall(listIdsToRecall(target, body), context),
-  ]);
-  const first = toChatRequest(target, body, stream, { media, recalled });
+  const isLoaded = (url: string): boolean => target.imageUrls === 'fetch' || url.startsWith('data:');
+  const media = await collectImages(body, context, isLoaded);
+  const first = toChatRequest(target, body, stream, { media, recalled: context.recalled });
   let request: MessagesRequest | null = first;
   const answer = createAnswer({ model: target.model, remembers: first.thinks });
   for (let continuations = 0; request !== null; continuations += 1) {
@@ -66,10 +64,6 @@ async function* chat(
         : continueRequest(request, answer.blocks, first.body.max_tokens - (answer.outputTokens ?? 0));
   }
   yield* answer.giveUp();
-}
-
-function recall(ids: readonly string[], context: CallContext): ReturnType<CallContext['recall']> {
-  return ids.length > 0 ? context.recall(ids) : Promise.resolve(new Map());
 }
 
 async function post(

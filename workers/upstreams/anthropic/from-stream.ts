@@ -43,8 +43,7 @@ export function createChatStreamTranslator(answer: Answer, apiKey: string | null
       case 'content_block_stop':
         return answer.endBlock(index);
       case 'message_delta':
-        answer.takeEnd(readRecord(event['delta'])['stop_reason'], event['usage']);
-        return [];
+        return answer.takeEnd(readRecord(event['delta'])['stop_reason'], event['usage']);
       case 'message_stop':
         isDone = true;
         return answer.endMessage();

@@ -17,8 +17,6 @@ export interface UsageMeter {
   take(usage: unknown): void;
   /** The sum of all calls; null while nothing was told. */
   sum(): UpstreamUsage | null;
-  /** The same while the last call is under way: its output is not counted to its end yet. */
-  sumUnderWay(): UpstreamUsage | null;
 }
 
 const nothing: CallUsage = { input: null, cacheRead: null, cacheWrite: null, output: null, thinking: null };
@@ -55,11 +53,6 @@ export function createUsageMeter(): UsageMeter {
     },
 
     sum: () => sum(call),
-
-    sumUnderWay() {
-      const usage = sum(call);
-      return usage === null ? null : { ...usage, completionTokens: null, reasoningTokens: null };
-    },
   };
 }
 

@@ -17,8 +17,8 @@ export interface Conversation {
 
 export interface MessageOptions {
   readonly media: MediaMap;
-  /** The signed thinking that led to these calls, where it is known and wanted. */
-  readonly recallThinking: (toolCallIds: readonly string[]) => readonly Block[];
+  /** The signed thinking that led to the calls of this message, where it is known and wanted. */
+  readonly recallThinking: (messageIndex: number) => readonly Block[];
   /** Whether the model goes on from an assistant's message that ends the conversation. */
   readonly takesPrefill: boolean;
 }
@@ -67,7 +67,7 @@ class TurnWriter {
     const where = `messages[${index}]`;
     switch (message.role) {
       case 'assistant':
-        this.#addAssistant(message, where);
+        this.#addAssistant(message, index, where);
         return;
       case 'tool':
         this.#addAnswer(message, where);
@@ -96,13 +96,13 @@ class TurnWriter {
     return merged;
   }
 
-  #addAssistant(message: ChatMessage, where: string): void {
+  #addAssistant(message: ChatMessage, index: number, where: string): void {
     this.#settle();
     const calls = readCalls(message, where);
     const content = this.#open('assistant');
     if (calls.length > 0) {
       // It must open the turn, whatever another assistant's message before this one said.
-      content.unshift(...this.#options.recallThinking(calls.map(({ id }) => id)));
+      content.unshift(...this.#options.recallThinking(index));
     }
     content.push(...toBlocks(message.content, this.#options.media, where));
     for (const call of calls) {

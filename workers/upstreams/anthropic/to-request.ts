@@ -3,13 +3,7 @@ import type { ChatBody, Recalled, UpstreamTarget } from '../upstream.ts';
 import { type ClaudeTraits, readClaudeTraits } from './claude-traits.ts';
 import { type Block, type MediaMap } from './to-content.ts';
 import { toConversation, type Turn } from './to-messages.ts';
-import {
-  findThinking,
-  isOpenRoundKnown,
-  planThinking,
-  readCallIds,
-  type ThinkingPlan,
-} from './to-thinking.ts';
+import { findThinking, isOpenRoundKnown, planThinking, type ThinkingPlan } from './to-thinking.ts';
 import { toToolFields } from './to-tools.ts';
 
 /** What a request needs that its body does not hold. */
@@ -38,12 +32,6 @@ const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
 /** Without these there is no request left. */
 const KEPT_FIELDS = new Set(['messages', 'max_tokens', 'max_completion_tokens']);
 
-/** Ids of calls whose thinking the request would take along; none where it would not think. */
-export function listIdsToRecall(target: UpstreamTarget, body: ChatBody): string[] {
-  const asked = leaveOut(body, target.drops);
-  return planThinking(target, asked, readMaxTokens(asked)).kind === 'off' ? [] : readCallIds(body.messages);
-}
-
 /**
  * A chat of OpenAI's form as a request of the Messages API (Anthropic's API reference, 2023-06-01). Pure.
  *
@@ -59,8 +47,8 @@ export function toChatRequest(
   const asked = leaveOut(body, target.drops);
   const traits = readClaudeTraits(target.model, target.thinking);
   const maxTokens = readMaxTokens(asked);
-  const findBlocks = (ids: readonly string[]): readonly Block[] | null =>
-    findThinking(recalled, ids, target.model);
+  const findBlocks = (messageIndex: number): readonly Block[] | null =>
+    findThinking(recalled, asked.messages, messageIndex, target.model);
   const wanted = planThinking(target, asked, maxTokens);
   const plan: ThinkingPlan =
     wanted.kind === 'budget' && !isOpenRoundKnown(asked.messages, findBlocks)
@@ -72,8 +60,8 @@ export function toChatRequest(
   const conversation = toConversation(asked.messages, {
     media,
     takesPrefill: traits.takesPrefill && !thinks,
-    recallThinking: (ids) => {
-      const blocks = (thinks ? findBlocks(ids) : null) ?? [];
+    recallThinking: (messageIndex) => {
+      const blocks = (thinks ? findBlocks(messageIndex) : null) ?? [];
       hasRecalled ||= blocks.length > 0;
       return blocks;
     },

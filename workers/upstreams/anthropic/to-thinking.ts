@@ -1,5 +1,11 @@
 import { isRecord, lookUp, readArray, readText } from '../json-value.ts';
-import type { ChatBody, ChatMessage, Recalled, UpstreamTarget } from '../upstream.ts';
+import {
+  type ChatBody,
+  type ChatMessage,
+  nameCall,
+  type Recalled,
+  type UpstreamTarget,
+} from '../upstream.ts';
 import { readClaudeTraits } from './claude-traits.ts';
 import type { Block } from './to-content.ts';
 import { isToolForced } from './to-tools.ts';
@@ -87,14 +93,15 @@ export function isThinkingBlock(value: unknown): value is Block {
     : value['type'] === 'redacted_thinking' && readText(value['data']) !== null;
 }
 
-/** The thinking before these calls of one turn, if it is remembered and of this model; null where it is not. */
+/** The thinking before the calls of one message, if it is remembered and of this model; null where it is not. */
 export function findThinking(
   recalled: Recalled,
-  toolCallIds: readonly string[],
+  messages: readonly ChatMessage[],
+  messageIndex: number,
   model: string,
 ): readonly Block[] | null {
-  for (const id of toolCallIds) {
-    const value = recalled.get(id);
+  for (const id of readCallIds(messages[messageIndex])) {
+    const value = recalled.get(nameCall(messageIndex, id));
     if (isRecord(value) && value['kind'] === 'anthropic' && value['model'] === model) {
       const blocks = readArray(value['blocks']);
       if (blocks.every(isThinkingBlock)) return blocks;
@@ -110,27 +117,26 @@ export function findThinking(
  */
 export function isOpenRoundKnown(
   messages: readonly ChatMessage[],
-  recall: (toolCallIds: readonly string[]) => readonly Block[] | null,
+  recall: (messageIndex: number) => readonly Block[] | null,
 ): boolean {
   const round = findOpenRound(messages).map(recall);
   return round.length === 0 || (round.every((blocks) => blocks !== null) && (round[0]?.length ?? 0) > 0);
 }
 
-/** The ids of each of its steps, oldest first; none where the conversation does not wait for the model after a call. */
-function findOpenRound(messages: readonly ChatMessage[]): string[][] {
-  const steps: string[][] = [];
-  const last = messages.findLastIndex(({ role }) => role === 'assistant');
-  for (const message of messages.slice(0, last + 1).toReversed()) {
-    const ids = readCallIds([message]);
-    if (message.role === 'assistant' && ids.length > 0) steps.unshift(ids);
-    else if (message.role !== 'tool') break;
+/** The messages of its steps, oldest first; none where the conversation does not wait for the model after a call. */
+function findOpenRound(messages: readonly ChatMessage[]): number[] {
+  const steps: number[] = [];
+  for (let index = messages.findLastIndex(({ role }) => role === 'assistant'); index >= 0; index -= 1) {
+    const message = messages[index];
+    if (message?.role === 'assistant' && readCallIds(message).length > 0) steps.unshift(index);
+    else if (message?.role !== 'tool') break;
   }
   return steps;
 }
 
-/** Ids of all calls that the assistant made in these messages. */
-export function readCallIds(messages: readonly ChatMessage[]): string[] {
-  return messages.flatMap((message) =>
-    readArray(message.tool_calls).flatMap((call) => (isRecord(call) ? (readText(call['id']) ?? []) : [])),
+/** Ids of the calls that the assistant made in this message. */
+function readCallIds(message: ChatMessage | undefined): string[] {
+  return readArray(message?.tool_calls).flatMap((call) =>
+    isRecord(call) ? (readText(call['id']) ?? []) : [],
   );
 }

@@ -43,6 +43,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       context: CallContext,
     ): AsyncIterable<ChatEvent> {
       requireModel(target, 'demo-echo');
+      context.onSent?.();
       yield* runDemoEcho(body, stream, context, { wordPauseMs: options.wordPauseMs ?? 15 });
     },
 

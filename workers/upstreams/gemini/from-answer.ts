@@ -3,7 +3,7 @@ import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 import { createCandidate, type Candidate, type CandidateOptions } from './from-candidate.ts';
-import { type GeminiCounts, readCounts, toUsage } from './from-usage.ts';
+import { type GeminiCounts, isSameCounts, readCounts, toUsage } from './from-usage.ts';
 
 export interface AnswerOptions extends CandidateOptions {
   readonly apiKey: string | null;
@@ -12,11 +12,8 @@ export interface AnswerOptions extends CandidateOptions {
 /** Turns an answer, whole or in chunks of the same form, into events. */
 export interface AnswerTranslator {
   take(response: JsonRecord): ChatEvent[];
-  /**
-   * What is known of the prompt by now, once: a stream that is cut afterwards is paid by the vendor's count of it, and by
-   * our own of what was said.
-   */
-  tellPrompt(): ChatEvent[];
+  /** The counts of the last response, where they changed: a stream that is cut afterwards is charged by them. */
+  reportUsage(): ChatEvent[];
   /** All candidates have said how they ended. */
   readonly isFinished: boolean;
   /** Nothing more comes: how each candidate ended, then the usage. Throws where one has not ended. */
@@ -31,7 +28,7 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
   const candidates = new Map<number, Candidate>();
   let counts: GeminiCounts | null = null;
   let blockReason: string | null = null;
-  let hasToldPrompt = false;
+  let reported: GeminiCounts | null = null;
 
   function find(index: number): Candidate {
     const candidate = candidates.get(index) ?? createCandidate(index, options);
@@ -74,13 +71,15 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
   return {
     take,
 
-    tellPrompt() {
-      if (hasToldPrompt || counts === null || counts.prompt === null) {
+    reportUsage() {
+      if (counts === null || isSameCounts(counts, reported)) {
         return [];
       }
-      hasToldPrompt = true;
-      const usage = { ...toUsage(counts, true), completionTokens: null, reasoningTokens: null };
-      return [{ type: 'usage', usage }];
+      reported = counts;
+      const hasAnswered = [...candidates.values()].some((candidate) => candidate.hasAnswered);
+      // Without either count it is not known yet what was generated, thoughts above all.
+      const isPartial = counts.candidates === null && counts.thoughts === null;
+      return [{ type: 'usage', usage: toUsage(counts, hasAnswered), ...(isPartial && { isPartial }) }];
     },
 
     get isFinished() {

@@ -33,7 +33,7 @@ export function createChatStreamTranslator(options: AnswerOptions): ChatStreamTr
     *push(bytes) {
       for (const { data } of parser.push(cutter.cut(bytes))) {
         yield* takeData(data);
-        yield* answer.tellPrompt();
+        yield* answer.reportUsage();
       }
       if (cutter.byteLength > MAX_ANSWER_BYTES) {
         throw new UpstreamError('unavailable', 'the stream of the upstream is too long, and no stream');

@@ -25,6 +25,11 @@ export function readCounts(response: JsonRecord, known: GeminiCounts | null): Ge
   };
 }
 
+export function isSameCounts(one: GeminiCounts, other: GeminiCounts | null): boolean {
+  const names = Object.keys(one) as (keyof GeminiCounts)[];
+  return other !== null && names.every((name) => one[name] === other[name]);
+}
+
 /**
  * Gemini counts thoughts beside the answer and a search's results beside the prompt; OpenAI counts both within. Cached
  * tokens are within the prompt in both.

@@ -24,7 +24,6 @@ import { fromImageResponse, joinImageAnswers } from './from-image-response.ts';
 import { fromChatResponse } from './from-response.ts';
 import { createChatStreamTranslator, MAX_ANSWER_BYTES } from './from-stream.ts';
 import { toMethodPath } from './model-name.ts';
-import { listUnsignedCalls } from './thought-signatures.ts';
 import type { Gathered } from './to-contents.ts';
 import { toEmbeddingRequest } from './to-embedding-request.ts';
 import { toImageRequest } from './to-image-request.ts';
@@ -77,12 +76,8 @@ async function* chat(
 
 /** All that the translation needs and the request does not hold. */
 async function gather(target: UpstreamTarget, body: ChatBody, context: CallContext): Promise<Gathered> {
-  const unsigned = listUnsignedCalls(target, body);
-  const [images, recalled] = await Promise.all([
-    collectImages(body, context, (url) => isLoaded(target, url)),
-    unsigned.length === 0 ? new Map<string, unknown>() : context.recall(unsigned),
-  ]);
-  return { images, recalled };
+  const images = await collectImages(body, context, (url) => isLoaded(target, url));
+  return { images, recalled: context.recalled };
 }
 
 /** As many calls at once as pictures: all of them or an error, which ends the others. */

@@ -1,6 +1,5 @@
-import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
-import type { ChatBody, Recalled, UpstreamTarget } from '../upstream.ts';
-import { readTraits } from './gemini-traits.ts';
+import { isRecord, type JsonRecord, readText } from '../json-value.ts';
+import { nameCall, type Recalled } from '../upstream.ts';
 import { toModelName } from './model-name.ts';
 
 /**
@@ -31,26 +30,15 @@ function readRemembered(value: unknown, model: string): string | null {
     : null;
 }
 
-/** The tool calls whose signatures must be looked up: all that came without one, if the model has signatures at all. */
-export function listUnsignedCalls(target: UpstreamTarget, body: ChatBody): string[] {
-  const { thinking } = readTraits(target.model);
-  if (thinking === null && target.thinking === null) {
-    return [];
-  }
-  const ids = listToolCalls(body).flatMap((call) =>
-    readExtraContent(call) === null ? (readText(call['id']) ?? []) : [],
-  );
-  return [...new Set(ids)];
-}
-
 /** What the client sent back counts first, for it is of this very call; else what was remembered. */
-export function findSignature(call: JsonRecord, model: string, recalled: Recalled): string | null {
-  const id = readText(call['id']);
-  return readExtraContent(call) ?? (id === null ? null : readRemembered(recalled.get(id), model));
-}
-
-function listToolCalls(body: ChatBody): JsonRecord[] {
-  return body.messages.flatMap((message) => readArray(message.tool_calls).filter(isRecord));
+export function findSignature(
+  call: JsonRecord,
+  messageIndex: number,
+  model: string,
+  recalled: Recalled,
+): string | null {
+  const value = recalled.get(nameCall(messageIndex, readText(call['id']) ?? ''));
+  return readExtraContent(call) ?? readRemembered(value, model);
 }
 
 interface Content {

@@ -75,7 +75,7 @@ export function toContents(
     }
   }
 
-  for (const message of body.messages) {
+  for (const [index, message] of body.messages.entries()) {
     switch (message.role) {
       case 'system':
       case 'developer': {
@@ -89,7 +89,9 @@ export function toContents(
       case 'assistant':
         add('model', toParts(message.content, target, images));
         for (const call of readArray(message.tool_calls)) {
-          add('model', [toFunctionCall(isRecord(call) ? call : {}, target, recalled, calls)]);
+          const asked = isRecord(call) ? call : {};
+          const signature = findSignature(asked, index, target.model, recalled);
+          add('model', [toFunctionCall(asked, signature, calls)]);
         }
         break;
       case 'tool': {
@@ -119,12 +121,7 @@ export function toContents(
   return instructions.length === 0 ? { contents } : { contents, systemInstruction: { parts: instructions } };
 }
 
-function toFunctionCall(
-  call: JsonRecord,
-  target: UpstreamTarget,
-  recalled: Recalled,
-  calls: KnownCalls,
-): JsonRecord {
+function toFunctionCall(call: JsonRecord, signature: string | null, calls: KnownCalls): JsonRecord {
   const told = isRecord(call['function']) ? call['function'] : {};
   const name = readText(told['name']);
   if (name === null) {
@@ -134,7 +131,6 @@ function toFunctionCall(
   if (id !== null) {
     calls.add(id, name);
   }
-  const signature = findSignature(call, target.model, recalled);
   return {
     functionCall: { ...toGivenId(id), name, args: readArguments(told['arguments'], name) },
     ...(signature === null ? {} : { thoughtSignature: signature }),

@@ -22,11 +22,18 @@ const LINK_TYPES: Readonly<Record<string, string>> = {
 /** Links to it name files of the key's own account: a caller's would read them, or be refused as the fault of the key. */
 const KEYED_HOST = /^generativelanguage\.googleapis\.com\.?$/;
 
-/** Whether a picture's bytes are sent: the vendor fetches links only where the route says so, and only https ones. */
+/**
+ * Whether a picture's bytes are sent: the vendor fetches links only where the route says so, and only https ones. It takes
+ * a link of no known type for whatever it leads to, and bills a film or a document that was counted as one picture.
+ */
 export function isLoaded(target: UpstreamTarget, url: string): boolean {
-  return (
-    target.imageUrls === 'fetch' || !url.startsWith('https://') || KEYED_HOST.test(new URL(url).hostname)
-  );
+  if (target.imageUrls === 'fetch' || !url.startsWith('https://')) return true;
+  return KEYED_HOST.test(new URL(url).hostname) || findLinkType(url) === undefined;
+}
+
+function findLinkType(url: string): string | undefined {
+  const extension = /\.([a-z]+)$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
+  return lookUp(LINK_TYPES, extension);
 }
 
 export function toParts(
@@ -87,9 +94,7 @@ function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImage
     throw new UpstreamError('rejected', 'A picture in the messages has no URL.');
   }
   if (!isLoaded(target, url)) {
-    const extension = /\.([a-z]+)$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
-    const mimeType = lookUp(LINK_TYPES, extension);
-    return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: url } };
+    return { fileData: { mimeType: findLinkType(url), fileUri: url } };
   }
   const loaded = images.get(url);
   if (loaded === undefined) {

@@ -16,6 +16,9 @@ const MAX_EVENT_BYTES = 64 * 1024 * 1024;
  * end with `finish_reason` but no `[DONE]` or the other way round. A repeated piece of text cannot be told from a
  * model that repeats itself and is passed on; a repeated end or usage counts once.
  *
+ * Usage before the end is partial until its count of completion tokens grows: some servers send zeros, or the numbers
+ * of their first chunk, until they send the real ones.
+ *
  * @param choices how many answers were asked for: a stream that is cut before all of them came is not whole
  */
 export function createChatStreamTranslator(apiKey: string | null, choices = 1): ChatStreamTranslator {
@@ -24,6 +27,8 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
   const openChoices = new Set<number>();
   const finishedChoices = new Set<number>();
   let usage: UpstreamUsage | null = null;
+  let isGrowing = false;
+  let isLastReportPartial = false;
   let isDone = false;
   let hasEnded = false;
 
@@ -40,12 +45,22 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     if (isErrorBody(chunk)) {
       throw toErrorWithin(chunk, apiKey);
     }
-    usage = readUsage(chunk, usage);
+    const known = usage;
+    usage = readUsage(chunk, known);
     for (const choice of readArray(chunk['choices'])) {
       if (isRecord(choice)) {
         takeChoice(choice, readCount(choice['index']) ?? 0, events);
       }
     }
+    if (usage !== null && !isSameUsage(usage, known)) {
+      isGrowing ||= (usage.completionTokens ?? 0) > (known?.completionTokens ?? Infinity);
+      reportUsage(usage, !isGrowing && !isFinished(), events);
+    }
+  }
+
+  function reportUsage(reported: UpstreamUsage, isPartial: boolean, events: ChatEvent[]): void {
+    isLastReportPartial = isPartial;
+    events.push({ type: 'usage', usage: reported, ...(isPartial && { isPartial }) });
   }
 
   function takeChoice(choice: Readonly<Record<string, unknown>>, index: number, events: ChatEvent[]): void {
@@ -73,7 +88,6 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     events.push(toFinish(index, native));
   }
 
-  /** Usage comes last whatever chunk it was on, for only the last word on it counts. */
   function finishAll(events: ChatEvent[]): void {
     if (hasEnded) {
       return;
@@ -85,8 +99,8 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     if (finishedChoices.size === 0) {
       throw new UpstreamError('unavailable', 'the stream of the upstream held no answer');
     }
-    if (usage !== null) {
-      events.push({ type: 'usage', usage });
+    if (usage !== null && isLastReportPartial) {
+      reportUsage(usage, false, events);
     }
   }
 
@@ -130,6 +144,14 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       return events;
     },
   };
+}
+
+function isSameUsage(one: UpstreamUsage, other: UpstreamUsage | null): boolean {
+  if (one === other) {
+    return true;
+  }
+  const names = Object.keys(one) as (keyof UpstreamUsage)[];
+  return other !== null && names.every((name) => one[name] === other[name]);
 }
 
 function isJson(text: string): boolean {

@@ -19,7 +19,7 @@ import {
   type UpstreamTarget,
 } from '../upstream.ts';
 import { toUpstreamError } from './from-error.ts';
-import { listUnreasonedCalls, rememberReasoning, restoreReasoning } from './remember-reasoning.ts';
+import { rememberReasoning, restoreReasoning } from './remember-reasoning.ts';
 import { fromEmbeddingResponse } from './from-embedding-response.ts';
 import { fromImageResponse } from './from-image-response.ts';
 import { fromChatResponse } from './from-response.ts';
@@ -67,12 +67,8 @@ async function* chat(
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
   const isFetched = (url: string): boolean => target.imageUrls === 'fetch' && url.startsWith('https:');
-  const unreasoned = listUnreasonedCalls(body);
-  const [images, recalled] = await Promise.all([
-    collectImages(body, context, isFetched),
-    unreasoned.length === 0 ? new Map<string, unknown>() : context.recall(unreasoned),
-  ]);
-  const whole = restoreReasoning(body, target.model, recalled);
+  const images = await collectImages(body, context, isFetched);
+  const whole = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, whole, stream, images);
   const answer = await post(client, '/chat/completions', request, target, context, stream);
   // Servers that cannot stream answer whole, whatever was asked.

@@ -1,5 +1,5 @@
 import { isRecord, readArray, readText } from '../json-value.ts';
-import type { ChatBody, ChatEvent, ChatMessage, Recalled } from '../upstream.ts';
+import { type ChatBody, type ChatEvent, type ChatMessage, nameCall, type Recalled } from '../upstream.ts';
 
 /** Longer thoughts are not kept: the vendor's own limits of a turn are below. */
 const MAX_CHARACTERS = 200_000;
@@ -41,19 +41,12 @@ export async function* rememberReasoning(
   }
 }
 
-/** Ids of the calls whose messages came without the thought that led to them. */
-export function listUnreasonedCalls({ messages }: ChatBody): string[] {
-  return messages.flatMap((message) => {
-    const id = findFirstCall(message);
-    return id === null || readText(readReasoning(message)) !== null ? [] : [id];
-  });
-}
-
-/** The messages with what is remembered of this model's thoughts. */
+/** The messages with what is remembered of this model's thoughts, where the caller did not send them. */
 export function restoreReasoning(body: ChatBody, model: string, recalled: Recalled): ChatBody {
   if (recalled.size === 0) return body;
-  const messages = body.messages.map((message) => {
-    const value = recalled.get(findFirstCall(message) ?? '');
+  const messages = body.messages.map((message, index) => {
+    if (readText(readReasoning(message)) !== null) return message;
+    const value = recalled.get(nameCall(index, findFirstCall(message) ?? ''));
     const isOwn = isRecord(value) && value['kind'] === 'openai' && value['model'] === model;
     const reasoning = isOwn ? readText(value['reasoning']) : null;
     return reasoning === null ? message : { ...message, reasoning_content: reasoning };

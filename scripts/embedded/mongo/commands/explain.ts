@@ -33,7 +33,7 @@ export const explain: Command = {
 };
 
 function parseExplained(context: CommandContext, name: string, body: Doc): Query {
-  const command = readCommands[name];
+  const command = Object.hasOwn(readCommands, name) ? readCommands[name] : undefined;
   if (command !== undefined) checkFields(name, command, body, new Map());
   if (name === 'find') return parseFind(context, body);
   if (name === 'count') return parseCount(context, body);

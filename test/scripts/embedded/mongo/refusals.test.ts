@@ -18,6 +18,10 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   ],
   'an unknown option': [40415, ({ db }) => db.command({ find: 'things', tailable: true })],
   'variables of a find': [40415, (things) => things.find({}, { let: { a: 1 } }).toArray()],
+  'an explained command with an inherited name': [
+    238,
+    ({ db }) => db.command({ explain: { constructor: 1 } }),
+  ],
   'collation of an explained find': [
     40415,
     (things) => things.find({}, { collation: { locale: 'en' } }).explain('queryPlanner'),

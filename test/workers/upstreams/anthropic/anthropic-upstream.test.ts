@@ -11,6 +11,7 @@ import {
   type CallContext,
   type ChatBody,
   type ChatEvent,
+  nameCall,
   noUpstreamUsage,
   type UpstreamError,
   type UpstreamTarget,
@@ -126,10 +127,11 @@ const HELLO = [{ type: 'text', text: 'Grüße 👋' }];
 const START: ChatEvent = { type: 'delta', index: 0, delta: { role: 'assistant', content: '' } };
 const WORDS: ChatEvent = { type: 'delta', index: 0, delta: { content: 'Grüße 👋' } };
 const STOP: ChatEvent = { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'end_turn' };
-const count = (promptTokens: number, completionTokens: number | null): ChatEvent => ({
+const count = (promptTokens: number, completionTokens: number): ChatEvent => ({
   type: 'usage',
   usage: { ...noUpstreamUsage, promptTokens, completionTokens },
 });
+const BEGUN: ChatEvent = Object.assign(count(10, 1), { isPartial: true });
 function textOf({ events }: Said): string {
   const words = events.flatMap((event) => (event.type === 'delta' ? event.delta['content'] : []));
   return words.filter((word) => typeof word === 'string').join('');
@@ -163,7 +165,7 @@ test('a streamed chat is understood however its bytes arrive', async (t) => {
     response.end();
   });
   const said = await listen({ stream: true });
-  t.deepEqual(said, { events: [START, count(10, null), WORDS, STOP, count(10, 5)], error: null });
+  t.deepEqual(said, { events: [START, BEGUN, WORDS, count(10, 5), STOP, count(10, 5)], error: null });
   t.is(asked[0]?.body['stream'], true);
 });
 
@@ -195,7 +197,7 @@ test('a stream that is cut, or holds an error, is one after what it said', async
   });
   for (const status of [null, 529]) {
     const said = await listen({ stream: true });
-    t.deepEqual(said.events, [START, count(10, null), WORDS]);
+    t.deepEqual(said.events, [START, BEGUN, WORDS]);
     t.like(said.error, { failure: 'unavailable', status });
   }
 });
@@ -252,7 +254,7 @@ test('what an answer asks to remember lets the next request think on', async (t)
   const fields = { tools, reasoning_effort: 'low' };
   const { events } = await listen({ fields });
   const remembered = events.flatMap((event) =>
-    event.type === 'remember' ? [[event.toolCallId, event.value] as const] : [],
+    event.type === 'remember' ? [[nameCall(1, event.toolCallId), event.value] as const] : [],
   );
   const messages = [
     { role: 'user', content: 'Hi' },
@@ -263,20 +265,14 @@ test('what an answer asks to remember lets the next request think on', async (t)
     },
     { role: 'tool', tool_call_id: 'toolu_1', content: 'done' },
   ];
-  const recalledIds: (readonly string[])[] = [];
-  const recall: CallContext['recall'] = (ids) => {
-    recalledIds.push(ids);
-    return Promise.resolve(new Map(remembered));
-  };
-  await listen({ fields: { ...fields, messages }, context: { recall } });
+  const recalled = new Map(remembered);
+  await listen({ fields: { ...fields, messages }, context: { recalled } });
   t.deepEqual(asked[1]?.body.messages[1], { role: 'assistant', content: [THOUGHT, CALL] });
   t.deepEqual(asked[1]?.body['thinking'], { type: 'enabled', budget_tokens: 4096 });
-  t.deepEqual(recalledIds, [['toolu_1']]);
 
-  // Nothing is asked for where it would not be used.
-  await listen({ fields: { tools, messages }, context: { recall } });
-  await listen({ fields, context: { recall } });
-  t.is(recalledIds.length, 1);
+  // Nothing is sent where the request does not think.
+  await listen({ fields: { tools, messages }, context: { recalled } });
+  t.deepEqual(asked[2]?.body.messages[1], { role: 'assistant', content: [CALL] });
   t.is(asked[2]?.body['thinking'], undefined);
 });
 
@@ -293,7 +289,7 @@ test('blocks that a model binds to its conversation go out with leave to drop th
   await listen({
     fields: { tools, messages },
     target: { model },
-    context: { recall: () => Promise.resolve(new Map([['toolu_1', value]])) },
+    context: { recalled: new Map([[nameCall(1, 'toolu_1'), value]]) },
   });
   t.is(asked[0]?.headers['anthropic-beta'], 'thinking-binding-controls-2026-08-01');
   t.like(asked[0]?.body['thinking'], { block_binding: { prefix_mismatch_behavior: 'drop_block' } });

@@ -39,6 +39,8 @@ const count = (
   type: 'usage',
   usage: { ...noUpstreamUsage, promptTokens, completionTokens, ...more },
 });
+const partial = (promptTokens: number, completionTokens: number, more: object = {}): ChatEvent =>
+  Object.assign(count(promptTokens, completionTokens, more), { isPartial: true });
 const finish = (
   finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter',
   nativeFinishReason: string | null,
@@ -164,9 +166,10 @@ const STREAMS: { name: string; text: string; events: ChatEvent[] }[] = [
     text: DOCUMENTED,
     events: [
       START,
-      count(25, null),
+      partial(25, 1),
       delta({ content: 'Grüße' }),
       delta({ content: ' 👋' }),
+      count(25, 15),
       finish('stop', 'end_turn'),
       count(25, 15),
     ],
@@ -176,7 +179,7 @@ const STREAMS: { name: string; text: string; events: ChatEvent[] }[] = [
     text: TOOLS,
     events: [
       START,
-      count(600, null, cached),
+      partial(600, 2, cached),
       delta({ reasoning_content: 'Let me solve ' }),
       delta({ reasoning_content: 'this.' }),
       delta({ content: 'Okay' }),
@@ -198,6 +201,7 @@ const STREAMS: { name: string; text: string; events: ChatEvent[] }[] = [
         ],
       }),
       delta({ tool_calls: [{ index: 1, function: { arguments: '{}' } }] }),
+      count(600, 89, { ...cached, reasoningTokens: 60 }),
       {
         type: 'remember',
         toolCallId: 'toolu_01T1x1fJ34qAmk2tNTrN7Up6',
@@ -256,7 +260,9 @@ test('counts are cumulative: the last word on each wins, an absent or null one l
     translateText(toStream(begin(start), end(null, { output_tokens: 5 }), end('end_turn', late), STOP)),
     [
       START,
-      count(150, null, { cachedTokens: 50 }),
+      partial(150, 3, { cachedTokens: 50 }),
+      count(150, 5, { cachedTokens: 50 }),
+      count(950, 7, { cachedTokens: 50 }),
       finish('stop', 'end_turn'),
       count(950, 7, { cachedTokens: 50 }),
     ],
@@ -266,7 +272,7 @@ test('counts are cumulative: the last word on each wins, an absent or null one l
 
 test('a stream that breaks has told what its prompt was, so that it is billed', (t) => {
   const outcome = translateText(toStream(begin(), ...says('Hi')));
-  t.deepEqual(outcome.slice(0, -1), [START, count(25, null), delta({ content: 'Hi' })]);
+  t.deepEqual(outcome.slice(0, -1), [START, partial(25, 1), delta({ content: 'Hi' })]);
   t.like(outcome.at(-1), { failure: 'unavailable' });
 });
 
@@ -275,7 +281,7 @@ const OVERLOADED = { type: 'error', error: { type: 'overloaded_error', message: 
 
 test('an error within the stream comes after what was said', (t) => {
   const outcome = translateText(toStream(begin(), ...says('Hi'), OVERLOADED, STOP));
-  t.deepEqual(outcome.slice(0, -1), [START, count(25, null), delta({ content: 'Hi' })]);
+  t.deepEqual(outcome.slice(0, -1), [START, partial(25, 1), delta({ content: 'Hi' })]);
   t.like(outcome.at(-1), {
     failure: 'unavailable',
     status: 529,
@@ -310,7 +316,8 @@ test('pings, events and blocks that we do not know, and what comes after the end
   ];
   t.deepEqual(translateText(toStream(...events)), [
     START,
-    count(25, null),
+    partial(25, 1),
+    count(25, 2),
     finish('stop', 'end_turn'),
     count(25, 2),
   ]);
@@ -376,10 +383,11 @@ test('a pause keeps the blocks as they would have come whole, and the next strea
   });
   t.deepEqual(read(PAUSED), [
     START,
-    count(25, null),
+    partial(25, 1),
     source('https://a.test/', 'A'),
     delta({ content: 'Sunny' }),
     source('https://b.test/', null),
+    count(25, 9),
     count(25, 9),
   ]);
   t.true(answer.isPaused);
@@ -409,8 +417,9 @@ test('a pause keeps the blocks as they would have come whole, and the next strea
   ]);
   const rest = [...says(' and warm'), end('end_turn', { output_tokens: 4 }), STOP];
   t.deepEqual(read(toStream(begin({ input_tokens: 60, output_tokens: 1 }), ...rest)), [
-    count(85, null),
+    partial(85, 10),
     delta({ content: ' and warm' }),
+    count(85, 13),
     finish('stop', 'end_turn'),
     count(85, 13),
   ]);

@@ -233,7 +233,7 @@ test('recalled thinking opens the turn of its calls', (t) => {
       { role: 'assistant', content: 'So:', tool_calls: [call('a')] },
       answer('a'),
     ],
-    { recallThinking: (ids) => (ids.includes('a') ? [block] : []) },
+    { recallThinking: (messageIndex) => (messageIndex === 2 ? [block] : []) },
   );
   t.deepEqual(turns[1]?.content, [
     block,

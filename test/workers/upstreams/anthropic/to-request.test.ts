@@ -3,11 +3,15 @@ import test from 'ava';
 import { createTarget } from '../../../support/upstream-target.ts';
 import {
   continueRequest,
-  listIdsToRecall,
   type MessagesRequest,
   toChatRequest,
 } from '../../../../workers/upstreams/anthropic/to-request.ts';
-import type { ChatBody, Recalled, UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
+import {
+  nameCall,
+  type ChatBody,
+  type Recalled,
+  type UpstreamTarget,
+} from '../../../../workers/upstreams/upstream.ts';
 
 const OLDER = 'claude-sonnet-4-5';
 const NEWER = 'claude-opus-4-8';
@@ -293,7 +297,7 @@ function secondTurn({ body }: MessagesRequest): unknown[] {
 }
 
 test('a round of calls that is still open thinks by budget only if its thinking is known', (t) => {
-  const known = translate(OLDER, round, { recalled: new Map([['a', remember(OLDER)]]) });
+  const known = translate(OLDER, round, { recalled: new Map([['1:a', remember(OLDER)]]) });
   t.true(known.thinks);
   t.deepEqual(known.body.messages[1]?.content[0], BLOCK);
   t.deepEqual(secondTurn(known), ['thinking', 'tool_use', 'tool_use']);
@@ -307,7 +311,7 @@ test('a round of calls that is still open thinks by budget only if its thinking 
     // The first step called without thinking: the turn cannot begin with any.
     remember(OLDER, []),
   ]) {
-    const request = translate(OLDER, round, { recalled: new Map([['a', value]]) });
+    const request = translate(OLDER, round, { recalled: new Map([['1:a', value]]) });
     t.false(request.thinks);
     t.is(request.body['thinking'], undefined);
     t.is(request.body['temperature'], 0.7);
@@ -324,10 +328,11 @@ test('of a round with several steps each must be known, though only the first ne
     { role: 'tool', tool_call_id: 'c', content: 'noon' },
   ];
   const steps = { ...round, messages: [...called, ...next] };
-  const first = ['a', remember(OLDER)] as const;
+  const first = ['1:a', remember(OLDER)] as const;
+  const third = nameCall(called.length, 'c');
   t.false(translate(OLDER, steps, { recalled: new Map([first]) }).thinks);
-  t.true(translate(OLDER, steps, { recalled: new Map([first, ['c', remember(OLDER, [])]]) }).thinks);
-  t.false(translate(OLDER, steps, { recalled: new Map([['c', remember(OLDER)]]) }).thinks);
+  t.true(translate(OLDER, steps, { recalled: new Map([first, [third, remember(OLDER, [])]]) }).thinks);
+  t.false(translate(OLDER, steps, { recalled: new Map([[third, remember(OLDER)]]) }).thinks);
 });
 
 test('a round that is over takes its thinking along where it is known, and needs none', (t) => {
@@ -337,17 +342,17 @@ test('a round that is over takes its thinking along where it is known, and needs
   };
   t.true(translate(OLDER, over).thinks);
   t.deepEqual(secondTurn(translate(OLDER, over)), ['tool_use', 'tool_use']);
-  const known = translate(OLDER, over, { recalled: new Map([['a', remember(OLDER)]]) });
+  const known = translate(OLDER, over, { recalled: new Map([['1:a', remember(OLDER)]]) });
   t.deepEqual(secondTurn(known), ['thinking', 'tool_use', 'tool_use']);
 });
 
 test('thinking by effort goes on without what is forgotten, and lets newer models drop what no longer fits', (t) => {
   t.true(translate(NEWER, round).thinks);
   t.deepEqual(secondTurn(translate(NEWER, round)), ['tool_use', 'tool_use']);
-  const older = translate(NEWER, round, { recalled: new Map([['a', remember(NEWER)]]) });
+  const older = translate(NEWER, round, { recalled: new Map([['1:a', remember(NEWER)]]) });
   t.deepEqual(secondTurn(older), ['thinking', 'tool_use', 'tool_use']);
   t.deepEqual(older.betas, []);
-  const newest = translate(NEWEST, round, { recalled: new Map([['a', remember(NEWEST)]]) });
+  const newest = translate(NEWEST, round, { recalled: new Map([['1:a', remember(NEWEST)]]) });
   t.deepEqual(newest.betas, ['thinking-binding-controls-2026-08-01']);
   t.deepEqual(newest.body['thinking'], {
     type: 'adaptive',
@@ -357,15 +362,10 @@ test('thinking by effort goes on without what is forgotten, and lets newer model
   t.deepEqual(translate(NEWEST, round).betas, []);
 });
 
-test('only a request that would think asks for what was remembered', (t) => {
-  const ids = (model: string, fields: object): string[] =>
-    listIdsToRecall(createTarget(model), toBody({ ...round, ...fields }));
-  t.deepEqual(ids(OLDER, {}), ['a', 'b']);
-  t.deepEqual(ids(NEWEST, { reasoning_effort: null }), ['a', 'b']);
-  t.deepEqual(ids(OLDER, { reasoning_effort: 'none' }), []);
-  t.deepEqual(ids(OLDER, { max_tokens: 500 }), []);
-  t.deepEqual(ids(OLDER, forced), []);
-  t.deepEqual(ids(OLDER, { messages: [{ role: 'user', content: 'Hi' }] }), []);
+test('thinking of another turn whose call has the same id is not sent', (t) => {
+  const elsewhere = translate(OLDER, round, { recalled: new Map([[nameCall(3, 'a'), remember(OLDER)]]) });
+  t.false(elsewhere.thinks);
+  t.deepEqual(secondTurn(elsewhere), ['tool_use', 'tool_use']);
 });
 
 test('what was said before a pause goes back as it came, in one turn however often it pauses', (t) => {

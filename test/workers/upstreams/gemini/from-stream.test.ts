@@ -9,6 +9,7 @@ import {
   UpstreamError,
   type UpstreamUsage,
 } from '../../../../workers/upstreams/upstream.ts';
+import { leaveOutEarlyUsage } from '../../../support/early-usage.ts';
 
 /** What was said, then the error if there was one. */
 type Outcome = (ChatEvent | UpstreamError)[];
@@ -34,15 +35,8 @@ function translateAll(pieces: readonly Uint8Array[], options: Partial<AnswerOpti
   return outcome;
 }
 
-/** But for what is told of the prompt ahead of the end, which has a test of its own. */
 const translate = (pieces: readonly Uint8Array[], options: Partial<AnswerOptions> = {}): Outcome =>
-  translateAll(pieces, options).filter(
-    (one, i, all) =>
-      i === all.length - 1 ||
-      one instanceof Error ||
-      one.type !== 'usage' ||
-      one.usage.completionTokens !== null,
-  );
+  leaveOutEarlyUsage(translateAll(pieces, options));
 
 const translateText = (text: string, options: Partial<AnswerOptions> = {}): Outcome =>
   translate([Buffer.from(text)], options);
@@ -589,17 +583,29 @@ test('braces and brackets within events are no bare JSON', (t) => {
   ]);
 });
 
-test('what is known of the prompt is told with the first count of it, once, so that a cut stream is billed by it', (t) => {
-  const usageMetadata = { promptTokenCount: 15, candidatesTokenCount: 1, cachedContentTokenCount: 4 };
+test('counts are reported with each chunk that changes them, thoughts above all, so that a cut stream is billed by them', (t) => {
+  const counts = (more: object): object => ({ usageMetadata: { promptTokenCount: 15, ...more } });
+  const [one, two] = [say([{ text: 'a' }]), say([{ text: 'b' }])];
   const text = toStream(
-    { ...say([{ text: 'a' }]), usageMetadata },
-    { ...say([{ text: 'b' }]), usageMetadata: { ...usageMetadata, candidatesTokenCount: 2 } },
+    counts({}),
+    counts({ thoughtsTokenCount: 4_000 }),
+    counts({ thoughtsTokenCount: 10_000 }),
+    { ...one, ...counts({ thoughtsTokenCount: 10_000, candidatesTokenCount: 1 }) },
+    { ...two, ...counts({ thoughtsTokenCount: 10_000, candidatesTokenCount: 2 }) },
+    counts({ thoughtsTokenCount: 10_000, candidatesTokenCount: 2 }),
   );
   const outcome = translateAll([Buffer.from(text)], {});
-  t.deepEqual(outcome.slice(0, 3), [
+  const sum = (completionTokens: number, reasoningTokens: number): ChatEvent =>
+    count({ promptTokens: 15, completionTokens, reasoningTokens });
+  t.deepEqual(outcome.slice(0, -1), [
+    // Before either is counted nothing is known of what was thought.
+    Object.assign(count({ promptTokens: 15, completionTokens: 0 }), { isPartial: true }),
+    sum(4_000, 4_000),
+    sum(10_000, 10_000),
     delta({ role: 'assistant', content: 'a' }),
-    count({ promptTokens: 15, cachedTokens: 4 }),
+    sum(10_001, 10_000),
     delta({ content: 'b' }),
+    sum(10_002, 10_000),
   ]);
-  t.true(outcome[3] instanceof UpstreamError);
+  t.true(outcome.at(-1) instanceof UpstreamError);
 });

@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import { listUnsignedCalls, toRemembered } from '../../../../workers/upstreams/gemini/thought-signatures.ts';
+import { toRemembered } from '../../../../workers/upstreams/gemini/thought-signatures.ts';
 import { toContents } from '../../../../workers/upstreams/gemini/to-contents.ts';
 import type { ChatMessage, Recalled } from '../../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../../support/upstream-target.ts';
@@ -39,8 +39,8 @@ function sign(messages: ChatMessage[], { model = NEW, recalled = new Map() as Re
 
 test('what the client sent back counts before what was remembered', (t) => {
   const recalled = new Map([
-    ['a', toRemembered(NEW, 'ours')],
-    ['b', toRemembered(NEW, 'ours')],
+    ['1:a', toRemembered(NEW, 'ours')],
+    ['1:b', toRemembered(NEW, 'ours')],
   ]);
   t.deepEqual(sign([asks, says(call('a', 'theirs'), call('b'))], { recalled }), [['theirs', 'ours']]);
 });
@@ -56,9 +56,9 @@ test('what is remembered of another model or kind, or is nonsense, is no signatu
     [toRemembered(NEW, 's')],
   ];
   for (const value of values) {
-    t.deepEqual(sign([asks, says(call('a'))], { recalled: new Map([['a', value]]) }), [[STAND_IN]]);
+    t.deepEqual(sign([asks, says(call('a'))], { recalled: new Map([['1:a', value]]) }), [[STAND_IN]]);
   }
-  const recalled = new Map([['a', toRemembered(NEW, 's')]]);
+  const recalled = new Map([['1:a', toRemembered(NEW, 's')]]);
   t.deepEqual(sign([asks, says(call('a'))], { model: `models/${NEW}`, recalled }), [['s']]);
 });
 
@@ -88,17 +88,12 @@ test('a lost signature is stood in for on the first call of each step of the cur
 
 test('older models get what is known, and no stand-in', (t) => {
   const model = 'gemini-2.5-flash';
-  const recalled = new Map([['b', toRemembered(model, 's')]]);
+  const recalled = new Map([['1:b', toRemembered(model, 's')]]);
   t.deepEqual(sign([asks, says(call('a'), call('b'))], { model, recalled }), [[null, 's']]);
 });
 
-test('only calls without a signature are looked up, once, and only for models that have signatures', (t) => {
-  const messages = [asks, says(call('a', 's'), call('b')), ...answers('a', 'b'), says(call('b'), call('c'))];
-  const list = (model: string, more: object = {}): string[] =>
-    listUnsignedCalls(createTarget(model, more), { messages });
-  t.deepEqual(list(NEW), ['b', 'c']);
-  t.deepEqual(list('gemini-2.5-pro'), ['b', 'c']);
-  t.deepEqual(list('gemini-2.0-flash'), []);
-  t.deepEqual(list('gemini-2.0-flash', { thinking: 'budget' }), ['b', 'c']);
-  t.deepEqual(listUnsignedCalls(createTarget(NEW), { messages: [asks] }), []);
+test('a signature of another turn whose call has the same id is not sent', (t) => {
+  const recalled = new Map([['1:a', toRemembered(NEW, 's')]]);
+  const messages = [asks, says(call('a')), ...answers('a'), says(call('a')), ...answers('a')];
+  t.deepEqual(sign(messages, { recalled }), [['s'], [STAND_IN]]);
 });

@@ -98,7 +98,7 @@ test('messages of one role in a row are one content, and empty ones none', (t) =
   ]);
 });
 
-test('pictures go as loaded bytes, or as links where the route lets them pass', (t) => {
+test('pictures go as loaded bytes, or as links of pictures where the route lets them pass', (t) => {
   const link = 'https://example.com/a/cat.PNG?size=2';
   const bare = 'https://example.com/cat';
   const data = 'data:image/gif;base64,R0lGODlh';
@@ -114,11 +114,7 @@ test('pictures go as loaded bytes, or as links where the route lets them pass', 
   t.deepEqual(contents({ messages }, { imageUrls: 'pass' }, { images }), [
     {
       role: 'user',
-      parts: [
-        { fileData: { mimeType: 'image/png', fileUri: link } },
-        { fileData: { fileUri: bare } },
-        inline('b2'),
-      ],
+      parts: [{ fileData: { mimeType: 'image/png', fileUri: link } }, inline('b1'), inline('b2')],
     },
   ]);
 });
@@ -389,10 +385,21 @@ test('answers stand in the order of their calls, which is all that tells calls w
 
 test('a link to a file of the key’s own account is never passed on', (t) => {
   const target = createTarget('gemini-2.5-flash', { imageUrls: 'pass' });
-  t.false(isLoaded(target, 'https://example.com/v1beta/files/abc'));
+  t.false(isLoaded(target, 'https://example.com/v1beta/files/abc.png'));
   for (const url of [
     'https://generativelanguage.googleapis.com/v1beta/files/abc',
     'https://GenerativeLanguage.googleapis.com.:443/v1beta/files/abc',
+  ]) {
+    t.true(isLoaded(target, url), url);
+  }
+});
+
+test('a link that may lead to a film or a document is not passed on as a picture', (t) => {
+  const target = createTarget('gemini-2.5-flash', { imageUrls: 'pass' });
+  for (const url of [
+    'https://www.youtube.com/watch?v=abc',
+    'https://example.com/a.pdf',
+    'https://a.test/b.mp4',
   ]) {
     t.true(isLoaded(target, url), url);
   }

@@ -154,7 +154,8 @@ test('parallel tool calls pass as they came, whatever the split', (t) => {
 
 test('usage counts wherever it stands; the last word wins, field by field, and a zero is a word', (t) => {
   const usage = { prompt_tokens: 5, completion_tokens: 1 };
-  const expected = [delta({ content: 'a' }), STOP, count(5, 2)];
+  const first = Object.assign(count(5, 1), { isPartial: true });
+  const expected = [delta({ content: 'a' }), first, STOP, count(5, 2)];
   t.deepEqual(
     translateText(
       toStream(
@@ -174,6 +175,52 @@ test('usage counts wherever it stands; the last word wins, field by field, and a
   t.deepEqual(
     translateText(toStream(say({ content: 'a' }, 'stop', { usage }), { choices: [], usage: zeros })).at(-1),
     count(0, 0, { cachedTokens: 0 }),
+  );
+});
+
+test('usage on every chunk is reported with each, and holds all so far once it is seen to grow', (t) => {
+  const counted = (prompt: number, completion: number): object => ({
+    usage: { prompt_tokens: prompt, completion_tokens: completion },
+  });
+  const partial = (prompt: number, completion: number): ChatEvent =>
+    Object.assign(count(prompt, completion), { isPartial: true });
+  t.deepEqual(
+    translateText(
+      toStream(
+        say({ role: 'assistant', content: '' }, null, counted(5, 0)),
+        // Thought in silence.
+        { choices: [], ...counted(5, 4_000) },
+        { choices: [], ...counted(5, 10_000) },
+        say({ content: 'a' }, null, counted(5, 10_001)),
+        say({}, 'stop', counted(5, 10_001)),
+        '[DONE]',
+      ),
+    ),
+    [
+      delta({ role: 'assistant', content: '' }),
+      partial(5, 0),
+      count(5, 4_000),
+      count(5, 10_000),
+      delta({ content: 'a' }),
+      count(5, 10_001),
+      STOP,
+    ],
+  );
+  // Zeros that only stand in the place of counts never hold all so far.
+  const zeros = counted(0, 0);
+  t.deepEqual(
+    translateText(
+      toStream(
+        say({ content: 'a' }, null, zeros),
+        say({ content: 'b' }, null, zeros),
+        say({}, 'stop', zeros),
+        {
+          choices: [],
+          ...counted(5, 2),
+        },
+      ),
+    ),
+    [delta({ content: 'a' }), partial(0, 0), delta({ content: 'b' }), STOP, count(5, 2)],
   );
 });
 

@@ -1,7 +1,6 @@
 import test from 'ava';
 import type { ChatBody, ChatEvent } from '../../../../workers/upstreams/upstream.ts';
 import {
-  listUnreasonedCalls,
   rememberReasoning,
   restoreReasoning,
 } from '../../../../workers/upstreams/openai/remember-reasoning.ts';
@@ -64,9 +63,12 @@ test('a message gets back the thought of its own model, and keeps the one its cl
   const made = { role: 'assistant', content: null, tool_calls: [call('call_1')] };
   const kept = { role: 'assistant', tool_calls: [call('call_2')], reasoning_content: 'Mine.' };
   const body = { messages: [{ role: 'user', content: 'hi' }, made, kept] } as unknown as ChatBody;
-  t.deepEqual(listUnreasonedCalls(body), ['call_1']);
   const value = { kind: 'openai', model: 'm', reasoning: 'Let me see.' };
-  const { messages } = restoreReasoning(body, 'm', new Map([['call_1', value]]));
+  const recalled = new Map([
+    ['1:call_1', value],
+    ['2:call_2', value],
+  ]);
+  const { messages } = restoreReasoning(body, 'm', recalled);
   t.deepEqual(messages, [body.messages[0], { ...made, reasoning_content: 'Let me see.' }, kept] as never);
   for (const other of [
     { ...value, model: 'other' },
@@ -74,6 +76,6 @@ test('a message gets back the thought of its own model, and keeps the one its cl
     'text',
     null,
   ]) {
-    t.deepEqual(restoreReasoning(body, 'm', new Map([['call_1', other]])).messages, body.messages);
+    t.deepEqual(restoreReasoning(body, 'm', new Map([['1:call_1', other]])).messages, body.messages);
   }
 });

@@ -1,0 +1,29 @@
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { ChatRequest } from '../../shared/contract/chat.ts';
+import type { RecalledReasoning } from '../../shared/queue/job-kinds.ts';
+import { placeCalls } from '../../shared/reasoning/conversation-hash.ts';
+import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
+
+/**
+ * The reasoning that is kept of this conversation and that a route of the model may want back, oldest first. It is
+ * looked up at admission so that what is counted and reserved is what the worker sends.
+ */
+export async function recallReasoning(
+  store: ReasoningStore,
+  accountId: string,
+  { messages }: ChatRequest,
+  model: CatalogModel,
+): Promise<RecalledReasoning[]> {
+  const kinds = new Set<string>(model.routes.map(({ upstream }) => upstream.kind));
+  kinds.delete('builtin');
+  if (kinds.size === 0 || !messages.some(({ tool_calls: calls }) => calls?.length)) return [];
+  const placed = placeCalls(messages, model.id);
+  const values = await store.load(accountId, placed);
+  return placed.flatMap(({ messageIndex, toolCallId, hash }) => {
+    const value = values.get(hash);
+    const kind = String((value as { kind?: unknown } | undefined)?.kind);
+    // What the caller sent along itself counts first with every dialect, and is not sent twice.
+    const isSent = kind === 'openai' && Boolean(messages[messageIndex]?.reasoning_content);
+    return kinds.has(kind) && !isSent ? [{ messageIndex, toolCallId, value }] : [];
+  });
+}

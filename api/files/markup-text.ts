@@ -1,0 +1,55 @@
+/** The words of XML and HTML, as the parts of office documents and books have them. */
+
+const cdata = { start: '<![CDATA[', end: ']]>' };
+/** A word of its own that stands for a text of any length. Office documents and books have none. */
+const entityDeclaration = /<!ENTITY\b/i;
+
+/** Whether the beginning of a text is that of markup, in whichever of the encodings that XML is read in. */
+export function isMarkup(bytes: Buffer): boolean {
+  const head = decodeText(bytes.subarray(0, 1024));
+  return head.trimStart().startsWith('<');
+}
+
+/** By its byte order mark, or by the zero beside its first letter; else it is UTF-8. */
+export function decodeText(bytes: Buffer): string {
+  const [first, second] = bytes;
+  const isLittle = (first === 0xff && second === 0xfe) || (first !== 0 && second === 0);
+  const isBig = (first === 0xfe && second === 0xff) || (first === 0 && second !== 0);
+  const even = bytes.subarray(0, bytes.length & ~1);
+  const text = isBig
+    ? Buffer.from(even).swap16().toString('utf16le')
+    : isLittle
+      ? even.toString('utf16le')
+      : bytes.toString('utf8');
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
+}
+
+/** The text without its tags; null where it declares words that stand for others. */
+export function readMarkup(text: string): string | null {
+  if (entityDeclaration.test(text)) return null;
+  const words: string[] = [];
+  let at = 0;
+  for (;;) {
+    const start = text.indexOf(cdata.start, at);
+    words.push(removeTags(text.slice(at, start < 0 ? text.length : start)));
+    if (start < 0) break;
+    // What looks like tags there is text.
+    const end = text.indexOf(cdata.end, start);
+    const content = text.slice(start + cdata.start.length, end < 0 ? text.length : end);
+    words.push(content);
+    if (end < 0) break;
+    at = end + cdata.end.length;
+  }
+  return words.filter((piece) => piece.trim() !== '').join(' ');
+}
+
+/** What follows the `<` of a tag, a comment or a declaration; before anything else it is a letter of the text. */
+const tagStart = /^[A-Za-z_:/!?]/;
+
+/** In linear time, also of a text that opens tags and closes none. */
+function removeTags(text: string): string {
+  const words = text
+    .split('<')
+    .map((piece, i) => (i > 0 && tagStart.test(piece) ? piece.slice(piece.indexOf('>') + 1) : piece));
+  return words.filter((piece) => piece.trim() !== '').join(' ');
+}

@@ -1,0 +1,108 @@
+import { PDFiumModule } from '@hyzyla/pdfium';
+import type { DocumentAnswer, DocumentRequest } from './file-content.ts';
+
+type Pdfium = Awaited<ReturnType<typeof PDFiumModule>>;
+
+const wasmPageBytes = 64 * 1024;
+/** Of PDFium's own codes (fpdfview.h): the document wants a password. */
+const passwordError = 4;
+
+interface WasmMemory {
+  readonly buffer: ArrayBuffer;
+  grow(pages: number): number;
+}
+
+/** Node's types know nothing of WebAssembly. */
+const { WebAssembly: wasm } = globalThis as unknown as {
+  readonly WebAssembly: { readonly Memory: { readonly prototype: WasmMemory } };
+};
+
+/** The limits of a thread do not hold for the memory of WebAssembly. */
+export function boundWasmMemory(maxBytes: number): void {
+  const memory = wasm.Memory.prototype;
+  const grow: WasmMemory['grow'] = Reflect.get(memory, 'grow');
+  memory.grow = function growBounded(this: WasmMemory, pages: number): number {
+    if (this.buffer.byteLength + pages * wasmPageBytes > maxBytes) {
+      throw new RangeError(`a document takes more than ${maxBytes} bytes of memory`);
+    }
+    return grow.call(this, pages);
+  };
+}
+
+export async function loadPdfium(): Promise<Pdfium> {
+  const pdfium = await PDFiumModule({});
+  pdfium._FPDF_InitLibraryWithConfig({
+    version: 2,
+    m_pIsolate: null,
+    m_pUserFontPaths: null,
+    m_v8EmbedderSlot: 0,
+    m_pPlatform: null,
+  });
+  return pdfium;
+}
+
+/**
+ * All text of a PDF: also what stands beside the page or cannot be seen, for vendors read it too. Throws where PDFium
+ * runs out of memory, and is of no more use then.
+ */
+export function readPdf(
+  pdfium: Pdfium,
+  { bytes, maxCharacters, maxPages }: Omit<DocumentRequest, 'kind'>,
+): DocumentAnswer {
+  const address = pdfium.wasmExports.malloc(bytes.length);
+  if (address === 0) throw new RangeError('PDFium has no memory for the document');
+  pdfium.HEAPU8.set(bytes, address);
+  const document = pdfium._FPDF_LoadMemDocument(address, bytes.length, 0);
+  try {
+    if (document === 0) {
+      return { fault: pdfium._FPDF_GetLastError() === passwordError ? 'protected' : 'unreadable' };
+    }
+    const pages = pdfium._FPDF_GetPageCount(document);
+    if (pages > maxPages) return { fault: 'too_long' };
+    const texts: string[] = [];
+    let characters = 0;
+    for (let index = 0; index < pages; index += 1) {
+      const text = readPage(pdfium, document, index);
+      if (text === null) return { fault: 'unreadable' };
+      characters += text.length;
+      if (characters > maxCharacters) return { fault: 'too_long' };
+      texts.push(text);
+    }
+    return { texts, pages };
+  } finally {
+    if (document !== 0) pdfium._FPDF_CloseDocument(document);
+    pdfium.wasmExports.free(address);
+  }
+}
+
+function readPage(pdfium: Pdfium, document: number, index: number): string | null {
+  const page = pdfium._FPDF_LoadPage(document, index);
+  if (page === 0) return null;
+  try {
+    const text = pdfium._FPDFText_LoadPage(page);
+    if (text === 0) return null;
+    try {
+      return readCharacters(pdfium, text);
+    } finally {
+      pdfium._FPDFText_ClosePage(text);
+    }
+  } finally {
+    pdfium._FPDF_ClosePage(page);
+  }
+}
+
+function readCharacters(pdfium: Pdfium, text: number): string {
+  const count = pdfium._FPDFText_CountChars(text);
+  if (count <= 0) return '';
+  // UTF-16, and a zero at the end.
+  const address = pdfium.wasmExports.malloc((count + 1) * 2);
+  if (address === 0) throw new RangeError('PDFium has no memory for the text of a page');
+  try {
+    const length = pdfium._FPDFText_GetText(text, 0, count, address);
+    // A view of the memory as it is now: growing replaces the buffer.
+    const bytes = Buffer.from(pdfium.HEAPU8.buffer, address, Math.max(0, length - 1) * 2);
+    return bytes.toString('utf16le');
+  } finally {
+    pdfium.wasmExports.free(address);
+  }
+}

@@ -1,0 +1,70 @@
+import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
+import { healKey } from '../../shared/accounts/heal-key.ts';
+import type { RateLimit } from '../../shared/billing/rate-window.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { callRedis } from '../../shared/redis/redis-client.ts';
+import type { Services } from '../services.ts';
+
+/**
+ * Runs a script that needs the account and its key in Redis. An account that Redis does not hold is loaded from MongoDB,
+ * and a key that Redis does not take for the account's own is looked up there; then the script runs once more.
+ */
+export async function askAccount<T extends { readonly outcome: string }>(
+  services: Services,
+  holder: KeyHolder,
+  runScript: () => Promise<T>,
+): Promise<T> {
+  const answer = await callRedis(runScript);
+  switch (answer.outcome) {
+    case 'unknown':
+      await services.hotAccounts.load(holder.accountId);
+      return await callRedis(runScript);
+    case 'revoked':
+      return (await healKey(services, holder)) ? await callRedis(runScript) : answer;
+    default:
+      return answer;
+  }
+}
+
+/** What an account is refused for, whatever its request holds. */
+export type AccountRefusal =
+  | { readonly outcome: 'unknown' | 'revoked' | 'banned' }
+  | { readonly outcome: 'rate_limited'; readonly rateLimit: RateLimit; readonly retryAfterSeconds: number };
+
+export async function toAccountError(
+  { apiKeys }: Services,
+  { keyHash }: KeyHolder,
+  refusal: AccountRefusal,
+): Promise<AppError> {
+  switch (refusal.outcome) {
+    case 'unknown':
+    case 'revoked':
+      await apiKeys.forget(keyHash);
+      return new AppError('invalid_api_key');
+    case 'banned':
+      return new AppError('account_banned');
+    case 'rate_limited': {
+      const seconds = Math.min(59, Math.max(1, refusal.retryAfterSeconds));
+      return new AppError('rate_limit_exceeded', {
+        message: `The limit of ${refusal.rateLimit.limit} requests per minute is reached. Try again in ${seconds} s.`,
+        headers: { 'retry-after': String(seconds) },
+      });
+    }
+    default:
+      return refusal satisfies never;
+  }
+}
+
+export function describeRateLimit({ limit, remaining, resetSeconds }: RateLimit): Record<string, string> {
+  return {
+    'x-ratelimit-limit-requests': String(limit),
+    'x-ratelimit-remaining-requests': String(Math.max(0, remaining)),
+    'x-ratelimit-reset-requests': formatReset(resetSeconds),
+  };
+}
+
+/** As OpenAI writes it: `1s`, `59s`, `1m0s`. */
+function formatReset(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  return minutes > 0 ? `${minutes}m${seconds % 60}s` : `${seconds}s`;
+}

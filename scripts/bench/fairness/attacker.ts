@@ -1,0 +1,21 @@
+import { attacks } from './attacks.ts';
+import type { AttackPlan } from './scenario.ts';
+
+/** A process of its own, so that what the attack costs its sender does not slow the innocent caller's clock. */
+process.once('message', (message) => {
+  const { scenario, target } = message as AttackPlan;
+  const attack = Object.hasOwn(attacks, scenario) ? attacks[scenario] : undefined;
+  if (attack === undefined) throw new Error(`there is no attack ${scenario}`);
+  attack(target).then(
+    () => {
+      process.once('message', () => process.exit(0));
+      process.send!('ready');
+    },
+    (error: unknown) => {
+      console.error(error);
+      process.exit(1);
+    },
+  );
+});
+// Whoever measures is gone.
+process.once('disconnect', () => process.exit(1));

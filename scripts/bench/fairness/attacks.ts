@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import sharp from 'sharp';
+import {
+  chatPath,
+  createText,
+  embeddingPath,
+  keepSending,
+  open,
+  send,
+  sendUnread,
+  toBody,
+  type BenchRequest,
+} from './requests.ts';
+import { chatSlots, hangingHost, models, type FairnessTarget } from './scenario.ts';
+
+/** Resolves when the attack is in place; it goes on until its process ends. */
+type Attack = (target: FairnessTarget) => Promise<void>;
+
+const never = new AbortController().signal;
+
+/** From the last request that was opened until all buffers on the way are full. */
+const fillMs = 3_000;
+/** 160 MB, or what of it can be had within this time. */
+const keptStreams = 24;
+const keptStreamsMs = 40_000;
+/** For half a gigabyte to be uploaded. */
+const uploadMs = 20_000;
+/** For a flood to be under way. */
+const floodMs = 1_500;
+
+const createChat = (model: string, content: unknown, stream = true): Buffer =>
+  toBody({ model, stream, messages: [{ role: 'user', content }] });
+
+/** Of 78 MB: 2048 inputs, each as long as one may be. */
+const createLargeBody = (): Buffer =>
+  toBody({ model: models.vectors, input: Array.from({ length: 2_048 }, () => 'bread '.repeat(6_350)) });
+
+const createInputs = (count: number): string[] => Array.from({ length: count }, createText);
+
+export async function createLargePicture(): Promise<string> {
+  const side = 7_000;
+  const options = { width: side, height: side, channels: 3, background: '#336699' } as const;
+  // Interlaced, a picture cannot be decoded row by row, which takes the longest.
+  const bytes = await sharp({ create: options }).png({ progressive: true }).toBuffer();
+  return `data:image/png;base64,${bytes.toString('base64')}`;
+}
+
+export const createPictureChat = (urls: readonly string[]): Buffer =>
+  createChat(models.vision, [
+    { type: 'text', text: 'What is this?' },
+    ...urls.map((url) => ({ type: 'image_url', image_url: { url } })),
+  ]);
+
+export const attacks: Readonly<Record<string, Attack>> = {
+  async slots(target) {
+    const { attacker: apiKey } = target.keys;
+    const streams = Array.from({ length: chatSlots }, () =>
+      sendUnread(target, { path: chatPath, apiKey, body: createChat(models.steadyChat, createText()) }),
+    );
+    await Promise.race([Promise.all(streams), delay(2 * fillMs)]);
+    await delay(fillMs);
+  },
+
+  async dimensions(target) {
+    const { attacker: apiKey } = target.keys;
+    const create = (index: number): BenchRequest => ({
+      path: embeddingPath,
+      apiKey,
+      body: toBody({ model: models.vectors, dimensions: (index % 300) + 1, input: createText() }),
+    });
+    keepSending(300, (index) => send(target, create(index), never));
+    await delay(floodMs);
+  },
+
+  async images(target) {
+    const { attacker: apiKey } = target.keys;
+    const body = createPictureChat(Array.from({ length: 6 }).fill(await createLargePicture()) as string[]);
+    keepSending(8, () => send(target, { path: chatPath, apiKey, body }, never));
+    await delay(floodMs);
+  },
+
+  async links(target) {
+    const { attacker: apiKey } = target.keys;
+    const create = (): Buffer => createPictureChat([`https://${hangingHost}/${randomUUID()}.png`]);
+    keepSending(25, () => send(target, { path: chatPath, apiKey, body: create() }, never));
+    await delay(floodMs);
+  },
+
+  async replays(target) {
+    const { attacker: apiKey } = target.keys;
+    const messages = [{ role: 'user', content: createText() }];
+    // Four answers of 6.5 MB in one.
+    const body = toBody({ model: models.wideChat, n: 4, messages });
+    const request = { path: chatPath, apiKey, body, headers: { 'idempotency-key': randomUUID() } };
+    const { status, text } = await send(target, request, never);
+    if (status !== 200 || text.length < 25_000_000)
+      throw new Error(`the answer to replay is a ${status} of ${text.length} bytes`);
+    const replays = Array.from({ length: 60 }, () => sendUnread(target, request));
+    await Promise.race([Promise.all(replays), delay(2 * fillMs)]);
+  },
+
+  async 'slow-bodies'(target) {
+    const { attacker: apiKey } = target.keys;
+    // As much as seven can have of the 512 MB that bodies may hold together.
+    const body = createLargeBody().subarray(0, Math.floor(512_000_000 / 7));
+    const kept = 100;
+    const uploads = Array.from({ length: 7 }, async () => {
+      const upload = open(target, { path: embeddingPath, apiKey, body });
+      await new Promise<void>((resolve) => {
+        upload.on('close', resolve);
+        upload.write(body.subarray(0, -kept), () => resolve());
+      });
+      let at = body.length - kept;
+      setInterval(() => upload.write(body.subarray(at, (at += 1))), 20_000);
+    });
+    await Promise.race([Promise.all(uploads), delay(uploadMs)]);
+  },
+
+  async 'penniless-bodies'(target) {
+    const { penniless: apiKey } = target.keys;
+    const body = createLargeBody();
+    keepSending(6, () => send(target, { path: embeddingPath, apiKey, body }, never));
+    await delay(floodMs);
+  },
+
+  async 'kept-streams'(target) {
+    const { attacker: apiKey } = target.keys;
+    const deadline = AbortSignal.timeout(keptStreamsMs);
+    let left = keptStreams;
+    const fill = async (): Promise<void> => {
+      while (left > 0 && !deadline.aborted) {
+        left -= 1;
+        const headers = { 'idempotency-key': randomUUID() };
+        const body = createChat(models.wideChat, createText());
+        const { status } = await send(target, { path: chatPath, apiKey, body, headers }, deadline);
+        // The account has all that it may have.
+        if (status !== 200) return;
+      }
+    };
+    // What is not done in time is left.
+    await Promise.all(Array.from({ length: 4 }, () => fill().catch(() => undefined)));
+  },
+
+  async 'merged-embeddings'(target) {
+    const { attacker: apiKey } = target.keys;
+    const create = (): Buffer => toBody({ model: models.vectors, input: createInputs(2_048) });
+    keepSending(16, () => send(target, { path: embeddingPath, apiKey, body: create() }, never));
+    await delay(floodMs);
+  },
+};

@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import { createServer, Socket, type AddressInfo } from 'node:net';
+import { hangingHost, refusingHost } from './scenario.ts';
+
+/**
+ * Loaded into the worker before its own code, in the links scenario alone. The worker fetches from public addresses and
+ * no others, and a measurement has no public host: connections to two such addresses are led to this process instead,
+ * where one is accepted and never answered, and the other is refused. The worker's own checks all run as ever.
+ */
+const hanging = createServer().listen(0, '127.0.0.1');
+hanging.unref();
+await once(hanging, 'listening');
+const ports: Readonly<Record<string, number>> = {
+  [hangingHost]: (hanging.address() as AddressInfo).port,
+  // Nothing listens there.
+  [refusingHost]: 1,
+};
+
+type Connect = (this: Socket, ...args: unknown[]) => Socket;
+const prototype = Socket.prototype as unknown as { connect: Connect };
+const connect = prototype.connect;
+
+/** `net.connect` passes its arguments as one array: the options, and what to call then. */
+function redirect(argument: unknown): unknown {
+  if (Array.isArray(argument)) {
+    // Node marks the array that holds arguments it has already sorted, and goes by that mark.
+    for (const [i, one] of argument.entries()) argument[i] = redirect(one);
+    return argument;
+  }
+  const options = argument as { host?: string } | null;
+  if (typeof options !== 'object' || options === null || typeof options.host !== 'string') return argument;
+  if (!Object.hasOwn(ports, options.host)) return argument;
+  return { ...options, host: '127.0.0.1', port: ports[options.host], lookup: undefined };
+}
+
+prototype.connect = function (...args) {
+  return connect.apply(this, args.map(redirect));
+};

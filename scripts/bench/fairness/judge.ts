@@ -1,0 +1,33 @@
+import type { FairnessResult, Waits } from './scenario.ts';
+
+/** What is allowed beside an attack: so many times what it takes alone, and one call more. */
+const allowedFactor = 3;
+
+export function sumUp(tookMs: readonly number[], failures: Readonly<Record<string, number>>): Waits {
+  const sorted = tookMs.toSorted((a, b) => a - b);
+  return { probes: sorted.length, p50Ms: rank(sorted, 0.5), p99Ms: rank(sorted, 0.99), failures };
+}
+
+const rank = (sorted: readonly number[], share: number): number =>
+  sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
+
+export function findAllowed({ alone, callMs }: FairnessResult): { p50Ms: number; p99Ms: number } {
+  return { p50Ms: allowedFactor * alone.p50Ms + callMs, p99Ms: allowedFactor * alone.p99Ms + callMs };
+}
+
+/** What an attack did to others that it may not do; nothing where all is well. */
+export function findFaults(result: FairnessResult): string[] {
+  const { scenario, alone, beside, rssMb } = result;
+  const allowed = findAllowed(result);
+  const failures = (where: string, { failures: counts }: Waits): string[] =>
+    Object.entries(counts).map(([name, count]) => `${where}: ${count} × ${name}`);
+  const late: string[] = [];
+  if (beside.p50Ms > allowed.p50Ms) late.push('p50 is beyond what is allowed');
+  if (beside.p99Ms > allowed.p99Ms) late.push('p99 is beyond what is allowed');
+  const grown = Object.entries(scenario.mostGrowthMb ?? {}).flatMap(([name, mostMb]) => {
+    const [before, after] = rssMb[name as 'api' | 'redis'];
+    const grownMb = Math.round(after - before);
+    return grownMb > mostMb ? [`${name} grew by ${grownMb} MB, ${mostMb} are allowed`] : [];
+  });
+  return [...failures('alone', alone), ...failures('beside', beside), ...late, ...grown];
+}

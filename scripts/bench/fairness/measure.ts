@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { dist } from '../../start/paths.ts';
+import type { Programs } from '../programs.ts';
+import { readRssMb } from '../rss-clock.ts';
+import { measureAttackersCall, sendProbe } from './probes.ts';
+import { sumUp } from './judge.ts';
+import type { AttackPlan, FairnessResult, FairnessScenario, FairnessTarget, Waits } from './scenario.ts';
+import { startFairnessStack, type FairnessStack } from './stack.ts';
+
+const warmUpProbes = 5;
+const mostProbes = 40;
+const aloneMs = 4_000;
+const besideMs = 9_000;
+/** A probe that has no answer by then is told as one that took this long. */
+const probeTimeoutMs = 10_000;
+const readyTimeoutMs = 60_000;
+const pauseMs = 20;
+
+export interface FairnessOptions {
+  readonly programs: Programs;
+  readonly dir: string;
+  readonly logLevel: string;
+  readonly scenario: FairnessScenario;
+}
+
+/** The same requests of an innocent account, without the attack and then beside it, on a stack of their own. */
+export async function measureFairness(options: FairnessOptions): Promise<FairnessResult> {
+  const { programs, dir, logLevel, scenario } = options;
+  const stack = await startFairnessStack(programs, dir, scenario, logLevel);
+  const { target } = stack;
+  for (let i = 0; i < warmUpProbes; i++) await sendProbe(scenario.name, target, probeTimeoutMs);
+  const alone = await probe(scenario, target, aloneMs);
+  const callMs = scenario.callMs ?? (await measureAttackersCall(target));
+  const before = readMemory(stack);
+  const stop = await startAttack(programs, { scenario: scenario.name, target });
+  const beside = await probe(scenario, target, besideMs);
+  const after = readMemory(stack);
+  await stop();
+  const rssMb = { api: [before.api, after.api], redis: [before.redis, after.redis] } as const;
+  return { scenario, callMs, alone, beside, rssMb };
+}
+
+const readMemory = ({ pids }: FairnessStack): Record<'api' | 'redis', number> => ({
+  api: readRssMb(pids.api),
+  redis: readRssMb(pids.redis),
+});
+
+/** @returns ends it */
+async function startAttack(programs: Programs, plan: AttackPlan): Promise<() => Promise<void>> {
+  const { child, ended } = programs.start({
+    name: 'attacker',
+    file: process.execPath,
+    args: [dist('scripts/bench/fairness/attacker.js')],
+    env: {},
+    kind: 'talks',
+  });
+  child.send(plan);
+  const ready = once(child, 'message', { signal: AbortSignal.timeout(readyTimeoutMs) });
+  await Promise.race([ready, programs.failed]);
+  return async () => {
+    child.send('stop');
+    await ended;
+  };
+}
+
+/** One request after the other, as an interactive caller sends them. */
+async function probe(scenario: FairnessScenario, target: FairnessTarget, forMs: number): Promise<Waits> {
+  const tookMs: number[] = [];
+  const failures: Record<string, number> = {};
+  const startedAtMs = performance.now();
+  while (tookMs.length < mostProbes && performance.now() - startedAtMs < forMs) {
+    const sentAtMs = performance.now();
+    try {
+      await sendProbe(scenario.name, target, probeTimeoutMs);
+    } catch (error) {
+      const isLate = (error as Error).name === 'TimeoutError';
+      const name = isLate ? `no answer within ${probeTimeoutMs / 1_000} s` : (error as Error).message;
+      failures[name] = (failures[name] ?? 0) + 1;
+    }
+    tookMs.push(performance.now() - sentAtMs);
+    await delay(pauseMs);
+  }
+  return sumUp(tookMs, failures);
+}

@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { makePng } from '../../vendor-simulator/tiny-png.ts';
+import { createLargePicture, createPictureChat } from './attacks.ts';
+import { chatPath, createText, embeddingPath, send, toBody, type BenchRequest } from './requests.ts';
+import { models, refusingHost, type FairnessTarget } from './scenario.ts';
+
+/** A request of the innocent account, and the status that is its right answer. */
+interface Probe {
+  readonly request: Omit<BenchRequest, 'apiKey'>;
+  readonly status: number;
+}
+
+const replyTokens = 20;
+
+const shortChat = (): Buffer =>
+  toBody({
+    model: models.chat,
+    stream: true,
+    max_tokens: replyTokens,
+    messages: [{ role: 'user', content: createText() }],
+  });
+
+const picture = `data:image/png;base64,${makePng(64, 64, [20, 90, 160]).toString('base64')}`;
+
+const chat = (headers?: Readonly<Record<string, string>>): Probe => ({
+  request: { path: chatPath, body: shortChat(), ...(headers === undefined ? {} : { headers }) },
+  status: 200,
+});
+
+const embedding = (input: string | readonly string[]): Probe => ({
+  request: { path: embeddingPath, body: toBody({ model: models.vectors, input, encoding_format: 'base64' }) },
+  status: 200,
+});
+
+const pictureChat = (url: string, status: number): Probe => ({
+  request: { path: chatPath, body: createPictureChat([url]) },
+  status,
+});
+
+const largeInput = (): string => `${createText()} ${'bread '.repeat(650)}`;
+
+export const probes: Readonly<Record<string, () => Probe>> = {
+  slots: () => chat(),
+  dimensions: () => embedding(createText()),
+  images: () => pictureChat(picture, 200),
+  links: () => pictureChat(`https://${refusingHost}/${randomUUID()}.png`, 422),
+  replays: () => chat(),
+  'slow-bodies': () => embedding(Array.from({ length: 256 }, largeInput)),
+  'penniless-bodies': () => chat(),
+  'kept-streams': () => chat({ 'idempotency-key': randomUUID() }),
+  'merged-embeddings': () => embedding(createText()),
+};
+
+/** @throws Error that says how it was answered where that is not as it should be */
+export async function sendProbe(scenario: string, target: FairnessTarget, timeoutMs: number): Promise<void> {
+  const { request, status } = probes[scenario]!();
+  const answer = await send(
+    target,
+    { ...request, apiKey: target.keys.innocent },
+    AbortSignal.timeout(timeoutMs),
+  );
+  const isBroken = answer.text.includes('"error"') && status === 200;
+  if (answer.status === status && !isBroken) return;
+  const code = /"code": ?"(\w+)"/.exec(answer.text)?.[1];
+  throw new Error(`${answer.status} ${code ?? ''}`.trim());
+}
+
+/** What one request of the attacker's takes by itself, in the one scenario where no number is known for it. */
+export async function measureAttackersCall(target: FairnessTarget): Promise<number> {
+  const body = createPictureChat([await createLargePicture()]);
+  const request = { path: chatPath, apiKey: target.keys.attacker, body };
+  const startedAtMs = performance.now();
+  await send(target, request, AbortSignal.timeout(30_000));
+  return performance.now() - startedAtMs;
+}

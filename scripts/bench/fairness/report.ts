@@ -1,0 +1,47 @@
+import { findAllowed, findFaults } from './judge.ts';
+import type { FairnessResult, Waits } from './scenario.ts';
+
+const columns = ['', 'alone p50', 'p99', 'beside p50', 'p99', 'allowed p50', 'p99', ''] as const;
+const widths = [20, 10, 8, 11, 8, 12, 8, 5];
+
+export function formatFairnessHead(): string {
+  return `\nAn innocent account alone and beside an attack, ms\n${formatRow(columns)}`;
+}
+
+export function formatFairness(result: FairnessResult): string {
+  const { scenario, alone, beside, rssMb } = result;
+  const allowed = findAllowed(result);
+  const faults = findFaults(result);
+  const waits = ({ p50Ms, p99Ms }: Pick<Waits, 'p50Ms' | 'p99Ms'>): string[] => [
+    formatMs(p50Ms),
+    formatMs(p99Ms),
+  ];
+  const cells = [
+    scenario.name,
+    ...[alone, beside, allowed].flatMap(waits),
+    faults.length === 0 ? 'ok' : 'NO',
+  ];
+  const memory = Object.keys(scenario.mostGrowthMb ?? {}).map((name) => {
+    const [before, after] = rssMb[name as 'api' | 'redis'];
+    return `  RSS of ${name}: ${Math.round(before)} MB before, ${Math.round(after)} MB beside`;
+  });
+  return [
+    formatRow(cells),
+    `  ${scenario.attack}; beside it ${scenario.innocent} (${alone.probes} and ${beside.probes} times)`,
+    ...memory,
+    ...faults.map((fault) => `  !!! ${fault}`),
+  ].join('\n');
+}
+
+export const fairnessLegend = `
+Allowed is three times what it takes alone, and one call's time. Each attack runs on a stack of its own, by a process of
+its own; api, worker, vendor and attacker share this machine's CPUs.`;
+
+const formatMs = (ms: number): string => ms.toFixed(ms < 100 ? 1 : 0);
+
+function formatRow(cells: readonly string[]): string {
+  return cells
+    .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
+    .join(' ')
+    .trimEnd();
+}

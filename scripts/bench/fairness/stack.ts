@@ -1,0 +1,104 @@
+import { dist } from '../../start/paths.ts';
+import { createAccount, host, startGateway, startVendor } from '../gateway-processes.ts';
+import type { Programs } from '../programs.ts';
+import { startStores } from '../stores.ts';
+import {
+  chatSlots,
+  models,
+  perCallMs,
+  perInputMs,
+  vectorSlots,
+  type FairnessScenario,
+  type FairnessTarget,
+} from './scenario.ts';
+
+export interface FairnessStack {
+  readonly target: FairnessTarget;
+  readonly pids: Readonly<Record<'api' | 'redis', number>>;
+}
+
+const startTimeoutMs = 60_000;
+/** Of the vendor's answers that no `max_tokens` cuts; those of a wide model have 6.5 MB then. */
+const replyWords = 100;
+
+/** The product and a simulated vendor, with three accounts, for one scenario. */
+export async function startFairnessStack(
+  programs: Programs,
+  dir: string,
+  { name }: FairnessScenario,
+  logLevel: string,
+): Promise<FairnessStack> {
+  const signal = AbortSignal.timeout(startTimeoutMs);
+  const vendorArguments = [
+    ['--vectors', 'fast'],
+    ['--reply-words', String(replyWords)],
+    ['--per-call-ms', String(perCallMs)],
+    ['--per-input-ms', String(perInputMs)],
+  ].flat();
+  const [stores, vendor] = await Promise.all([
+    startStores({ programs, dir, env: process.env, signal }),
+    startVendor(programs, 'fairness', vendorArguments, process.env),
+  ]);
+  const { port, env, pids } = await startGateway({
+    programs,
+    dir,
+    stores,
+    catalog: createCatalog(vendor.url),
+    logLevel,
+    nodeArguments: (role) =>
+      role === 'worker' && name === 'links'
+        ? ['--import', dist('scripts/bench/fairness/hanging-hosts.js')]
+        : [],
+    signal,
+  });
+  const [attacker, innocent, penniless] = await Promise.all([
+    createAccount(env),
+    createAccount(env),
+    createAccount(env, '0'),
+  ]);
+  const keys = {
+    attacker: attacker.api_key,
+    innocent: innocent.api_key,
+    penniless: penniless.api_key,
+  };
+  return { target: { host, port, keys }, pids: { api: pids.api, redis: stores.pids.redis } };
+}
+
+function createCatalog(vendorUrl: string): object {
+  const upstream = (maxConcurrency: number, imageUrls: 'pass' | 'fetch') => ({
+    kind: 'openai',
+    baseUrl: `${vendorUrl}/v1`,
+    maxConcurrency,
+    imageUrls,
+  });
+  const chat = (id: string, upstreamName: string, model: string) => ({
+    id,
+    type: 'chat',
+    context: 1_000_000,
+    max_output_tokens: 100_000,
+    pricing: { type: 'tokens', prompt: 15, completion: 60 },
+    routes: [{ upstream: upstreamName, model }],
+  });
+  const vectors = {
+    id: models.vectors,
+    type: 'embedding',
+    context: 8192,
+    dimensions: { default: 1536, adjustable: true },
+    pricing: { type: 'tokens', in_cost_per_million: 2 },
+    routes: [{ upstream: 'vectors', model: 'text-embedding-sim' }],
+  };
+  return {
+    upstreams: {
+      chat: upstream(chatSlots, 'pass'),
+      vision: upstream(chatSlots, 'fetch'),
+      vectors: upstream(vectorSlots, 'pass'),
+    },
+    models: [
+      chat(models.chat, 'chat', 'gpt-sim'),
+      chat(models.wideChat, 'chat', 'gpt-wide'),
+      chat(models.steadyChat, 'chat', 'gpt-wide+drip-30'),
+      chat(models.vision, 'vision', 'gpt-sim'),
+      vectors,
+    ],
+  };
+}

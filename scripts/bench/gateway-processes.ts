@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { findFreePort } from '../start/loopback.ts';
+import { dist } from '../start/paths.ts';
+import { roleFlags } from '../start/role-flags.ts';
+import { waitForHealth } from '../start/wait-for-health.ts';
+import type { Program, Programs } from './programs.ts';
+import type { Stores } from './stores.ts';
+
+export const host = '127.0.0.1';
+
+export interface GatewayOptions {
+  readonly programs: Programs;
+  readonly dir: string;
+  readonly stores: Stores;
+  /** JSON is YAML. */
+  readonly catalog: object;
+  readonly logLevel: string;
+  /** Further arguments of Node for one of the roles. */
+  readonly nodeArguments?: (role: 'api' | 'worker') => readonly string[];
+  readonly signal: AbortSignal;
+}
+
+export interface GatewayProcesses {
+  readonly port: number;
+  /** What a process needs to be part of it. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly pids: Readonly<Record<'api' | 'worker', number>>;
+}
+
+/** One api and one worker, on stores that run. */
+export async function startGateway(options: GatewayOptions): Promise<GatewayProcesses> {
+  const { programs, dir, nodeArguments = () => [] } = options;
+  const catalog = join(dir, 'catalog.yaml');
+  writeFileSync(catalog, JSON.stringify(options.catalog));
+  const port = await findFreePort();
+  const env = {
+    ...options.stores.env,
+    CATALOG: catalog,
+    HOST: host,
+    PORT: String(port),
+    PUBLIC_URL: '',
+    LOG_LEVEL: options.logLevel,
+  };
+  const startRole = (name: 'api' | 'worker', script: string): Program =>
+    programs.start({
+      name,
+      file: process.execPath,
+      args: [...roleFlags, ...nodeArguments(name), dist(script)],
+      env,
+    });
+  const api = startRole('api', 'api/main.js');
+  const worker = startRole('worker', 'workers/main.js');
+  const ignore = (): void => undefined;
+  await waitForHealth(
+    `http://${host}:${port}`,
+    { onListening: ignore, onWorkers: ignore, onWaiting: ignore },
+    options.signal,
+  );
+  return { port, env, pids: { api: api.pid, worker: worker.pid } };
+}
+
+/** Starts a simulated vendor. @returns its address once it listens */
+export async function startVendor(
+  programs: Programs,
+  name: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly pid: number; readonly url: string }> {
+  const program = programs.start({
+    name: `vendor-${name}`,
+    file: process.execPath,
+    args: [dist('scripts/vendor-simulator/main.js'), '--port', '0', '--json', ...args],
+    env,
+    kind: 'announces',
+  });
+  const { url } = await programs.readAnnouncement(program);
+  if (url === undefined) throw new Error(`the vendor ${name} did not say where it listens`);
+  return { pid: program.pid, url };
+}
+
+/** With the highest limits that there are: what is measured is the way of a request, not a refusal. */
+export async function createAccount(
+  env: NodeJS.ProcessEnv,
+  balance = '1000000',
+): Promise<{ id: string; api_key: string }> {
+  const args = ['account', 'create', '--balance', balance, '--rpm', '1000000', '--json'];
+  const script = dist('scripts/admin/main.js');
+  const { stdout } = await promisify(execFile)(process.execPath, [script, ...args], { env });
+  return JSON.parse(stdout) as { id: string; api_key: string };
+}

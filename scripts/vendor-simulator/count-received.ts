@@ -1,0 +1,92 @@
+import { inflateSync } from 'node:zlib';
+import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { isRecord, type JsonRecord, readText } from './json-record.ts';
+
+/**
+ * The tokens of everything that a request gives a model to read, in any dialect: texts, thoughts, ids, tools and their
+ * schemas, and what its pictures and files hold. It looks at what arrived and knows nothing of how a gateway counts.
+ */
+export function countReceived(body: JsonRecord): number {
+  const messages = [body['messages'], body['contents']].flat().filter(isRecord);
+  const read = PROMPT_FIELDS.map((name) => countValue(name, body[name] ?? null, body));
+  return TOKENS_TO_ANSWER + messages.length * TOKENS_PER_MESSAGE + read.reduce((a, b) => a + b, 0);
+}
+
+const PROMPT_FIELDS =
+  'messages system tools response_format output_config contents systemInstruction generationConfig'.split(
+    ' ',
+  );
+/** Words of the form itself. */
+const FORM_FIELDS = new Set(['role', 'type', 'mimeType', 'media_type', 'format', 'detail', 'effort']);
+/** Read by the model as JSON, with the names in it. */
+const JSON_FIELDS = new Set(
+  'parameters parametersJsonSchema input_schema schema responseJsonSchema input args response'.split(' '),
+);
+const TOKENS_PER_MESSAGE = 3;
+const TOKENS_TO_ANSWER = 3;
+const TOKENS_PER_PICTURE = 258;
+const AUDIO_CHARACTERS_PER_TOKEN = 400;
+
+function countValue(name: string, value: unknown, parent: JsonRecord): number {
+  if (JSON_FIELDS.has(name) && typeof value === 'object' && value !== null) {
+    return countTokens(JSON.stringify(value));
+  }
+  if (Array.isArray(value)) {
+    return value.reduce<number>((sum, item) => sum + countValue(name, item, parent), 0);
+  }
+  if (isRecord(value)) {
+    return Object.entries(value).reduce((sum, [key, inner]) => sum + countValue(key, inner, value), 0);
+  }
+  if (typeof value !== 'string' || FORM_FIELDS.has(name)) {
+    return 0;
+  }
+  return countText(name, value, parent);
+}
+
+function countText(name: string, text: string, parent: JsonRecord): number {
+  const [, uriType, uriData] = /^data:([^;,]+)[^,]*,(.*)$/s.exec(text) ?? [];
+  if (uriType !== undefined && (name === 'url' || name === 'file_data')) {
+    return countMedia(uriType, uriData ?? '');
+  }
+  if (name === 'url' || name === 'fileUri') {
+    return TOKENS_PER_PICTURE;
+  }
+  if (name === 'data') {
+    const type = readText(parent['mimeType'] ?? parent['media_type']);
+    // Anthropic's text documents come decoded.
+    return parent['type'] === 'text' ? countTokens(text) : countMedia(type === '' ? 'audio/wav' : type, text);
+  }
+  return countTokens(text);
+}
+
+function countMedia(type: string, base64: string): number {
+  if (type.startsWith('image/')) {
+    return TOKENS_PER_PICTURE;
+  }
+  if (type.startsWith('audio/')) {
+    return Math.ceil(base64.length / AUDIO_CHARACTERS_PER_TOKEN);
+  }
+  const bytes = Buffer.from(base64, 'base64');
+  return type === 'application/pdf' ? countPdf(bytes) : countTokens(bytes.toString('utf8'));
+}
+
+/** Of a plain PDF: every text that its streams show, and a picture a page. */
+function countPdf(bytes: Buffer): number {
+  const source = bytes.toString('latin1');
+  const pages = source.match(/\/Type\s*\/Page\b/g)?.length ?? 0;
+  let tokens = pages * TOKENS_PER_PICTURE;
+  for (const { 1: packed = '' } of source.matchAll(/stream\r?\n([\s\S]*?)\r?\nendstream/g)) {
+    const shown = inflate(packed).matchAll(/\(([^()]*)\)\s*Tj/g);
+    tokens += countTokens(Array.from(shown, ([, text = '']) => text).join('\n'));
+  }
+  return tokens;
+}
+
+function inflate(packed: string): string {
+  try {
+    return inflateSync(Buffer.from(packed, 'latin1')).toString('latin1');
+  } catch {
+    // A stream that is not packed, or packed in another way.
+    return packed;
+  }
+}

@@ -1,0 +1,89 @@
+import { LRUCache } from 'lru-cache';
+import type { HotAccountStore } from '../billing/hot-account-store.ts';
+import type { AdmittedRequest } from '../queue/job-kinds.ts';
+import type { Invalidation } from '../redis/invalidation-channel.ts';
+import type { Running } from '../runtime/lifecycle.ts';
+import type { Logger } from '../runtime/logger.ts';
+
+/** Half of the two seconds within which a ban must hold, so that one failed look-up does not break that promise. */
+const pollIntervalMs = 1_000;
+/** Looked up together, so that a process with many accounts does not queue thousands of commands at once. */
+const accountsPerLookUp = 1_000;
+
+/**
+ * How long a ban is remembered here. A request that was admitted just before the ban may start after its announcement
+ * has been handled; it starts within this time, or it is looked up.
+ */
+const rememberedMs = 5_000;
+const maxRemembered = 10_000;
+const waitedMs = 2_000;
+
+export interface BanWatchOptions {
+  readonly hotAccounts: Pick<HotAccountStore, 'findBanned'>;
+  /** Accounts with work under way in this process; an account may come more than once. */
+  readonly listAccounts: () => Iterable<string>;
+  /** Ends all work of an account in this process. Called again for as long as the account is listed and banned. */
+  readonly endAccount: (accountId: string) => void;
+  readonly log: Logger;
+}
+
+/**
+ * Ends the work that a banned account has under way in this process. A ban is announced on the invalidation channel
+ * and acted on at once. Announcements can be missed while a subscription is down, so the accounts that have work under
+ * way are also looked up once a second.
+ */
+export class BanWatch implements Running {
+  readonly #options: BanWatchOptions;
+  readonly #banned = new LRUCache<string, true>({ max: maxRemembered, ttl: rememberedMs });
+  readonly #timer: NodeJS.Timeout;
+  #isPolling = false;
+
+  constructor(options: BanWatchOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.#poll(), pollIntervalMs);
+    this.#timer.unref();
+  }
+
+  /** @param change as the invalidation channel tells it; null where changes may have been missed */
+  async handle(change: Invalidation | null): Promise<void> {
+    if (change === null) await this.#poll();
+    else if (change.kind === 'account') await this.#lookUp([change.accountId]);
+  }
+
+  /** For work that starts here: it may have waited while its account was banned. */
+  checkStarted({ accountId, admittedAtMs }: Pick<AdmittedRequest, 'accountId' | 'admittedAtMs'>): void {
+    if (this.#banned.has(accountId)) this.#options.endAccount(accountId);
+    else if (Date.now() - admittedAtMs > waitedMs) void this.#lookUp([accountId]);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
+    const accountIds = [...new Set(this.#options.listAccounts())];
+    for (let at = 0; at < accountIds.length; at += accountsPerLookUp) {
+      await this.#lookUp(accountIds.slice(at, at + accountsPerLookUp));
+    }
+    this.#isPolling = false;
+  }
+
+  async #lookUp(accountIds: readonly string[]): Promise<void> {
+    const { hotAccounts, endAccount, log } = this.#options;
+    try {
+      const banned = await hotAccounts.findBanned(accountIds);
+      for (const accountId of accountIds) {
+        if (!banned.has(accountId)) this.#banned.delete(accountId);
+        else {
+          this.#banned.set(accountId, true);
+          endAccount(accountId);
+        }
+      }
+    } catch (error) {
+      // Looked up again within a second.
+      log.debug({ err: error }, 'ban look-up failed');
+    }
+  }
+}

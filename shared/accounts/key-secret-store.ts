@@ -1,0 +1,81 @@
+import type { Config } from '../runtime/config.ts';
+import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
+import { decryptSecret, encryptSecret, hashSecret, isSameHash } from './credentials.ts';
+
+/** An API key that can be shown again. `_id` is its hash, so a secret is never found under another key's name. */
+interface KeySecretDocument {
+  readonly _id: string;
+  /** AES-256-GCM under MASTER_KEY. */
+  readonly encrypted: string;
+}
+
+/** Older releases kept the secret in the account itself. */
+interface LegacyAccountDocument {
+  readonly _id: string;
+  readonly keyHash: string;
+  readonly keyEncrypted?: string;
+}
+
+const legacyField = { keyEncrypted: { $exists: true } };
+
+/**
+ * API keys under the master key, kept so that the web area can show a key to its owner. Nothing else reads them:
+ * requests are checked by hash. With `REVEAL=off` nothing is stored here, and what was stored before is deleted.
+ */
+export class KeySecretStore {
+  readonly #secrets: Collection<KeySecretDocument>;
+  readonly #accounts: Collection<LegacyAccountDocument>;
+  readonly #masterKey: string;
+  readonly #isOn: boolean;
+
+  constructor(db: Database, { masterKey, revealsKeys }: Pick<Config, 'masterKey' | 'revealsKeys'>) {
+    this.#secrets = db.collection('key_secrets');
+    this.#accounts = db.collection('accounts');
+    this.#masterKey = masterKey;
+    this.#isOn = revealsKeys;
+  }
+
+  /** Safe to repeat: takes over or deletes what older releases or another setting left. Run at every start. */
+  async prepare(): Promise<void> {
+    if (!this.#isOn) {
+      await this.#secrets.deleteMany({});
+      await this.#accounts.updateMany(legacyField, { $unset: { keyEncrypted: '' } });
+      return;
+    }
+    const legacy = this.#accounts.find(legacyField, { projection: { keyHash: 1, keyEncrypted: 1 } });
+    for await (const { _id, keyHash, keyEncrypted: encrypted } of legacy) {
+      if (encrypted === undefined) continue;
+      await this.#secrets.updateOne({ _id: keyHash }, { $set: { encrypted } }, { upsert: true });
+      // A process of the older release may have replaced the key since; the next start takes that one over.
+      await this.#accounts.updateOne({ _id, keyEncrypted: encrypted }, { $unset: { keyEncrypted: '' } });
+    }
+  }
+
+  async save(apiKey: string): Promise<void> {
+    if (!this.#isOn) return;
+    const encrypted = encryptSecret(apiKey, this.#masterKey);
+    await callMongo(() => this.#secrets.insertOne({ _id: hashSecret(apiKey), encrypted }));
+  }
+
+  async delete(keyHash: string): Promise<void> {
+    if (!this.#isOn) return;
+    await callMongo(() => this.#secrets.deleteOne({ _id: keyHash }));
+  }
+
+  /** @returns null where the key is not stored, or was stored under another master key */
+  async reveal(keyHash: string): Promise<string | null> {
+    if (!this.#isOn) return null;
+    const found = await callMongo(() => this.#secrets.findOne({ _id: keyHash }));
+    const apiKey = found === null ? null : this.#tryToDecrypt(found.encrypted);
+    return apiKey !== null && isSameHash(hashSecret(apiKey), keyHash) ? apiKey : null;
+  }
+
+  #tryToDecrypt(encrypted: string): string | null {
+    try {
+      return decryptSecret(encrypted, this.#masterKey);
+    } catch {
+      // Not of this master key. The key itself still works, it only cannot be shown.
+      return null;
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
+
+/**
+ * Pre-admission of a request with a large body, in one trip before the body is read: not banned, the key still the
+ * account's own, and one slot of the sliding minute, which is taken. Answers what the account can spend; whether that is
+ * enough is known only with the body.
+ */
+const script = new RedisScript(`
+local account, window, claim = KEYS[1], KEYS[2], KEYS[3]
+local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
+if not a[1] then return {'unknown'} end
+if a[6] == '1' then return {'banned'} end
+if a[7] ~= ARGV[1] then return {'revoked'} end
+${rateWindowLua}
+local limit = tonumber(a[5])
+local used, refusal = takeSlots(window, tonumber(a[8] or '0'), limit, 1)
+redis.call('HSET', account, 'win', used)
+if refusal then return refusal end
+local isReplay = claim and redis.call('EXISTS', claim) or 0
+local spendable = string.format('%.0f', tonumber(a[1]) - tonumber(a[2]))
+return {'ok', limit, limit - used, 60, spendable, tonumber(a[3]) - tonumber(a[4]), isReplay}
+`);
+
+export interface PreAdmissionRequest {
+  readonly accountId: string;
+  readonly keyHash: string;
+  /** Of the Idempotency-Key; null where the caller sent none. */
+  readonly claimHash: string | null;
+}
+
+/** What a request has to show before its body is read. */
+export interface PreAdmission {
+  readonly rateLimit: RateLimit;
+  /** The balance that no other request has reserved. */
+  readonly spendableNano: bigint;
+  readonly freeRequests: number;
+  /** Its Idempotency-Key stands for an earlier request, which has been paid for. */
+  readonly isReplay: boolean;
+}
+
+export type PreAdmissionAnswer =
+  | ({ readonly outcome: 'ok' } & PreAdmission)
+  | { readonly outcome: 'unknown' | 'revoked' | 'banned' }
+  | { readonly outcome: 'rate_limited'; readonly rateLimit: RateLimit; readonly retryAfterSeconds: number };
+
+export async function runPreAdmission(
+  redis: RedisClient,
+  { accountId, keyHash, claimHash }: PreAdmissionRequest,
+): Promise<PreAdmissionAnswer> {
+  const keys = [redisKeys.account(accountId), redisKeys.rpmWindow(accountId)];
+  if (claimHash !== null) keys.push(redisKeys.claim(accountId, claimHash));
+  const [outcome, limit, remaining, resetSeconds, ...rest] = (await script.run(redis, keys, [keyHash])) as [
+    PreAdmissionAnswer['outcome'],
+    ...unknown[],
+  ];
+  const rateLimit = readRateLimit([limit, remaining, resetSeconds]);
+  switch (outcome) {
+    case 'ok':
+      return {
+        outcome,
+        rateLimit,
+        spendableNano: BigInt(String(rest[0])),
+        freeRequests: Number(rest[1]),
+        isReplay: rest[2] === 1,
+      };
+    case 'rate_limited':
+      return { outcome, rateLimit, retryAfterSeconds: Number(rest[0]) };
+    case 'unknown':
+    case 'revoked':
+    case 'banned':
+      return { outcome };
+    default:
+      return outcome satisfies never;
+  }
+}

@@ -1,0 +1,71 @@
+/** An account's requests per minute, as a caller is told of them. */
+export interface RateLimit {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetSeconds: number;
+}
+
+/** What every script that counts requests answers first. */
+export function readRateLimit([limit, remaining, resetSeconds]: readonly unknown[]): RateLimit {
+  return { limit: Number(limit), remaining: Number(remaining), resetSeconds: Number(resetSeconds) };
+}
+
+/**
+ * Lua of the sliding minute, for the scripts that count requests. It defines `now` (seconds), `nowMs` and `takeSlots`.
+ *
+ * The window is a list of one-second buckets (`second:slots`), in ascending order; the account's field `win` is their
+ * sum, so that a request costs the same however many came before it. Redis's clock may step. Buckets ahead of it, which
+ * a step backwards leaves, are dropped like those of more than a minute ago: otherwise an account that was at its limit
+ * would be refused until the clock has caught up. So a step in either direction gives an account one limit's worth of
+ * requests early, and never takes any away.
+ *
+ * `takeSlots` returns how many slots are used now, which the caller stores as `win`, and the refusal where there are too
+ * few left: nothing was taken then. A request that wants no more slots than it has taken before is never refused.
+ */
+export const rateWindowLua = `
+local time = redis.call('TIME')
+local now = tonumber(time[1])
+local nowMs = string.format('%.0f', now * 1000 + math.floor(tonumber(time[2]) / 1000))
+
+local function readBucket(window, index)
+  local second, count = string.match(redis.call('LINDEX', window, index) or '', '(%d+):(%d+)')
+  return tonumber(second), tonumber(count)
+end
+
+local function takeSlots(window, used, limit, slots)
+  local second, count = readBucket(window, -1)
+  if not second then used = 0 end
+  while second and second > now do
+    redis.call('RPOP', window)
+    used = used - count
+    second, count = readBucket(window, -1)
+  end
+  local tailSecond, tailCount = second, count
+  second, count = readBucket(window, 0)
+  while second and second <= now - 60 do
+    redis.call('LPOP', window)
+    used = used - count
+    second, count = readBucket(window, 0)
+  end
+  if slots <= 0 then return used end
+
+  if used + slots > limit then
+    local missing, wait, reset = used + slots - limit, 1, 1
+    for _, bucket in ipairs(redis.call('LRANGE', window, 0, -1)) do
+      local second, count = string.match(bucket, '(%d+):(%d+)')
+      reset = tonumber(second) + 60 - now
+      if missing > 0 then wait = reset end
+      missing = missing - tonumber(count)
+    end
+    return used, {'rate_limited', limit, limit - used, reset, wait}
+  end
+
+  if tailSecond == now then
+    redis.call('LSET', window, -1, string.format('%d:%d', now, tailCount + slots))
+  else
+    redis.call('RPUSH', window, string.format('%d:%d', now, slots))
+    redis.call('EXPIRE', window, 61)
+  end
+  return used + slots
+end
+`;

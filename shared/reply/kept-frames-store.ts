@@ -1,0 +1,190 @@
+import { claimLifetimeSeconds } from '../billing/claim.ts';
+import {
+  crowdedBytes,
+  keptBytesFunctions,
+  maxKeptBytesPerAnswer,
+  maxKeptBytesUnderWay,
+} from '../billing/kept-bytes.ts';
+import type { HeldRequest } from '../billing/reservation-store.ts';
+import { AppError } from '../contract/errors.ts';
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { decodeFirstFrame, encodeFrame, frameKinds, kindOffset, type FrameKind } from './frame.ts';
+
+/** Longer than the claim that leads to it, so that no caller finds half of an answer. */
+const lifetimeSeconds = claimLifetimeSeconds + 60 * 60;
+
+/** Failures are not replayed: only readers that are attached now still need one. */
+const failureLifetimeSeconds = 5 * 60;
+
+/**
+ * Appends a frame, and counts it. A delta is refused where a bound is reached; the frames around it are small. Whether the
+ * account is crowded is told with those.
+ */
+const appendScript = new RedisScript(`${keptBytesFunctions}
+local frames, counter = KEYS[1], KEYS[2]
+local frame, isDelta, lifetime = ARGV[1], ARGV[2] == '1', tonumber(ARGV[3])
+local before = redis.call('STRLEN', frames)
+if isDelta and (before + #frame > tonumber(ARGV[4]) or keptBytesExceed(counter, tonumber(ARGV[5]) - #frame)) then
+  return {0, 0}
+end
+local length = redis.call('APPEND', frames, frame)
+local expiresAt = before > 0 and redis.call('EXPIRETIME', frames) or -1
+if expiresAt < 0 or not isDelta then
+  local later = endOfBucket(redis.call('TIME')[1] + lifetime)
+  if expiresAt > 0 then changeKeptBytes(counter, expiresAt, -before) end
+  redis.call('EXPIREAT', frames, later)
+  changeKeptBytes(counter, later, length)
+else
+  changeKeptBytes(counter, expiresAt, #frame)
+end
+return {length, not isDelta and keptBytesExceed(counter, tonumber(ARGV[6])) and 1 or 0}
+`);
+
+/**
+ * Sets a value, for a lifetime or for what is left of the lifetime of the value before it; deletes where it is empty.
+ * Where the value before it is not as long as expected, another process has changed it, and it stays.
+ */
+const replaceScript = new RedisScript(`${keptBytesFunctions}
+local key, counter = KEYS[1], KEYS[2]
+local value, expected, lifetime = ARGV[1], ARGV[2], ARGV[3]
+local before = redis.call('STRLEN', key)
+if expected ~= '' and before ~= tonumber(expected) then return 0 end
+local expiresAt = redis.call('EXPIRETIME', key)
+if lifetime ~= '' then
+  if keptBytesExceed(counter, tonumber(ARGV[4]) - #value) then return 0 end
+  if before > 0 then changeKeptBytes(counter, expiresAt, -before) end
+  expiresAt = endOfBucket(redis.call('TIME')[1] + tonumber(lifetime))
+else
+  changeKeptBytes(counter, expiresAt, -before)
+end
+if value == '' then
+  redis.call('UNLINK', key)
+else
+  redis.call('SET', key, value, 'EXAT', expiresAt)
+  changeKeptBytes(counter, expiresAt, #value)
+end
+return 1
+`);
+
+/** The two values that Redis holds for a request: its frames, and a whole answer while the object store is away. */
+export type KeptPart = 'frames' | 'answer';
+
+export interface KeptSize {
+  /** Of the frames of this request. */
+  readonly bytes: number;
+  /** Redis keeps so much for the account that its smaller answers are worth moving, too. */
+  readonly isCrowded: boolean;
+}
+
+const keyOf = (part: KeptPart, { accountId, requestId }: HeldRequest): string =>
+  part === 'frames' ? redisKeys.keptFrames(accountId, requestId) : redisKeys.keptAnswer(accountId, requestId);
+
+/**
+ * Answers under Idempotency-Keys, as Redis keeps them: the frames of a request one after the other in one string, so that
+ * a reader takes as many bytes as it wants from where it stopped.
+ */
+export class KeptFramesStore {
+  readonly #redis: RedisClient;
+  readonly #payloads: RedisClient;
+
+  /** @param payloads carries what is read: nothing small waits behind it */
+  constructor(redis: RedisClient, payloads: RedisClient) {
+    this.#redis = redis;
+    this.#payloads = payloads;
+  }
+
+  /** Null where the frame is not kept, because a bound is reached. */
+  async append(request: HeldRequest, kind: FrameKind, frame: Buffer): Promise<KeptSize | null> {
+    const [bytes, crowded] = (await callRedis(() =>
+      // Frames must not overtake one another, as they could while the script is being loaded.
+      appendScript.runInOrder(this.#redis, this.#keys('frames', request), [
+        frame,
+        kind === 'delta' ? 1 : 0,
+        kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds,
+        maxKeptBytesPerAnswer,
+        maxKeptBytesUnderWay,
+        crowdedBytes,
+      ]),
+    )) as [number, number];
+    return bytes === 0 ? null : { bytes, isCrowded: crowded === 1 };
+  }
+
+  /**
+   * Bytes of a request's frames; none where there are no more yet. Where the frames have moved to the object store, how
+   * many bytes are there: an offset means the same in either place.
+   */
+  async readFrames(
+    request: HeldRequest,
+    from: number,
+    maxBytes: number,
+  ): Promise<{ readonly bytes: Buffer } | { readonly movedBytes: number }> {
+    const key = keyOf('frames', request);
+    const [bytes, kind] = await callRedis(() =>
+      // In this order: frames that move between the two reads are known to have moved.
+      Promise.all([
+        this.#payloads.getrangeBuffer(key, from, from + maxBytes - 1),
+        this.#payloads.getrangeBuffer(key, kindOffset, kindOffset),
+      ]),
+    );
+    if (kind[0] !== frameKinds.indexOf('moved')) return { bytes };
+    const marker = await callRedis(() => this.#payloads.getBuffer(key));
+    // Null where it expired just now; then nothing leads to it any more.
+    const first = marker === null ? null : decodeFirstFrame(marker);
+    return first === null ? { bytes: Buffer.alloc(0) } : { movedBytes: Number(first.frame.payload) };
+  }
+
+  /** Bytes of either part; fewer than were asked for at the end of it. */
+  async readPart(part: KeptPart, request: HeldRequest, from: number, maxBytes: number): Promise<Buffer> {
+    const key = keyOf(part, request);
+    return await callRedis(() => this.#payloads.getrangeBuffer(key, from, from + maxBytes - 1));
+  }
+
+  /** Null where there is none. */
+  async readAnswer(request: HeldRequest): Promise<Buffer | null> {
+    return await callRedis(() => this.#payloads.getBuffer(keyOf('answer', request)));
+  }
+
+  /** @throws AppError `too_many_jobs` where the account has too much in Redis already */
+  async putAnswer(request: HeldRequest, bytes: Buffer): Promise<void> {
+    const isKept = await this.#replace(this.#payloads, 'answer', request, bytes, '', lifetimeSeconds);
+    if (!isKept) throw new AppError('too_many_jobs', { message: tooMuchKept });
+  }
+
+  /**
+   * Leaves of what was copied to the object store no more than where it is.
+   * @param bytes how long it was when it was copied
+   * @returns false where it changed or expired meanwhile; it stays as it is then
+   */
+  async leaveMoved(part: KeptPart, request: HeldRequest, bytes: number): Promise<boolean> {
+    const { requestId } = request;
+    const header = { requestId, attempt: 0, sequence: 0, kind: 'moved', tokens: 0 } as const;
+    const marker =
+      part === 'frames' ? encodeFrame({ ...header, payload: Buffer.from(String(bytes)) }) : Buffer.alloc(0);
+    return await this.#replace(this.#redis, part, request, marker, bytes, '');
+  }
+
+  async #replace(
+    redis: RedisClient,
+    part: KeptPart,
+    request: HeldRequest,
+    value: Buffer,
+    expectedBytes: number | '',
+    lifetime: number | '',
+  ): Promise<boolean> {
+    const args = [value, expectedBytes, lifetime, maxKeptBytesUnderWay];
+    return (await callRedis(() => replaceScript.run(redis, this.#keys(part, request), args))) === 1;
+  }
+
+  #keys(part: KeptPart, request: HeldRequest): string[] {
+    return [keyOf(part, request), redisKeys.keptBytes(request.accountId)];
+  }
+}
+
+const megabytes = (bytes: number): number => bytes / 1_000_000;
+
+/** What a caller is told whose answer is not kept; what came of it is charged. */
+export const tooMuchKept =
+  `An answer under an Idempotency-Key is kept up to ${megabytes(maxKeptBytesPerAnswer)} MB, and those of an account ` +
+  `that are under way up to ${megabytes(maxKeptBytesUnderWay)} MB together. Send fewer of them at once, or send this ` +
+  'request without the header.';

@@ -1,0 +1,56 @@
+/** Shorter chunks are copied together: as a buffer of its own, a chunk of one byte takes 400 bytes of memory. */
+const copiedBelowBytes = 1_024;
+const blockBytes = 4_096;
+
+const nothing = Buffer.alloc(0);
+
+/** Bytes that arrive in chunks. However short the chunks are, little more memory is held than there are bytes. */
+export class ChunkList {
+  #chunks: Buffer[] = [];
+  /** What short chunks are copied to; the first `#used` bytes of it are taken. */
+  #block = nothing;
+  #used = 0;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(chunk: Buffer): void {
+    const isFirst = this.#length === 0;
+    this.#length += chunk.length;
+    // Most lists have one chunk.
+    if (isFirst || chunk.length >= copiedBelowBytes) {
+      this.#endBlock();
+      this.#chunks.push(chunk);
+      return;
+    }
+    if (this.#used + chunk.length > this.#block.length) {
+      this.#endBlock();
+      this.#block = Buffer.allocUnsafe(blockBytes);
+    }
+    this.#used += chunk.copy(this.#block, this.#used);
+  }
+
+  /** Empties the list. @returns all bytes, as one buffer */
+  take(): Buffer {
+    const chunks = this.takeChunks();
+    return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  }
+
+  /** Empties the list. @returns all bytes, in as many buffers as there are */
+  takeChunks(): Buffer[] {
+    this.#endBlock();
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    this.#length = 0;
+    return chunks;
+  }
+
+  /** What is left of the block is filled by later chunks. */
+  #endBlock(): void {
+    if (this.#used > 0) this.#chunks.push(this.#block.subarray(0, this.#used));
+    this.#block = this.#block.subarray(this.#used);
+    this.#used = 0;
+  }
+}

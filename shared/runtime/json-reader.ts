@@ -1,0 +1,260 @@
+import { ChunkList } from './chunk-list.ts';
+
+/** What a JSON text has too much of, or that it is none. */
+export type JsonFault = 'too_deep' | 'too_many_values' | 'invalid';
+
+/** No request of the API is a tenth as deep; code that walks a body may recurse. */
+export const maxJsonDepth = 100;
+/** The largest legal request is a list of 2048 texts; tools and schemas have some thousands of values. */
+export const maxJsonValues = 200_000;
+
+/** Text of a string is decoded at least this often, so that no step takes longer for a longer string. */
+const flushBytes = 1024 * 1024;
+/** JSON sets no bound to the digits of a number, and no number needs so many. */
+const maxScalarBytes = 1024;
+/** `\u0000` */
+const longestEscapeBytes = 6;
+
+const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
+const [openObject, closeObject, openArray, closeArray] = [0x7b, 0x7d, 0x5b, 0x5d];
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const literals = new Map<string, unknown>([
+  ['true', true],
+  ['false', false],
+  ['null', null],
+]);
+
+type Expected = 'value' | 'value or end' | 'key' | 'key or end' | 'colon' | 'comma or end' | 'nothing';
+type Container = unknown[] | Record<string, unknown>;
+
+/**
+ * Reads a JSON text as it arrives, chunk by chunk, to the value that `JSON.parse` makes of the whole. The work of each
+ * chunk is bounded by its length, so a text of 80 MB never holds up the event loop, and its bytes need not be kept.
+ * Stops at the first fault: what is nested too deeply or has too many values is not read any further.
+ */
+export class JsonReader {
+  #expected: Expected = 'value';
+  #token: 'string' | 'scalar' | null = null;
+  readonly #containers: Container[] = [];
+  readonly #keys: string[] = [];
+  #values = 1;
+  #result: unknown;
+  #fault: JsonFault | null = null;
+
+  /** Of the token under way, from chunks before. */
+  readonly #parts = new ChunkList();
+  /** Of the string under way, decoded; a string that was flushed at least once has some. */
+  #text = '';
+  #isEscaped = false;
+  /** Where the last escape of the string under way began, counted from the first byte in `#parts`. */
+  #lastEscapeAt = -1;
+  #isAscii = true;
+
+  /** How many values there are so far, roughly: what small values take of memory goes by their number. */
+  get values(): number {
+    return this.#values;
+  }
+
+  /** @returns the first fault found so far */
+  push(chunk: Buffer): JsonFault | null {
+    let at = 0;
+    while (at < chunk.length && this.#fault === null) {
+      if (this.#token === 'string') at = this.#readString(chunk, at);
+      else if (this.#token === 'scalar') at = this.#readScalar(chunk, at);
+      else at = this.#readStructure(chunk, at);
+    }
+    return this.#fault;
+  }
+
+  /** @returns the value, or null where the text is not whole */
+  end(): { readonly value: unknown } | null {
+    if (this.#token === 'scalar') this.#endScalar(Buffer.alloc(0));
+    return this.#fault === null && this.#expected === 'nothing' ? { value: this.#result } : null;
+  }
+
+  #readStructure(chunk: Buffer, from: number): number {
+    const byte = chunk[from]!;
+    const expected = this.#expected;
+    const takesValue = expected === 'value' || expected === 'value or end';
+    const next = from + 1;
+    switch (byte) {
+      case 0x20:
+      case 0x09:
+      case 0x0a:
+      case 0x0d:
+        return next;
+      case quote:
+        if (!takesValue && expected !== 'key' && expected !== 'key or end') return this.#fail(next);
+        this.#token = 'string';
+        return next;
+      case openObject:
+      case openArray:
+        return takesValue ? this.#open(byte === openArray ? [] : {}, next) : this.#fail(next);
+      case closeObject:
+      case closeArray:
+        return this.#close(byte === closeArray, next);
+      case comma:
+        return expected === 'comma or end' ? this.#readComma(next) : this.#fail(next);
+      case colon:
+        if (expected !== 'colon') return this.#fail(next);
+        this.#expected = 'value';
+        return next;
+      default:
+        if (!takesValue) return this.#fail(next);
+        this.#token = 'scalar';
+        return from;
+    }
+  }
+
+  #open(container: Container, next: number): number {
+    this.#values += 1;
+    if (this.#containers.length >= maxJsonDepth) return this.#fail(next, 'too_deep');
+    if (this.#values > maxJsonValues) return this.#fail(next, 'too_many_values');
+    this.#containers.push(container);
+    this.#expected = Array.isArray(container) ? 'value or end' : 'key or end';
+    return next;
+  }
+
+  #close(isArray: boolean, next: number): number {
+    const ends = isArray ? 'value or end' : 'key or end';
+    const container = this.#containers.at(-1);
+    if (container === undefined || Array.isArray(container) !== isArray) return this.#fail(next);
+    if (this.#expected !== 'comma or end' && this.#expected !== ends) return this.#fail(next);
+    this.#containers.pop();
+    this.#add(container);
+    return next;
+  }
+
+  #readComma(next: number): number {
+    this.#values += 1;
+    if (this.#values > maxJsonValues) return this.#fail(next, 'too_many_values');
+    this.#expected = Array.isArray(this.#containers.at(-1)) ? 'value' : 'key';
+    return next;
+  }
+
+  #readString(chunk: Buffer, from: number): number {
+    const before = this.#parts.length - from;
+    let at = from;
+    let bits = 0;
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at]!;
+      bits |= byte;
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (byte === backslash) {
+        this.#isEscaped = true;
+        this.#lastEscapeAt = before + at;
+      } else if (byte === quote) break;
+      else if (byte < 0x20) return this.#fail(at + 1);
+    }
+    if (bits >= 0x80) this.#isAscii = false;
+    if (at < chunk.length) {
+      this.#endString(chunk.subarray(from, at));
+      return at + 1;
+    }
+    this.#parts.add(chunk.subarray(from));
+    if (this.#parts.length >= flushBytes) this.#flush();
+    return at;
+  }
+
+  #endString(last: Buffer): void {
+    const text = this.#decode(this.#takeParts(last));
+    if (text === null) return;
+    const whole = this.#text + text;
+    this.#text = '';
+    this.#lastEscapeAt = -1;
+    this.#isAscii = true;
+    this.#token = null;
+    if (this.#expected === 'value' || this.#expected === 'value or end') {
+      this.#add(whole);
+      return;
+    }
+    this.#keys.push(whole);
+    this.#expected = 'colon';
+  }
+
+  /** Decodes what there is of a long string, up to where neither an escape nor a character is cut. */
+  #flush(): void {
+    const bytes = this.#takeParts(Buffer.alloc(0));
+    const isEscapeOpen = this.#lastEscapeAt >= 0 && bytes.length - this.#lastEscapeAt < longestEscapeBytes;
+    const cut = findCharacterEnd(bytes, isEscapeOpen ? this.#lastEscapeAt : bytes.length);
+    const text = this.#decode(bytes.subarray(0, cut));
+    if (text === null) return;
+    this.#text += text;
+    this.#lastEscapeAt = isEscapeOpen ? this.#lastEscapeAt - cut : -1;
+    if (cut < bytes.length) this.#parts.add(bytes.subarray(cut));
+  }
+
+  /** Null where an escape is none. */
+  #decode(bytes: Buffer): string | null {
+    const text = bytes.toString(this.#isAscii ? 'latin1' : 'utf8');
+    if (!bytes.includes(backslash)) return text;
+    try {
+      return JSON.parse(`"${text}"`) as string;
+    } catch {
+      // The position in a part of one string would tell the caller nothing.
+      this.#fail(0);
+      return null;
+    }
+  }
+
+  #readScalar(chunk: Buffer, from: number): number {
+    let at = from;
+    while (at < chunk.length && isScalarByte(chunk[at]!)) at += 1;
+    if (this.#parts.length + at - from > maxScalarBytes) return this.#fail(at);
+    if (at < chunk.length) this.#endScalar(chunk.subarray(from, at));
+    else this.#parts.add(chunk.subarray(from));
+    return at;
+  }
+
+  #endScalar(last: Buffer): void {
+    const text = this.#takeParts(last).toString('latin1');
+    this.#token = null;
+    if (jsonNumber.test(text)) this.#add(Number(text));
+    else if (literals.has(text)) this.#add(literals.get(text));
+    else this.#fail(0);
+  }
+
+  #add(value: unknown): void {
+    const container = this.#containers.at(-1);
+    this.#expected = container === undefined ? 'nothing' : 'comma or end';
+    if (container === undefined) this.#result = value;
+    else if (Array.isArray(container)) container.push(value);
+    else setMember(container, this.#keys.pop()!, value);
+  }
+
+  #takeParts(last: Buffer): Buffer {
+    if (this.#parts.length === 0) return last;
+    this.#parts.add(last);
+    return this.#parts.take();
+  }
+
+  #fail(next: number, fault: JsonFault = 'invalid'): number {
+    this.#fault ??= fault;
+    return next;
+  }
+}
+
+/** As `JSON.parse` does: a member of this name is a member, and no prototype. */
+function setMember(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== '__proto__') object[key] = value;
+  else Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });
+}
+
+const isScalarByte = (byte: number): boolean =>
+  (byte >= 0x30 && byte <= 0x39) ||
+  (byte >= 0x61 && byte <= 0x7a) ||
+  byte === 0x2b ||
+  byte === 0x2d ||
+  byte === 0x2e ||
+  byte === 0x45;
+
+/** The last place up to `end` that is not within a character of UTF-8. */
+function findCharacterEnd(bytes: Buffer, end: number): number {
+  for (let length = 1; length <= 3 && length <= end; length++) {
+    const byte = bytes[end - length]!;
+    if ((byte & 0xc0) === 0x80) continue;
+    const wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return wanted > length ? end - length : end;
+  }
+  return end;
+}

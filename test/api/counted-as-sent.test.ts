@@ -1,0 +1,380 @@
+import test from 'ava';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
+import { makePdf, toDataUri } from '../support/make-pdf.ts';
+import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+
+/** Paid work for nothing: requests whose cost hides in what is sent and was not counted. */
+
+const catalogOf = (vendorUrl: string, scriptedUrl: string): string => {
+  const chat = (id: string, more: string): string =>
+    `  - { id: ${id}, type: chat, pricing: { prompt: 100, completion: 100 }, ${more} }`;
+  const openai = 'routes: [{ upstream: vendor, model: gpt-sim }]';
+  return `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [k] }
+  claude: { kind: anthropic, baseUrl: "${vendorUrl}", apiKeys: [k] }
+  scripted: { kind: openai, baseUrl: "${scriptedUrl}/v1", apiKeys: [k] }
+models:
+${chat('large', `context: 128000, max_output_tokens: 4000, supported_file_types: [pdf, txt, docx], ${openai}`)}
+${chat('huge', `context: 4000000, max_output_tokens: 4000, supported_file_types: [pdf], ${openai}`)}
+${chat('claude', 'context: 128000, max_output_tokens: 4000, supported_file_types: [pdf, txt], routes: [{ upstream: claude, model: claude-sonnet-4-5 }]')}
+${chat('words-only', `context: 8192, input_modalities: [text], ${openai}`)}
+${chat('hears', `context: 8192, input_modalities: [text, audio], ${openai}`)}
+${chat('unknown', `context: 8192, ${openai}`)}
+${chat('thinker', 'context: 8192, routes: [{ upstream: scripted, model: thinker }]')}
+  - { id: painter, type: image, context: 500, pricing: { type: image, cost_per_image: 1 }, routes: [{ upstream: vendor, model: gpt-image-sim }] }
+  - { id: by-character, type: image, context: 500, pricing: { type: characters, cost_per_million: 1000 }, routes: [{ upstream: vendor, model: gpt-image-characters }] }
+  - { id: by-token, type: image, context: 500, max_output_tokens: 10, pricing: { type: tokens, prompt: 1000000, completion: 0 }, routes: [{ upstream: vendor, model: gpt-image-tokens }] }
+`;
+};
+
+interface Body {
+  readonly messages: readonly Record<string, unknown>[];
+}
+
+let vendor: VendorSimulator;
+let scripted: ScriptedVendor;
+let stack: TestStack;
+/** What the scripted vendor was sent. */
+const sent: Body[] = [];
+
+/** Calls `f` after each word of the user's, always under the same id, and never reports what it took. */
+function think(body: Body): object {
+  sent.push(body);
+  const last = body.messages.at(-1)!;
+  const said = String(body.messages.findLast(({ role }) => role === 'user')?.['content']);
+  const steps = body.messages.filter(({ role }) => role === 'tool').length;
+  const system = JSON.stringify(body.messages.find(({ role }) => role === 'system')?.['content'] ?? null);
+  const call = { id: 'functions.f:0', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const message =
+    last['content'] === 'enough'
+      ? { role: 'assistant', content: 'Done.' }
+      : {
+          role: 'assistant',
+          content: null,
+          reasoning_content: `Thought ${steps} about ${said}, told ${system}. ${'So it is. '.repeat(50)}`,
+          tool_calls: [call],
+        };
+  return {
+    id: 'x',
+    object: 'chat.completion',
+    created: 1,
+    model: 'thinker',
+    choices: [{ index: 0, message, finish_reason: message.content === null ? 'tool_calls' : 'stop' }],
+  };
+}
+
+test.before(async () => {
+  vendor = await startVendorSimulator({ promptTokens: 'received' });
+  scripted = await startScriptedVendor((body) => think(body as unknown as Body));
+  stack = await startStack({ catalog: catalogOf(vendor.url, scripted.url) });
+});
+test.after.always(async () => {
+  await stack.close();
+  await Promise.all([vendor.close(), scripted.close()]);
+});
+
+interface Answer {
+  readonly choices: readonly { readonly message: { readonly tool_calls?: readonly object[] } }[];
+  readonly usage: { readonly prompt_tokens: number };
+  readonly error: { readonly code: string; readonly message: string };
+  readonly detail?: readonly { readonly loc: readonly (string | number)[] }[];
+}
+
+async function post(
+  path: string,
+  { apiKey }: TestAccount,
+  body: object,
+): Promise<{ status: number; answer: Answer }> {
+  const response = await stack.post(path, apiKey, body);
+  return { status: response.status, answer: (await response.json()) as Answer };
+}
+
+const chat = (account: TestAccount, body: object): ReturnType<typeof post> =>
+  post('/v1/chat/completions', account, body);
+const draw = (account: TestAccount, body: object): ReturnType<typeof post> =>
+  post('/v1/images/generations', account, body);
+const asked = { role: 'user', content: 'go' };
+/** Some 150 000 tokens. */
+const longText = 'four words of text '.repeat(37_500);
+const hiddenIn = (text: string): Record<string, object[]> => ({
+  reasoning_content: [asked, { role: 'assistant', content: 'ok', reasoning_content: text }, asked],
+  'tool_calls[].id': [
+    asked,
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: text, function: { name: 'f', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: 'a', content: 'ok' },
+  ],
+  tool_call_id: [asked, { role: 'tool', tool_call_id: text, content: 'ok' }],
+  'audio.id': [asked, { role: 'assistant', content: 'ok', audio: { id: text } }, asked],
+});
+
+for (const [where, messages] of Object.entries(hiddenIn(longText))) {
+  test(`a prompt beyond the context is refused where it hides in ${where}`, async (t) => {
+    const account = await stack.createAccount({ balance: '1000' });
+    const { status, answer } = await chat(account, { model: 'large', messages });
+    t.is(status, 422);
+    t.is(answer.error.code, 'content_too_long');
+  });
+}
+
+test('forty requests at once draw no more from a vendor than the balance pays for', async (t) => {
+  const account = await stack.createAccount({ balance: '1' });
+  // Each is worth four roubles.
+  const bodies = Object.values(hiddenIn('four words of text '.repeat(10_000)));
+  const responses = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => {
+      const messages = bodies[index % bodies.length]!;
+      return chat(account, { model: 'large', messages, max_tokens: 16, user: account.id });
+    }),
+  );
+  t.deepEqual(new Set(responses.map(({ status }) => status)), new Set([402]));
+  t.deepEqual(
+    vendor.requests.entries.filter(({ body }) => body?.['user'] === account.id),
+    [],
+  );
+});
+
+test('what a vendor bills of a prompt is within what was reserved for it', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  const [thought = []] = Object.values(hiddenIn('four words of text '.repeat(5_000)));
+  const { status, answer } = await chat(account, { model: 'large', messages: thought, max_tokens: 16 });
+  t.is(status, 200, JSON.stringify(answer));
+  t.true(answer.usage.prompt_tokens > 20_000);
+  const row = await stack.mongo.db.collection('charges').findOne({ accountId: account.id });
+  t.falsy(row?.['shortfallNano']);
+});
+
+// Files
+
+const withFile = (file: object): object[] => [{ role: 'user', content: [{ type: 'file', file }] }];
+const pdf = (bytes: Buffer): object[] => withFile({ filename: 'a.pdf', file_data: toDataUri(bytes) });
+/** A few KB that hold some 200 000 tokens, most of them beyond the edge of the page. */
+const packed = makePdf(['four words of text '.repeat(4)], { repeat: 12_000 });
+
+test('a small PDF of much text is refused beyond the context, and reserved by its text within it', async (t) => {
+  t.true(packed.length < 10_000);
+  const account = await stack.createAccount({ balance: '1' });
+  const beyond = await chat(account, { model: 'large', messages: pdf(packed) });
+  t.is(beyond.status, 422);
+  t.is(beyond.answer.error.code, 'content_too_long');
+  const within = await chat(account, { model: 'huge', messages: pdf(packed), max_tokens: 16 });
+  t.is(within.status, 402);
+});
+
+test('a form that many pages of a PDF paint counts each time', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  const text = 'four words of text '.repeat(100);
+  const bytes = makePdf(
+    Array.from({ length: 20 }, () => 'page'),
+    { form: { text, paints: 20 } },
+  );
+  t.true(bytes.length < 20_000);
+  const { status, answer } = await chat(account, { model: 'large', messages: pdf(bytes) });
+  t.is(status, 422);
+  t.is(answer.error.code, 'content_too_long');
+});
+
+test('pages without text count as pictures', async (t) => {
+  const account = await stack.createAccount({ balance: '1' });
+  const pages = Array.from({ length: 60 }, () => '');
+  const { status } = await chat(account, { model: 'large', messages: pdf(makePdf(pages)), max_tokens: 16 });
+  t.is(status, 402);
+});
+
+test('a PDF that cannot be read is refused with what to do', async (t) => {
+  const account = await stack.createAccount();
+  const encrypt =
+    '/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <' +
+    '00'.repeat(32) +
+    '> /U <' +
+    '00'.repeat(32) +
+    '> >> /ID [<00> <00>]';
+  for (const [bytes, message] of [
+    [Buffer.from('%PDF-1.4 stream'), /cannot be read: it is damaged/],
+    [makePdf(['secret'], { trailer: encrypt }), /needs a password/],
+  ] as const) {
+    const { status, answer } = await chat(account, { model: 'large', messages: pdf(bytes) });
+    t.is(status, 422);
+    t.is(answer.error.code, 'validation_failed');
+    t.regex(answer.error.message, message);
+  }
+});
+
+test('a PDF without a stream, which holds nothing that could unpack, counts as its bytes and is passed on', async (t) => {
+  const account = await stack.createAccount();
+  const stub = Buffer.from('%PDF-1.4 nothing but a head');
+  const { status, answer } = await chat(account, { model: 'large', messages: pdf(stub) });
+  t.is(status, 200, JSON.stringify(answer));
+});
+
+test('an account without money has no document read', async (t) => {
+  const account = await stack.createAccount({ balance: '0' });
+  const { status } = await chat(account, { model: 'large', messages: pdf(Buffer.from('%PDF-1.4')) });
+  t.is(status, 402);
+});
+
+test('text files are counted as the text that they hold, whatever they are called', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  for (const model of ['large', 'claude']) {
+    const file_data = toDataUri(Buffer.from('four words of text '.repeat(100)), 'text/plain');
+    const small = await chat(account, { model, messages: withFile({ filename: 'a.txt', file_data }) });
+    t.is(small.status, 200, JSON.stringify(small.answer));
+    const large = toDataUri(Buffer.from(longText), 'text/plain');
+    const { answer } = await chat(account, {
+      model,
+      messages: withFile({ filename: 'a.txt', file_data: large }),
+    });
+    t.is(answer.error?.code, 'content_too_long');
+  }
+});
+
+// Parts and fields that a model has no use for
+
+const picture = { type: 'image_url', image_url: { url: 'https://a.test/a.png' } };
+const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
+
+test('a part of a kind that a model does not take is refused in its place', async (t) => {
+  const account = await stack.createAccount();
+  const ask = (model: string, part: object): ReturnType<typeof post> =>
+    chat(account, {
+      model,
+      messages: [asked, { role: 'user', content: [{ type: 'text', text: 'see' }, part] }],
+    });
+  for (const [model, part] of [
+    ['words-only', picture],
+    ['words-only', sound],
+    ['words-only', { image_url: picture.image_url }],
+    ['hears', picture],
+  ] as const) {
+    const { status, answer } = await ask(model, part);
+    t.is(status, 422);
+    t.deepEqual(answer.detail?.[0]?.loc, ['body', 'messages', 1, 'content', 1]);
+    t.regex(answer.error.message, /leave this part out, or choose another model/);
+  }
+  t.is((await ask('hears', sound)).status, 200);
+  t.is((await ask('unknown', picture)).status, 200);
+});
+
+test('an input image is refused while no model edits images, and an empty one is none', async (t) => {
+  const account = await stack.createAccount();
+  const body = { model: 'painter', prompt: 'a fox' };
+  for (const image_url of ['https://a.test/a.png', ['https://a.test/a.png'], 'AAAA']) {
+    const { status, answer } = await draw(account, { ...body, image_url });
+    t.is(status, 422);
+    t.deepEqual(answer.detail?.[0]?.loc, ['body', 'image_url']);
+    t.regex(answer.error.message, /leave image_url out/);
+  }
+  for (const image_url of [null, '', []]) t.is((await draw(account, { ...body, image_url })).status, 200);
+});
+
+test('negative_prompt and style count against the context as the prompt does', async (t) => {
+  const account = await stack.createAccount();
+  const long = 'four words of text '.repeat(100);
+  for (const [field, body] of [
+    ['prompt', { prompt: `${long}${long}` }],
+    ['negative_prompt', { prompt: 'a fox', negative_prompt: 'x'.repeat(28_000_000) }],
+    ['negative_prompt', { prompt: long, negative_prompt: long }],
+    ['style', { prompt: long, style: long }],
+  ] as const) {
+    const { status, answer } = await draw(account, { model: 'painter', ...body });
+    t.is(status, 422);
+    t.is(answer.error.code, 'content_too_long');
+    t.deepEqual(answer.detail?.[0]?.loc, ['body', field]);
+  }
+});
+
+test('negative_prompt and style are paid for, by characters and by tokens', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  const prompt = 'a fox';
+  const more = { negative_prompt: 'n'.repeat(40), style: 's'.repeat(60) };
+  const costOf = async (model: string, body: object): Promise<number> => {
+    const { status, answer } = await draw(account, { model, prompt, ...body });
+    t.is(status, 200, JSON.stringify(answer));
+    return (answer.usage as unknown as { cost_request: number }).cost_request;
+  };
+  t.is(await costOf('by-character', {}), 0.005);
+  t.is(await costOf('by-character', more), 0.105);
+  t.true((await costOf('by-token', more)) > (await costOf('by-token', {})));
+});
+
+// Reasoning that is kept between turns
+
+async function converse(
+  account: TestAccount,
+  word: string,
+  turns: number,
+  instructions: readonly object[] = [],
+): Promise<object[]> {
+  const messages: object[] = [...instructions, { role: 'user', content: word }];
+  for (let turn = 0; turn < turns; turn += 1) {
+    const { status, answer } = await chat(account, { model: 'thinker', messages });
+    if (status !== 200) throw new Error(JSON.stringify(answer));
+    const { tool_calls: calls } = answer.choices[0]!.message;
+    messages.push({ role: 'assistant', content: null, tool_calls: calls });
+    messages.push({ role: 'tool', tool_call_id: 'functions.f:0', content: `result of ${word}` });
+  }
+  return messages;
+}
+
+/** In the last request of the conversation that begins with this word. */
+const thoughtsIn = (word: string): unknown[] =>
+  sent
+    .findLast(({ messages }) => messages[0]?.['content'] === word)!
+    .messages.filter(({ role }) => role === 'assistant')
+    .map(({ reasoning_content: thought }) => /Thought \d about \w+/.exec(String(thought))?.[0] ?? null);
+
+test('a conversation gets back its own reasoning where a vendor gives all calls the same id', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  const [alpha, beta] = await Promise.all([converse(account, 'alpha', 2), converse(account, 'beta', 2)]);
+  for (const [word, messages] of [
+    ['alpha', alpha],
+    ['beta', beta],
+  ] as const) {
+    await chat(account, { model: 'thinker', messages });
+    t.deepEqual(thoughtsIn(word), [`Thought 0 about ${word}`, `Thought 1 about ${word}`]);
+  }
+  // Another conversation that claims the same call has none of it.
+  const [, ...rest] = alpha;
+  await chat(account, { model: 'thinker', messages: [{ role: 'user', content: 'gamma' }, ...rest] });
+  t.deepEqual(thoughtsIn('gamma'), [null, null]);
+});
+
+test('two end users who say the same get back each their own reasoning', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  const instructions = (name: string): object[] => [{ role: 'system', content: `The user is ${name}.` }];
+  const ann = await converse(account, 'balance', 1, instructions('Ann'));
+  const bob = await converse(account, 'balance', 1, instructions('Bob'));
+  for (const [name, messages] of [
+    ['Ann', ann],
+    ['Bob', bob],
+  ] as const) {
+    await chat(account, { model: 'thinker', messages });
+    const own = sent.findLast((body) => String(body.messages[0]?.['content']).includes(name));
+    const said = own!.messages[2];
+    t.regex(String(said!['reasoning_content']), new RegExp(`told "The user is ${name}`));
+  }
+});
+
+test('another account that sends the same conversation gets none of its reasoning', async (t) => {
+  const [own, other] = await Promise.all([
+    stack.createAccount({ balance: '1000' }),
+    stack.createAccount({ balance: '1000' }),
+  ]);
+  const messages = await converse(own, 'delta', 1);
+  await chat(other, { model: 'thinker', messages });
+  t.deepEqual(thoughtsIn('delta'), [null]);
+});
+
+test('reasoning that the gateway sends along is counted, reserved and charged', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  const messages = await converse(account, 'epsilon', 1);
+  const kept = await chat(account, { model: 'thinker', messages });
+  const stranger = await stack.createAccount({ balance: '1000' });
+  const forgotten = await chat(stranger, { model: 'thinker', messages });
+  t.true(kept.answer.usage.prompt_tokens > forgotten.answer.usage.prompt_tokens + 150);
+});

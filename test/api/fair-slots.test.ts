@@ -1,0 +1,75 @@
+import { request as requestHttp, type ClientRequest } from 'node:http';
+import test from 'ava';
+import { startEndlessVendor, type EndlessVendor } from '../support/endless-vendor.ts';
+import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+
+/** Slots of a route are shared by accounts: what one of them holds and does not use goes to one that waits. */
+
+const slots = 3;
+
+let vendor: EndlessVendor;
+let stack: TestStack;
+
+test.before(async () => {
+  vendor = await startEndlessVendor();
+  stack = await startStack({
+    catalog: `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendor.url}/v1", maxConcurrency: ${slots}, disconnectGraceMs: 100 }
+models:
+  - { id: endless, type: chat, context: 100000000, max_output_tokens: 10000000, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: vendor, model: endless }] }
+  - { id: short, type: chat, context: 8192, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: vendor, model: short }] }
+`,
+  });
+});
+test.after.always(async () => {
+  await stack.close();
+  await vendor.close();
+});
+
+const messages = [{ role: 'user', content: 'Hello' }];
+
+/** Opens a stream and never reads it. Resolves with its id, which comes with the head. */
+async function openUnread({ apiKey }: TestAccount): Promise<{ id: string; request: ClientRequest }> {
+  const body = JSON.stringify({ model: 'endless', stream: true, max_tokens: 5_000_000, messages });
+  return await new Promise((resolve, reject) => {
+    const request = requestHttp(
+      `${stack.url}/v1/chat/completions`,
+      {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      },
+      (response) => {
+        response.on('error', () => undefined);
+        resolve({ id: String(response.headers['x-request-id']), request });
+      },
+    );
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+test('streams that nobody reads give their slots to another account that waits, and are charged', async (t) => {
+  const hoarder = await stack.createAccount();
+  const caller = await stack.createAccount();
+  const unread = await Promise.all(Array.from({ length: slots }, () => openUnread(hoarder)));
+  await vendor.blocked;
+  const startedAtMs = performance.now();
+  const answer = await stack.post('/v1/chat/completions', caller.apiKey, {
+    model: 'short',
+    stream: true,
+    messages,
+  });
+  t.is(answer.status, 200);
+  t.regex(await answer.text(), /hello/);
+  // The half minute that a caller has who keeps nobody waiting.
+  t.true(performance.now() - startedAtMs < 20_000);
+  const rows = await Promise.race(unread.map(async ({ id }) => await findRow(stack, id)));
+  t.is(rows.responseCode, 499);
+  t.regex(rows.details ?? '', /did not read/);
+  t.true(rows.completionTokens > 1_000);
+  for (const { request } of unread) request.destroy();
+  await waitForNoReservation(stack, hoarder.id);
+  t.true((await readLoss(stack, hoarder.id, '100')) > 0n);
+});

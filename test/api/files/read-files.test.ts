@@ -1,0 +1,46 @@
+import test from 'ava';
+import { DocumentReader } from '../../../api/files/document-reader.ts';
+import { readFiles } from '../../../api/files/read-files.ts';
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import type { ChatRequest } from '../../../shared/contract/chat.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { makePdf } from '../../support/make-pdf.ts';
+import { makeZip } from '../../support/make-zip.ts';
+
+const model = { id: 'm', context: 128_000, tokensPerPage: 258, tokensPerPicture: 1_445 } as CatalogModel;
+const documents = new DocumentReader();
+const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+const zip = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') });
+
+test.after.always(async () => {
+  await documents.close();
+});
+
+async function read(filename: string, mediaType: string, bytes: Buffer): Promise<string> {
+  const file = { filename, file_data: `data:${mediaType};base64,${bytes.toString('base64')}` };
+  const body = { messages: [{ role: 'user', content: [{ type: 'file', file }] }] } as unknown as ChatRequest;
+  const [content] = await readFiles(documents, 'a', body, model, new AbortController().signal);
+  return content!.texts.join(' ');
+}
+
+test('a file that is a PDF by its first bytes and an archive by its end counts as both, or is refused', async (t) => {
+  // Places in the archive count from the beginning of the file, as tools that repair such archives write them.
+  const front = makePdf(['front']);
+  const shifted = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') }, front);
+  t.regex(await read('a.docx', word, shifted), /front.*hidden words/s);
+  await t.throwsAsync(read('a.docx', word, Buffer.concat([front, zip])), { instanceOf: AppError });
+});
+
+test('a document with something in front of it is not taken for bytes of an unknown kind', async (t) => {
+  await t.throwsAsync(read('a.docx', word, Buffer.concat([Buffer.from([0xff]), zip])), {
+    instanceOf: AppError,
+  });
+  await t.throwsAsync(read('a.docx', 'application/octet-stream', Buffer.concat([Buffer.from([0xff]), zip])), {
+    instanceOf: AppError,
+  });
+});
+
+test('a file that is a text by its name counts as one, whatever its first bytes are', async (t) => {
+  const both = Buffer.concat([makePdf(['front']), Buffer.from('\nhidden words')]);
+  t.regex(await read('a.txt', 'application/octet-stream', both), /hidden words/);
+});

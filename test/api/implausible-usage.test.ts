@@ -1,0 +1,149 @@
+import test from 'ava';
+import { findRow, readLoss } from '../support/observe.ts';
+import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
+import { readAdmin } from '../support/admin.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+
+/** A vendor that reports what cannot be, or far more than was reserved, does not empty a customer. */
+
+/** What the vendor reports next. */
+let reported: object = {};
+let vendor: ScriptedVendor;
+let stack: TestStack;
+
+test.before(async () => {
+  vendor = await startScriptedVendor((body, path) => {
+    if (path.endsWith('/embeddings')) {
+      const inputs = [body['input']].flat();
+      const embedding = Buffer.from(new Float32Array([1, 2]).buffer).toString('base64');
+      return { data: inputs.map((_, index) => ({ index, embedding })), usage: reported };
+    }
+    if (path.endsWith('/images/generations')) {
+      return { created: 1, data: [{ b64_json: tinyPng }], usage: reported };
+    }
+    return answerWithUsage(reported);
+  });
+  stack = await startStack({
+    catalog: `
+upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
+models:
+  - { id: chat, type: chat, context: 128000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+  - { id: unbounded, type: chat, context: 128000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor, drops: [max_tokens, max_completion_tokens] }] }
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 2 }, pricing: { in_cost_per_million: 10 }, routes: [{ upstream: vendor }] }
+  - { id: pictures, type: image, context: 8192, max_output_tokens: 5000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+`,
+  });
+});
+test.after.always(async () => {
+  await stack.close();
+  await vendor.close();
+});
+
+const tinyPng =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
+const messages = [{ role: 'user', content: 'hello there world' }];
+/** As we count it: three words, four for the message, three to start the answer; and the one word of the answer. */
+const [promptTokens, answerTokens] = [10, 1];
+const chatPath = '/v1/chat/completions';
+
+async function ask(path: string, body: object, usage: object) {
+  reported = usage;
+  const account = await stack.createAccount({ balance: '1000' });
+  const response = await stack.post(path, account.apiKey, body);
+  const row = await findRow(stack, response.headers.get('x-request-id')!);
+  const loss = await readLoss(stack, account.id, '1000');
+  return { status: response.status, row, loss };
+}
+
+const usageOf = (prompt: number, completion: number): object => ({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: prompt + completion,
+  prompt_tokens_details: { cached_tokens: prompt },
+});
+
+for (const { what, usage, expected } of [
+  {
+    what: 'a completion of 100 million tokens',
+    usage: usageOf(promptTokens, 100_000_000),
+    expected: { promptTokens, completionTokens: answerTokens, cacheReadTokens: promptTokens },
+  },
+  {
+    what: 'a prompt of 100 million tokens',
+    usage: usageOf(100_000_000, 1),
+    expected: { promptTokens, completionTokens: 1, cacheReadTokens: 0 },
+  },
+  {
+    what: 'a completion beyond the bound that the vendor was sent',
+    usage: usageOf(promptTokens, 300),
+    expected: { promptTokens, completionTokens: answerTokens },
+  },
+]) {
+  test.serial(`${what} is taken for not reported: own count, and the row says so`, async (t) => {
+    const { status, row, loss } = await ask(chatPath, { model: 'chat', messages, max_tokens: 200 }, usage);
+    t.is(status, 200);
+    t.like(row, { success: true, counted: true, shortfallNano: 0n, ...expected });
+    t.is(loss, BigInt(row.promptTokens + row.completionTokens) * 10_000n);
+  });
+}
+
+test.serial(
+  'what a vendor may count is taken as reported: a little more than the bound it was sent',
+  async (t) => {
+    const { row } = await ask(chatPath, { model: 'chat', messages, max_tokens: 200 }, usageOf(12, 205));
+    t.like(row, { counted: false, promptTokens: 12, completionTokens: 205 });
+    const unbounded = { model: 'unbounded', messages, max_tokens: 200 };
+    t.like((await ask(chatPath, unbounded, usageOf(12, 100_000))).row, {
+      counted: false,
+      completionTokens: 100_000,
+    });
+    t.like((await ask(chatPath, unbounded, usageOf(12, 200_000))).row, {
+      counted: true,
+      completionTokens: 1,
+    });
+  },
+);
+
+test.serial(
+  'a request costs at most twice what was reserved for it; the rest is the operator’s',
+  async (t) => {
+    const body = { model: 'chat', messages, max_tokens: 190 };
+    const { row, loss } = await ask(chatPath, body, { prompt_tokens: 50_000, completion_tokens: 190 });
+    t.like(row, { counted: false, promptTokens: 50_000, completionTokens: 190 });
+    // Ten tokens of prompt and 190 of completion were reserved.
+    t.is(row.costNano, 2n * 200n * 10_000n);
+    t.is(row.costNano + row.shortfallNano, 50_190n * 10_000n);
+    t.is(loss, row.costNano);
+  },
+);
+
+test.serial(
+  'embeddings and images are charged by own count as well, where the report cannot be',
+  async (t) => {
+    const embedding = await ask(
+      '/v1/embeddings',
+      { model: 'vectors', input: ['one two', 'three'] },
+      { prompt_tokens: 99_000_000 },
+    );
+    t.like(embedding.row, { success: true, counted: true, promptTokens: 3 });
+    t.is(embedding.loss, 30_000n);
+    const image = await ask(
+      '/v1/images/generations',
+      { model: 'pictures', prompt: 'a red fox' },
+      { input_tokens: 50_000_000, output_tokens: 50_000_000 },
+    );
+    t.like(image.row, { success: true, counted: true, promptTokens: 3, completionTokens: 1_290 });
+    t.is(image.loss, 1_293n * 10_000n);
+  },
+);
+
+test.serial('images that are paid by tokens are not free where their vendor reports none', async (t) => {
+  const { row, loss } = await ask('/v1/images/generations', { model: 'pictures', prompt: 'a red fox' }, {});
+  t.like(row, { success: true, counted: true, promptTokens: 3, completionTokens: 1_290 });
+  t.is(loss, 1_293n * 10_000n);
+});
+
+test.serial('the books are exact after all of it', async (t) => {
+  const { differences } = await readAdmin<{ differences: object[] }>(stack.env, 'ledger', 'verify');
+  t.deepEqual(differences, []);
+});

@@ -1,0 +1,77 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import test from 'ava';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { useStack } from '../support/stack.ts';
+import { startUpload } from '../support/uploads.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** What else the process does while large bodies are read; alone in its file, as it is measured. */
+
+/** For how long the event loop was held up at most, in milliseconds. */
+async function measureLongestTurn(run: () => Promise<void>): Promise<number> {
+  const histogram = monitorEventLoopDelay({ resolution: 1 });
+  histogram.enable();
+  await run();
+  histogram.disable();
+  return histogram.max / 1e6;
+}
+
+test.serial('the largest body is parsed and checked while the process goes on with other work', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const account = await stack.createAccount();
+  const bodies = {
+    texts: {
+      model: 'nope',
+      input: Array.from({ length: 2048 }, (_, i) => `слово ${i} `.repeat(3_000).slice(0, 19_000)),
+    },
+    'one text': { model: 'nope', input: 'QUJD'.repeat(18_000_000) },
+    'small values': { model: 'nope', input: Array.from({ length: 190_000 }, (_, i) => `a${i}`) },
+  };
+  for (const [name, body] of Object.entries(bodies)) {
+    const bytes = Buffer.from(JSON.stringify(body));
+    const startedAt = performance.now();
+    JSON.parse(bytes.toString());
+    const plainMs = performance.now() - startedAt;
+    const longestMs = await measureLongestTurn(async () => {
+      const { request, answer } = startUpload(`${stack.url}/v1/embeddings`, account.apiKey, {
+        'content-length': bytes.length,
+      });
+      request.end(bytes);
+      t.true([404, 422].includes((await answer).status));
+    });
+    t.log(`${name}: ${Math.round(longestMs)} ms; JSON.parse takes ${Math.round(plainMs)} ms`);
+    t.true(longestMs < Math.max(250, plainMs / 2), `${name} held the process for ${longestMs} ms`);
+  }
+});
+
+test.serial(
+  'a large request is hashed, admitted and written to its queue while the process goes on',
+  async (t) => {
+    const catalog = `
+upstreams:
+  vendor: { kind: openai, baseUrl: "http://127.0.0.1:9/v1", apiKeys: [sk-vendor-key-0123456789] }
+models:
+  - { id: see, type: vision, context: 128000, input_modalities: [text, image], pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: vendor, model: m }] }
+`;
+    const stack = await useStack(t, { catalog, workers: [] });
+    const account = await stack.createAccount();
+    const url = `data:image/png;base64,${'QUJD'.repeat(3_700_000)}`;
+    const image = { type: 'image_url', image_url: { url } };
+    const bytes = Buffer.from(
+      JSON.stringify({ model: 'see', messages: [{ role: 'user', content: [image, image] }] }),
+    );
+    const longestMs = await measureLongestTurn(async () => {
+      const { request, answer } = startUpload(`${stack.url}/v1/chat/completions`, account.apiKey, {
+        'content-length': bytes.length,
+        'idempotency-key': 'large',
+      });
+      request.end(bytes);
+      const isQueued = async (): Promise<boolean> => (await stack.redis.llen(redisKeys.readyQueue)) === 1;
+      const early = answer.then(({ status, text }) => t.fail(`answered ${status}: ${text}`));
+      await Promise.race([waitFor('it to be queued', isQueued), early]);
+      request.destroy();
+    });
+    t.log(`${Math.round(longestMs)} ms`);
+    t.true(longestMs < 250, `held the process for ${longestMs} ms`);
+  },
+);

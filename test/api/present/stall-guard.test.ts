@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { StallGuard } from '../../../api/present/stall-guard.ts';
+
+const maxStallMs = 400;
+/** More than the system's own buffers hold between two sockets of one machine. */
+const large = Buffer.alloc(24 * 1024 * 1024);
+
+interface Served {
+  readonly port: number;
+  /** Resolves when the first response is closed. */
+  readonly closed: Promise<void>;
+}
+
+async function serve(t: ExecutionContext, handle: (response: ServerResponse) => void): Promise<Served> {
+  let onClose = (): void => undefined;
+  const closed = new Promise<void>((resolve) => {
+    onClose = resolve;
+  });
+  const server = createServer((_, response) => {
+    response.once('close', onClose);
+    handle(response);
+  }).listen(0, '127.0.0.1');
+  const guard = new StallGuard(server, maxStallMs);
+  t.teardown(() => {
+    guard.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, closed };
+}
+
+/** A caller that has asked and reads nothing yet. */
+async function ask(t: ExecutionContext, port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.write('GET / HTTP/1.1\r\nhost: caller\r\n\r\n');
+  return socket;
+}
+
+for (const { how, send } of [
+  {
+    how: 'one large write',
+    send: (response: ServerResponse): void => {
+      response.end(large);
+    },
+  },
+  {
+    how: 'a stream that is not over',
+    send: (response: ServerResponse): void => {
+      response.write(large);
+    },
+  },
+]) {
+  test(`a caller that reads nothing of ${how} is cut after the longest stall, and who answers it learns of that`, async (t) => {
+    const { port, closed } = await serve(t, send);
+    await ask(t, port);
+    const startedAtMs = performance.now();
+    await closed;
+    t.true(performance.now() - startedAtMs >= maxStallMs);
+  });
+}
+
+test('a caller that sends on and reads nothing is cut as well', async (t) => {
+  const { port, closed } = await serve(t, (response) => {
+    response.write(large);
+  });
+  const socket = await ask(t, port);
+  const timer = setInterval(() => socket.write('GET / HT'), 50);
+  t.teardown(() => clearInterval(timer));
+  await closed;
+  t.pass();
+});
+
+test('more that is written for a caller that reads nothing does not keep it', async (t) => {
+  const { port, closed } = await serve(t, (response) => {
+    response.write(large);
+    const timer = setInterval(() => response.write(': keep-alive\n\n'), 50);
+    response.once('close', () => clearInterval(timer));
+  });
+  await ask(t, port);
+  await closed;
+  t.pass();
+});
+
+test('a caller that reads slowly and steadily is not cut, though one write takes it many times the longest stall', async (t) => {
+  const { port } = await serve(t, (response) => {
+    response.end(large);
+  });
+  const socket = await ask(t, port);
+  const startedAtMs = performance.now();
+  let received = 0;
+  // A piece at a time, with a pause that is well below the longest stall.
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.length;
+    socket.pause();
+    setTimeout(() => socket.resume(), 8);
+  });
+  while (received < large.length && !socket.destroyed) await delay(20);
+  t.true(received >= large.length);
+  t.true(performance.now() - startedAtMs > 3 * maxStallMs);
+});
+
+test('a caller that waits for an answer, or between two events of a stream, is not cut', async (t) => {
+  const { port } = await serve(t, (response) => {
+    setTimeout(() => response.write('first'), 2 * maxStallMs);
+    setTimeout(() => response.end('second'), 4 * maxStallMs);
+  });
+  const answer = await fetch(`http://127.0.0.1:${port}`);
+  t.is(await answer.text(), 'firstsecond');
+});

@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { attacks } from '../../../scripts/bench/fairness/attacks.ts';
+import { findFaults, sumUp } from '../../../scripts/bench/fairness/judge.ts';
+import { probes } from '../../../scripts/bench/fairness/probes.ts';
+import { formatFairness } from '../../../scripts/bench/fairness/report.ts';
+import {
+  fairnessScenarios,
+  hangingHost,
+  refusingHost,
+  type FairnessResult,
+} from '../../../scripts/bench/fairness/scenario.ts';
+import { dist } from '../../../scripts/start/paths.ts';
+
+/** What the table of the fairness bench says is what was measured. Whether it is fair is for the bench to say. */
+
+const waits = (p50Ms: number, p99Ms: number): FairnessResult['alone'] => ({
+  probes: 40,
+  p50Ms,
+  p99Ms,
+  failures: {},
+});
+
+const fair: FairnessResult = {
+  scenario: { name: 'replays', attack: 'a', innocent: 'b', callMs: 50, mostGrowthMb: { api: 100 } },
+  callMs: 50,
+  alone: waits(10, 20),
+  beside: waits(80, 110),
+  rssMb: { api: [200, 300], redis: [10, 1_000] },
+};
+
+test('three times what it takes alone and one call more is fair, and anything beyond is not', (t) => {
+  t.deepEqual(findFaults(fair), []);
+  t.deepEqual(findFaults({ ...fair, beside: waits(81, 110) }), ['p50 is beyond what is allowed']);
+  t.deepEqual(findFaults({ ...fair, beside: waits(80, 111) }), ['p99 is beyond what is allowed']);
+});
+
+test('a wrong answer and memory beyond what is allowed are no more fair than waiting', (t) => {
+  const refused = { ...fair, beside: { ...fair.beside, failures: { '503 queue_full': 2 } } };
+  t.deepEqual(findFaults(refused), ['beside: 2 × 503 queue_full']);
+  const grown = { ...fair, rssMb: { ...fair.rssMb, api: [200, 301] } } as const;
+  t.deepEqual(findFaults(grown), ['api grew by 101 MB, 100 are allowed']);
+  t.regex(formatFairness(grown), /NO\n.*\n {2}RSS of api: 200 MB before, 301 MB beside\n {2}!!! api grew/);
+  t.regex(formatFairness(fair), /^replays .* ok\n/);
+});
+
+test('percentiles are times that were measured', (t) => {
+  const times = Array.from({ length: 40 }, (_, i) => 40 - i);
+  t.like(sumUp(times, {}), { probes: 40, p50Ms: 20, p99Ms: 40 });
+  t.like(sumUp([7], {}), { p50Ms: 7, p99Ms: 7 });
+});
+
+test('every scenario has its attack and its innocent request', (t) => {
+  const names = fairnessScenarios.map(({ name }) => name).sort();
+  t.deepEqual(Object.keys(attacks).sort(), names);
+  t.deepEqual(Object.keys(probes).sort(), names);
+});
+
+test('links hang, or are refused, without a host of the internet', async (t) => {
+  const connect = (host: string): string => `
+    import { connect } from 'node:tls';
+    const socket = connect({ host: '${host}', port: 443 });
+    socket.on('error', (error) => { console.log(error.code); process.exit(); });
+    socket.on('secureConnect', () => { console.log('connected'); process.exit(); });
+    setTimeout(() => { console.log('hangs'); process.exit(); }, 500);
+  `;
+  const preload = dist('scripts/bench/fairness/hanging-hosts.js');
+  const run = async (host: string): Promise<string> => {
+    const args = ['--import', preload, '--input-type=module', '--eval', connect(host)];
+    return (await promisify(execFile)(process.execPath, args)).stdout.trim();
+  };
+  t.is(await run(hangingHost), 'hangs');
+  t.is(await run(refusingHost), 'ECONNREFUSED');
+});

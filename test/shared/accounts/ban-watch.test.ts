@@ -1,0 +1,81 @@
+import test, { type ExecutionContext } from 'ava';
+import { BanWatch } from '../../../shared/accounts/ban-watch.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+interface Rig {
+  readonly watch: BanWatch;
+  readonly banned: Set<string>;
+  readonly underWay: Set<string>;
+  readonly ended: readonly string[];
+  readonly lookedUp: readonly (readonly string[])[];
+  isRedisAway: boolean;
+}
+
+function open(t: ExecutionContext): Rig {
+  const banned = new Set<string>();
+  const underWay = new Set<string>();
+  const ended: string[] = [];
+  const lookedUp: string[][] = [];
+  const watch = new BanWatch({
+    hotAccounts: {
+      findBanned(accountIds) {
+        if (rig.isRedisAway) return Promise.reject(new Error('Redis is away'));
+        lookedUp.push([...accountIds]);
+        return Promise.resolve(new Set(accountIds.filter((id) => banned.has(id))));
+      },
+    },
+    listAccounts: () => [...underWay, ...underWay],
+    endAccount: (accountId) => ended.push(accountId),
+    log: createLogger('test', 'silent'),
+  });
+  t.teardown(() => watch.stop());
+  const rig: Rig = { watch, banned, underWay, ended, lookedUp, isRedisAway: false };
+  return rig;
+}
+
+test('work that starts after its ban was announced is ended, until the account is unbanned', async (t) => {
+  const { watch, banned, ended } = open(t);
+  const start = (): void => watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() });
+  const change = { kind: 'account', accountId: 'ann' } as const;
+  start();
+  t.deepEqual(ended, []);
+  banned.add('ann');
+  await watch.handle(change);
+  t.deepEqual(ended, ['ann']);
+  start();
+  t.deepEqual(ended, ['ann', 'ann']);
+  banned.delete('ann');
+  await watch.handle(change);
+  start();
+  t.deepEqual(ended, ['ann', 'ann']);
+});
+
+test('work that waited long before it started is looked up, other work costs no look-up', async (t) => {
+  const { watch, banned, ended, lookedUp } = open(t);
+  banned.add('ann');
+  watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() });
+  t.is(lookedUp.length, 0);
+  watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() - 60_000 });
+  await waitFor('the look-up', () => ended.length === 1);
+});
+
+test('where changes may have been missed each account with work under way is looked up, once', async (t) => {
+  const { watch, banned, underWay, ended, lookedUp } = open(t);
+  for (const id of ['ann', 'bob', 'eve']) underWay.add(id);
+  banned.add('eve').add('zoe');
+  await watch.handle(null);
+  t.deepEqual(lookedUp, [['ann', 'bob', 'eve']]);
+  t.deepEqual(ended, ['eve']);
+});
+
+test('a look-up that fails is repeated within a second', async (t) => {
+  const rig = open(t);
+  rig.banned.add('ann');
+  rig.underWay.add('ann');
+  rig.isRedisAway = true;
+  await rig.watch.handle({ kind: 'account', accountId: 'ann' });
+  t.deepEqual(rig.ended, []);
+  rig.isRedisAway = false;
+  await waitFor('the next look-up', () => rig.ended.length === 1, 1_900);
+});

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { startEmbeddedMongo, type EmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
+import { AccountStore, type AccountDocument } from '../../../shared/accounts/account-store.ts';
+import { createApiKey, encryptSecret, hashSecret } from '../../../shared/accounts/credentials.ts';
+import { KeySecretStore } from '../../../shared/accounts/key-secret-store.ts';
+import { loadConfig } from '../../../shared/runtime/config.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { openMongo, type Database } from '../../../shared/storage/mongo-client.ts';
+import { startWorker } from '../../../workers/worker.ts';
+import { allQueues, useStack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** A key can be shown to its owner, or to nobody; never is another key shown in its place. */
+
+const on = { masterKey: 'test-master-key-0123456789abcdef0123456789', revealsKeys: true };
+const off = { ...on, revealsKeys: false };
+const newAccount = { userType: 'default', requestsPerMinute: 60 };
+
+let server: EmbeddedMongo;
+let dir: string;
+
+test.before(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  server = await startEmbeddedMongo({ dir, sync: false });
+});
+test.after.always(async () => {
+  await server.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+async function openDatabase(t: ExecutionContext): Promise<Database> {
+  const url = new URL(server.url);
+  url.pathname = `/${randomUUID()}`;
+  const mongo = openMongo(url.href, createLogger('test', 'silent'));
+  t.teardown(() => mongo.close());
+  return mongo.db;
+}
+
+const readAccount = async (db: Database, id: string): Promise<object | null> =>
+  await db.collection<AccountDocument>('accounts').findOne({ _id: id });
+const countSecrets = async (db: Database): Promise<number> =>
+  await db.collection('key_secrets').countDocuments({});
+
+/** As an older release stored it. */
+async function storeInAccount(db: Database, id: string, apiKey: string): Promise<void> {
+  const keyEncrypted = encryptSecret(apiKey, on.masterKey);
+  await db.collection<AccountDocument>('accounts').updateOne({ _id: id }, { $set: { keyEncrypted } });
+  await db.collection('key_secrets').deleteMany({});
+}
+
+test('a key is revealed, and lies apart from its account, under the master key', async (t) => {
+  const db = await openDatabase(t);
+  const accounts = new AccountStore(db, on);
+  const { id, apiKey } = await accounts.create(newAccount);
+  t.is(await accounts.revealKey(id), apiKey);
+  t.false('keyEncrypted' in (await readAccount(db, id))!);
+  t.false(JSON.stringify(await db.collection('key_secrets').find({}).toArray()).includes(apiKey));
+  t.is(await accounts.revealKey('nobody'), null);
+});
+
+test('with REVEAL=off a key is stored as its hash alone, also a new one, and nothing is revealed', async (t) => {
+  const db = await openDatabase(t);
+  const accounts = new AccountStore(db, off);
+  const { id } = await accounts.create(newAccount);
+  await accounts.replaceKey(id);
+  t.is(await countSecrets(db), 0);
+  t.is(await accounts.revealKey(id), null);
+});
+
+test('wherever a crash cuts a replacement short, the key that opens the account is revealed', async (t) => {
+  const db = await openDatabase(t);
+  const accounts = new AccountStore(db, on);
+  const { id, apiKey } = await accounts.create(newAccount);
+  await new KeySecretStore(db, on).save(createApiKey());
+  t.is(await accounts.revealKey(id), apiKey, 'the new secret is stored, the account is not changed');
+  const replaced = await accounts.replaceKey(id);
+  t.is(await countSecrets(db), 3);
+  t.is(
+    await accounts.revealKey(id),
+    replaced!.apiKey,
+    'the account is changed, the old secret is not deleted',
+  );
+});
+
+test('a replacement that loses to another leaves no secret behind', async (t) => {
+  const db = await openDatabase(t);
+  const accounts = new AccountStore(db, on);
+  const { id, apiKey } = await accounts.create(newAccount);
+  t.is(await accounts.replaceKey(id, { expectedKeyHash: 'another' }), null);
+  t.is(await countSecrets(db), 1);
+  t.is(await accounts.revealKey(id), apiKey);
+});
+
+test('a secret under the wrong hash, or of another master key, reveals nothing', async (t) => {
+  const db = await openDatabase(t);
+  const accounts = new AccountStore(db, on);
+  const { id, apiKey } = await accounts.create(newAccount);
+  const other = new AccountStore(db, { ...on, masterKey: 'another-master-key-0123456789abcdef' });
+  t.is(await other.revealKey(id), null);
+  const wrong = encryptSecret(createApiKey(), on.masterKey);
+  await db
+    .collection<{ _id: string }>('key_secrets')
+    .updateOne({ _id: hashSecret(apiKey) }, { $set: { encrypted: wrong } });
+  t.is(await accounts.revealKey(id), null);
+});
+
+test('the secrets that an older release left in accounts are taken over at the start', async (t) => {
+  const db = await openDatabase(t);
+  const accounts = new AccountStore(db, on);
+  const { id, apiKey } = await accounts.create(newAccount);
+  await storeInAccount(db, id, apiKey);
+  for (let start = 1; start <= 2; start++) {
+    await accounts.prepareSecrets();
+    t.is(await accounts.revealKey(id), apiKey);
+    t.false('keyEncrypted' in (await readAccount(db, id))!);
+  }
+});
+
+test('a secret of an older release does not outlive its key, and is there again where the replacement is undone', async (t) => {
+  const db = await openDatabase(t);
+  const accounts = new AccountStore(db, on);
+  const { id, apiKey } = await accounts.create(newAccount);
+  await storeInAccount(db, id, apiKey);
+  const replaced = (await accounts.replaceKey(id))!;
+  await accounts.prepareSecrets();
+  t.is(await accounts.revealKey(id), replaced.apiKey);
+
+  await accounts.restoreKey(id, replaced);
+  await accounts.prepareSecrets();
+  t.is(await accounts.revealKey(id), apiKey);
+  t.is(await countSecrets(db), 1);
+});
+
+test('a worker that starts with REVEAL=off deletes what was stored before, wherever it lies', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const { db } = stack.mongo;
+  const [kept, older] = [await stack.createAccount(), await stack.createAccount()];
+  const keyEncrypted = encryptSecret(older.apiKey, stack.config.masterKey);
+  await db.collection<AccountDocument>('accounts').updateOne({ _id: older.id }, { $set: { keyEncrypted } });
+  t.is(await countSecrets(db), 2);
+  const env = { ...stack.env, REVEAL: 'off' };
+  const worker = await startWorker(loadConfig(env), env, stack.log, allQueues);
+  t.teardown(() => worker.stop());
+  await waitFor('the secrets to go', async () => (await countSecrets(db)) === 0);
+  await waitFor('the older one too', async () => !('keyEncrypted' in (await readAccount(db, older.id))!));
+  const accounts = new AccountStore(db, loadConfig(env));
+  t.is(await accounts.revealKey(kept.id), null);
+  const profile = await fetch(`${stack.url}/v1/users/profile`, {
+    headers: { authorization: `Bearer ${kept.apiKey}` },
+  });
+  t.is(profile.status, 200);
+});

@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import fc from 'fast-check';
+import { runAdmission } from '../../../shared/billing/admit-script.ts';
+import { createClaim } from '../../../shared/billing/claim.ts';
+import { runPreAdmission, type PreAdmissionAnswer } from '../../../shared/billing/pre-admit-script.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { admission, createHotAccount, testKeyHash } from '../../support/billing.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+/** The sliding minute, whatever Redis's clock does. */
+
+const redis = useRedis(test);
+
+const preAdmit = (accountId: string, claimHash: string | null = null): Promise<PreAdmissionAnswer> =>
+  runPreAdmission(redis(), { accountId, keyHash: testKeyHash, claimHash });
+
+/** Makes the window look as if Redis's clock had stepped by so much: forwards, or backwards where it is negative. */
+async function stepClock(accountId: string, bySeconds: number): Promise<void> {
+  const key = redisKeys.rpmWindow(accountId);
+  const buckets = await redis().lrange(key, 0, -1);
+  if (buckets.length === 0) return;
+  const shifted = buckets.map((bucket) => {
+    const [second, slots] = bucket.split(':');
+    return `${Number(second) - bySeconds}:${slots}`;
+  });
+  await redis().del(key);
+  await redis().rpush(key, ...shifted);
+}
+
+const readUsed = async (accountId: string): Promise<number> =>
+  Number(await redis().hget(redisKeys.account(accountId), 'win'));
+
+for (const { step, bySeconds } of [
+  { step: 'an hour back', bySeconds: -3_600 },
+  { step: 'two seconds back', bySeconds: -2 },
+  { step: 'an hour forward', bySeconds: 3_600 },
+]) {
+  test(`a clock that steps ${step} locks no account out, and its limit holds from then on`, async (t) => {
+    const id = await createHotAccount(redis(), 0n, { rpm: 3 });
+    for (let i = 0; i < 3; i++) await runAdmission(redis(), admission(id));
+    t.is((await runAdmission(redis(), admission(id))).outcome, 'rate_limited');
+    await stepClock(id, bySeconds);
+    for (let i = 0; i < 3; i++) t.is((await runAdmission(redis(), admission(id))).outcome, 'ok');
+    const refused = await runAdmission(redis(), admission(id));
+    t.true(refused.outcome === 'rate_limited' && refused.retryAfterSeconds <= 60);
+    t.is(await readUsed(id), 3);
+  });
+}
+
+test('a clock that steps there and back gives the minute once a step, and no more', async (t) => {
+  const id = await createHotAccount(redis(), 0n, { rpm: 2 });
+  const fill = async (): Promise<void> => {
+    for (const outcome of ['ok', 'ok', 'rate_limited'] as const)
+      t.is((await runAdmission(redis(), admission(id))).outcome, outcome);
+  };
+  await fill();
+  await stepClock(id, 3_600);
+  await fill();
+  await stepClock(id, -3_600);
+  await fill();
+  t.is(await readUsed(id), 2, 'what was dropped is gone for good');
+});
+
+test('a request takes its slots once: those of its pre-admission are not taken again by its admission', async (t) => {
+  const id = await createHotAccount(redis(), 0n, { rpm: 10 });
+  t.like(await preAdmit(id), { outcome: 'ok', rateLimit: { remaining: 9 } });
+  t.like(await runAdmission(redis(), admission(id, { slots: 4, slotsTaken: 1 })), {
+    outcome: 'ok',
+    rateLimit: { remaining: 6 },
+  });
+  t.like(await preAdmit(id), { rateLimit: { remaining: 5 } });
+  t.like(await runAdmission(redis(), admission(id, { slots: 1, slotsTaken: 1 })), {
+    rateLimit: { remaining: 5 },
+  });
+  // The limit may be full of others by the time that a body has come: what is paid for is let in.
+  await runAdmission(redis(), admission(id, { slots: 5 }));
+  t.like(await runAdmission(redis(), admission(id, { slots: 1, slotsTaken: 1 })), { outcome: 'ok' });
+  t.like(await runAdmission(redis(), admission(id, { slots: 2, slotsTaken: 1 })), {
+    outcome: 'rate_limited',
+  });
+  t.is(await readUsed(id), 10);
+});
+
+test('a model that takes more slots than the limit takes all of it, with and without a pre-admission', async (t) => {
+  for (const slotsTaken of [0, 1]) {
+    const id = await createHotAccount(redis(), 0n, { rpm: 5 });
+    if (slotsTaken === 1) await preAdmit(id);
+    t.like(await runAdmission(redis(), admission(id, { slots: 50, slotsTaken })), {
+      outcome: 'ok',
+      rateLimit: { remaining: 0 },
+    });
+  }
+});
+
+test('a limit of nothing admits nothing', async (t) => {
+  const id = await createHotAccount(redis(), 0n, { rpm: 0 });
+  t.is((await preAdmit(id)).outcome, 'rate_limited');
+  t.is((await runAdmission(redis(), admission(id))).outcome, 'rate_limited');
+});
+
+test('a pre-admission tells what the account can spend, and refuses like the admission', async (t) => {
+  const id = await createHotAccount(redis(), 500n, { rpm: 3, free: 2 });
+  await runAdmission(redis(), admission(id, { fixedNano: 200n }));
+  const claim = createClaim(randomUUID(), '/', {});
+  t.like(await preAdmit(id, claim.keyHash), { spendableNano: 300n, freeRequests: 2, isReplay: false });
+  await runAdmission(redis(), admission(id, { freeAllowed: true, claim }));
+  t.is((await preAdmit(id)).outcome, 'rate_limited');
+  await redis().hset(redisKeys.account(id), 'rpm', '9');
+  t.like(await preAdmit(id, claim.keyHash), { spendableNano: 300n, freeRequests: 1, isReplay: true });
+  await redis().hset(redisKeys.account(id), 'key', 'other');
+  t.is((await preAdmit(id)).outcome, 'revoked');
+  await redis().hset(redisKeys.account(id), 'ban', '1');
+  t.is((await preAdmit(id)).outcome, 'banned');
+  t.is((await preAdmit(randomUUID())).outcome, 'unknown');
+});
+
+/** Seconds are sevens, so that what passes while a run lasts moves no bucket over an edge. */
+const seven = 7;
+const step = fc.oneof(
+  fc.record({
+    kind: fc.constant('admit' as const),
+    slots: fc.integer({ min: 1, max: 12 }),
+    claim: fc.nat(2),
+  }),
+  fc.record({ kind: fc.constant('large' as const), slots: fc.integer({ min: 1, max: 12 }) }),
+  fc.record({ kind: fc.constant('clock' as const), sevens: fc.integer({ min: -3, max: 9 }) }),
+);
+
+/** The window in plain words: which slots were taken how long ago. */
+class WindowModel {
+  readonly #limit: number;
+  #buckets: { age: number; slots: number }[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get used(): number {
+    return this.#buckets.reduce((sum, { slots }) => sum + slots, 0);
+  }
+
+  stepClock(bySeconds: number): void {
+    for (const bucket of this.#buckets) bucket.age += bySeconds;
+  }
+
+  /** @returns how many are left; null where there are too few */
+  take(slots: number, taken: number): number | null {
+    this.#buckets = this.#buckets.filter(({ age }) => age >= 0 && age < 60);
+    const wanted = Math.min(slots, this.#limit) - taken;
+    if (wanted > 0) {
+      if (this.used + wanted > this.#limit) return null;
+      this.#buckets.push({ age: 0, slots: wanted });
+    }
+    return this.#limit - this.used;
+  }
+}
+
+test('whatever is sent, and however the clock steps: slots are counted exactly, and `win` is their sum', async (t) => {
+  const limit = 10;
+  const leftOf = (answer: { outcome: string; rateLimit?: { remaining: number } }): number | null =>
+    answer.outcome === 'rate_limited' ? null : answer.rateLimit!.remaining;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      const id = await createHotAccount(redis(), 0n, { rpm: limit });
+      const model = new WindowModel(limit);
+      const check = (left: number | null, expected: number | null): void => {
+        if (left !== expected) throw new Error(`${left} are left, and not ${expected}`);
+      };
+      for (const one of steps) {
+        if (one.kind === 'clock') {
+          await stepClock(id, one.sevens * seven);
+          model.stepClock(one.sevens * seven);
+          continue;
+        }
+        const isLarge = one.kind === 'large';
+        if (isLarge) {
+          const left = leftOf(await preAdmit(id));
+          check(left, model.take(1, 0));
+          if (left === null) continue;
+        }
+        // Replays among them: they count like any other.
+        const claim = isLarge ? null : createClaim(`key ${one.claim}`, '/', {});
+        const request = admission(id, { slots: one.slots, slotsTaken: isLarge ? 1 : 0, claim });
+        check(leftOf(await runAdmission(redis(), request)), model.take(one.slots, isLarge ? 1 : 0));
+        const used = await readUsed(id);
+        if (used !== model.used) throw new Error(`win is ${used}, and not ${model.used}`);
+      }
+    }),
+    { numRuns: 200 },
+  );
+  t.pass();
+});

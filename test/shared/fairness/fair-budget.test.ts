@@ -1,0 +1,181 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import test from 'ava';
+import fc from 'fast-check';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { FairBudget, type BudgetShare } from '../../../shared/fairness/fair-budget.ts';
+
+interface Request {
+  /** `waits`, `holds`, `released`, or what it was refused with. */
+  state: string;
+  share: BudgetShare | null;
+  readonly caller: AbortController;
+  release(): void;
+}
+
+const refuse = (): AppError => new AppError('queue_full');
+
+function request(budget: FairBudget, accountId: string, amount: number, waitMs = 60_000): Request {
+  const caller = new AbortController();
+  const made: Request = {
+    state: 'waits',
+    share: null,
+    caller,
+    release: () => {
+      made.state = 'released';
+      made.share?.release();
+    },
+  };
+  budget.acquire(accountId, amount, { signal: caller.signal, waitMs, refuse }).then(
+    (share) => {
+      made.share = share;
+      made.state = 'holds';
+    },
+    (error: unknown) => {
+      made.state = error instanceof AppError ? error.code : String(error);
+    },
+  );
+  return made;
+}
+
+const statesOf = (requests: readonly Request[]): string[] => requests.map(({ state }) => state);
+
+test('no more is held than there is, and accounts that wait are served in turns', async (t) => {
+  const budget = new FairBudget({ capacity: 2 });
+  let holder = request(budget, 'x', 2);
+  const waiting = ['ann', 'ann', 'ann', 'bob', 'bob'].map((id) => request(budget, id, 2));
+  const order: number[] = [];
+  for (let i = 0; i < waiting.length; i++) {
+    await nextTurn();
+    holder.release();
+    await nextTurn();
+    const next = statesOf(waiting).indexOf('holds');
+    order.push(next);
+    holder = waiting[next]!;
+  }
+  t.deepEqual(order, [0, 3, 1, 4, 2]);
+});
+
+test('an account has half of what the others leave it, or one share, so that something is left for one more', async (t) => {
+  const budget = new FairBudget({ capacity: 16 });
+  const requests = new Map(
+    ['first', 'second', 'third'].map((id) => [id, Array.from({ length: 20 }, () => request(budget, id, 1))]),
+  );
+  await nextTurn();
+  const held = (): number[] =>
+    [...requests.values()].map(
+      (ofAccount) => statesOf(ofAccount).filter((state) => state === 'holds').length,
+    );
+  t.deepEqual(held(), [8, 4, 2]);
+  requests.get('first')![0]!.release();
+  await nextTurn();
+  t.deepEqual(held(), [7, 4, 2], 'what came free is left for another account');
+  const fourth = request(budget, 'fourth', 3);
+  await nextTurn();
+  t.is(fourth.state, 'holds', 'it does not wait behind accounts that have their share');
+
+  const narrow = new FairBudget({ capacity: 1 });
+  const large = [request(narrow, 'ann', 5), request(narrow, 'ann', 5)];
+  await nextTurn();
+  t.deepEqual(statesOf(large), ['holds', 'waits']);
+});
+
+test('a share grows as far as the budget and its account allow', (t) => {
+  const budget = new FairBudget({ capacity: 16 });
+  const ann = budget.tryAcquire('ann', 1)!;
+  t.true(ann.tryGrow(12));
+  const bob = budget.tryAcquire('bob', 1)!;
+  t.false(bob.tryGrow(5), 'there are only four left');
+  t.is(bob.amount, 1);
+  t.true(bob.tryGrow(4));
+  t.is(budget.tryAcquire('ann', 1), null);
+  t.is(budget.held, 16);
+  ann.release();
+  ann.release();
+  t.false(ann.tryGrow(1));
+  t.is(budget.held, 4);
+  const [one, two] = [budget.tryAcquire('ann', 3)!, budget.tryAcquire('ann', 1)!];
+  t.true(one.tryGrow(4));
+  t.false(two.tryGrow(5), 'together they would be more than half of what bob leaves');
+});
+
+test('no account has more than the stated number of requests waiting', async (t) => {
+  const budget = new FairBudget({ capacity: 1, maxWaitingPerAccount: 256 });
+  const requests = Array.from({ length: 258 }, () => request(budget, 'ann', 1));
+  await nextTurn();
+  t.is(statesOf(requests).filter((state) => state === 'waits').length, 256);
+  t.is(requests.at(-1)!.state, 'queue_full');
+});
+
+test('a request that waits too long is refused, and one whose caller has gone leaves', async (t) => {
+  const budget = new FairBudget({ capacity: 1 });
+  const holder = budget.tryAcquire('x', 1)!;
+  await t.throwsAsync(budget.acquire('ann', 1, { waitMs: 5, refuse }), { instanceOf: AppError });
+  const gone = request(budget, 'ann', 1);
+  gone.caller.abort('gone');
+  await nextTurn();
+  t.is(gone.state, 'gone');
+  t.is(budget.waiting, 0);
+  holder.release();
+  t.is(budget.held, 0);
+});
+
+test('smaller amounts pass one that there is not enough left for, but not for long', async (t) => {
+  let nowMs = 0;
+  const budget = new FairBudget({ capacity: 10, nowMs: () => nowMs });
+  const holder = request(budget, 'x', 5);
+  const large = request(budget, 'ann', 9);
+  const passing = request(budget, 'bob', 2);
+  await nextTurn();
+  t.deepEqual(statesOf([large, passing]), ['waits', 'holds']);
+  nowMs += 5_001;
+  const behind = request(budget, 'carol', 2);
+  t.is(budget.tryAcquire('dan', 1), null);
+  await nextTurn();
+  t.is(behind.state, 'waits');
+  large.caller.abort('gone');
+  await nextTurn();
+  t.deepEqual(statesOf([large, behind]), ['gone', 'holds']);
+  for (const one of [holder, passing, behind]) one.release();
+  t.is(budget.held, 0);
+});
+
+test('however requests come, end and go on: never more is held than there is, nobody waits for ever, nothing is lost', async (t) => {
+  const step = fc.oneof(
+    fc.record({
+      kind: fc.constant('acquire' as const),
+      account: fc.constantFrom('a', 'b', 'c'),
+      amount: fc.integer({ min: 1, max: 9 }),
+    }),
+    fc.record({ kind: fc.constant('release' as const), which: fc.nat() }),
+    fc.record({ kind: fc.constant('abort' as const), which: fc.nat() }),
+    fc.record({ kind: fc.constant('grow' as const), which: fc.nat(), to: fc.integer({ min: 1, max: 12 }) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const budget = new FairBudget({ capacity: 10 });
+      const requests: Request[] = [];
+      const change = (state: string, which: number, run: (one: Request) => void): boolean => {
+        const such = requests.filter((one) => one.state === state);
+        if (such.length > 0) run(such[which % such.length]!);
+        return such.length > 0;
+      };
+      for (const one of steps) {
+        if (one.kind === 'acquire') requests.push(request(budget, one.account, one.amount));
+        else if (one.kind === 'release') change('holds', one.which, (made) => made.release());
+        else if (one.kind === 'abort') change('waits', one.which, (made) => made.caller.abort('gone'));
+        else change('holds', one.which, (made) => void made.share!.tryGrow(one.to));
+        await nextTurn();
+        const holding = requests.filter(({ state }) => state === 'holds');
+        t.is(
+          budget.held,
+          holding.reduce((sum, { share }) => sum + share!.amount, 0),
+        );
+        t.true(budget.held <= 10 || holding.length === 1);
+      }
+      do await nextTurn();
+      while (change('holds', 0, (made) => made.release()));
+      t.true(requests.every(({ state }) => state === 'released' || state === 'gone'));
+      t.is(budget.held, 0);
+    }),
+  );
+});

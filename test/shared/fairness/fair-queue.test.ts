@@ -1,0 +1,92 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { FairQueue, type QueueEntry } from '../../../shared/fairness/fair-queue.ts';
+
+function serveAll<T>(queue: FairQueue<T>): T[] {
+  const served: T[] = [];
+  for (let entry = queue.peek(); entry !== undefined; entry = queue.peek()) served.push(queue.serve(entry));
+  return served;
+}
+
+test('accounts take turns, and the entries of one keep their order', (t) => {
+  const queue = new FairQueue<string>();
+  for (const item of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) queue.add(item[0]!, item);
+  t.deepEqual([queue.size, queue.accountCount, queue.countOf('a'), queue.countOf('z')], [6, 3, 3, 0]);
+  t.deepEqual(serveAll(queue), ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
+  t.deepEqual([queue.size, queue.accountCount], [0, 0]);
+});
+
+test('an account that begins to wait goes behind the others, however much they have added', (t) => {
+  const queue = new FairQueue<string>();
+  for (let i = 0; i < 1_000; i++) queue.add('many', `many ${i}`);
+  queue.add('few', 'few');
+  t.is(queue.serve(queue.peek()!), 'many 0');
+  t.is(queue.serve(queue.peek()!), 'few');
+});
+
+test('an entry leaves from anywhere once, and its account keeps its turn', (t) => {
+  const queue = new FairQueue<string>();
+  const entries = ['a1', 'a2', 'a3', 'b1'].map((item) => queue.add(item[0]!, item));
+  t.true(queue.remove(entries[1]!));
+  t.false(queue.remove(entries[1]!));
+  t.true(queue.remove(entries[0]!));
+  t.deepEqual(serveAll(queue), ['a3', 'b1']);
+});
+
+test('drain empties the queue, and what was drained cannot be removed again', (t) => {
+  const queue = new FairQueue<string>();
+  const entries = ['a1', 'b1', 'a2'].map((item) => queue.add(item[0]!, item));
+  t.deepEqual(queue.drain().sort(), ['a1', 'a2', 'b1']);
+  t.false(queue.remove(entries[0]!));
+  t.is(queue.size, 0);
+});
+
+test('however entries come, are served and leave: no account is served twice while another waits throughout', (t) => {
+  const step = fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c', 'd') },
+    { weight: 2, arbitrary: fc.constant('serve' as const) },
+    { weight: 1, arbitrary: fc.nat() },
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const queue = new FairQueue<number>();
+      let entries: QueueEntry<number>[] = [];
+      /** For each account that waits, the accounts served since it began to. */
+      const servedWhileWaiting = new Map<string, string[]>();
+      let count = 0;
+      const forgetIdle = (): void => {
+        for (const id of servedWhileWaiting.keys())
+          if (queue.countOf(id) === 0) servedWhileWaiting.delete(id);
+      };
+      for (const one of steps) {
+        if (one === 'serve') {
+          const entry = queue.peek();
+          if (entry === undefined) continue;
+          const first = entries.find(({ accountId }) => accountId === entry.accountId)!;
+          t.is(first, entry);
+          queue.serve(entry);
+          entries = entries.filter((other) => other !== entry);
+          servedWhileWaiting.set(entry.accountId, []);
+          for (const [id, served] of servedWhileWaiting) {
+            if (id === entry.accountId) continue;
+            served.push(entry.accountId);
+            t.is(
+              new Set(served).size,
+              served.length,
+              `${entry.accountId} was served twice while ${id} waited`,
+            );
+          }
+        } else if (typeof one === 'string') {
+          entries.push(queue.add(one, (count += 1)));
+          if (!servedWhileWaiting.has(one)) servedWhileWaiting.set(one, []);
+        } else if (entries.length > 0) {
+          const [entry] = entries.splice(one % entries.length, 1);
+          t.true(queue.remove(entry!));
+        }
+        forgetIdle();
+        t.is(queue.size, entries.length);
+        t.is(queue.accountCount, new Set(entries.map(({ accountId }) => accountId)).size);
+      }
+    }),
+  );
+});

@@ -1,0 +1,24 @@
+import test from 'ava';
+import { heartbeatLifetimeMs, WorkerRegistryStore } from '../../../shared/queue/worker-registry-store.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+const idle = { active: 0, inputsInLine: 0 };
+
+test('where the clock of Redis stepped back, a worker that died counts as alive no longer than usual', async (t) => {
+  const registry = new WorkerRegistryStore(redis());
+  const [second] = await redis().time();
+  const key = redisKeys.workers('chat');
+  await redis().zadd(
+    key,
+    (Number(second) + 3_600) * 1_000,
+    'dead',
+    (Number(second) + 3_600) * 1_000,
+    'living',
+  );
+  await registry.beat('chat', 'living', idle);
+  t.deepEqual(await registry.findAlive('chat'), new Set(['dead', 'living']), 'it may only be late');
+  const untilMs = Number(await redis().zscore(key, 'dead'));
+  t.true(untilMs <= (Number(second) + 2) * 1_000 + heartbeatLifetimeMs, String(untilMs));
+});

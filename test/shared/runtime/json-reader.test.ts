@@ -1,0 +1,114 @@
+import { isDeepStrictEqual } from 'node:util';
+import test from 'ava';
+import fc from 'fast-check';
+import { JsonReader, maxJsonDepth, maxJsonValues } from '../../../shared/runtime/json-reader.ts';
+
+/** Reads the text in chunks that end at the given places. */
+function read(bytes: Buffer, cuts: readonly number[] = []): { value: unknown } | null {
+  const reader = new JsonReader();
+  const places = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
+  let from = 0;
+  for (const to of places) {
+    reader.push(bytes.subarray(from, to));
+    from = to;
+  }
+  return reader.end();
+}
+
+function parse(bytes: Buffer): { value: unknown } | null {
+  try {
+    return { value: JSON.parse(bytes.toString('utf8')) };
+  } catch {
+    return null;
+  }
+}
+
+const cuts = fc.array(fc.nat(), { maxLength: 8 });
+
+test('a text that is cut anywhere is read to what JSON.parse makes of the whole', (t) => {
+  const text = fc.oneof(
+    fc.json({ maxDepth: 6, stringUnit: 'binary' }),
+    fc.json({ maxDepth: 6 }).map((json) => JSON.stringify(JSON.parse(json), null, 2)),
+  );
+  fc.assert(
+    fc.property(text, cuts, (json, places) => {
+      const bytes = Buffer.from(json);
+      return isDeepStrictEqual(read(bytes, places), parse(bytes));
+    }),
+    { numRuns: 500 },
+  );
+  t.pass();
+});
+
+test('bytes that JSON.parse refuses are refused, and no others', (t) => {
+  const word = fc.constantFrom(
+    ...'{}[],:"\\ \n\t\u0001'.split(''),
+    '"a"',
+    '"\\u00e9"',
+    '"\\ud83d\\ude00"',
+    '\\u12',
+    'true',
+    'nul',
+    'null',
+    '1',
+    '-0',
+    '01',
+    '1e5',
+    '1.',
+    '.5',
+    '-',
+    '1E+',
+    '"__proto__":',
+    '"a":',
+    '"é"',
+    '\u2028',
+    '\ufeff',
+    '+1',
+    'NaN',
+  );
+  const raw = fc.oneof(
+    fc.array(word, { maxLength: 12 }).map((words) => Buffer.from(words.join(''))),
+    fc
+      .uint8Array({ maxLength: 12 })
+      .map((bytes) => Buffer.concat([Buffer.from('["'), bytes, Buffer.from('"]')])),
+  );
+  fc.assert(
+    fc.property(raw, cuts, (bytes, places) => isDeepStrictEqual(read(bytes, places), parse(bytes))),
+    { numRuns: 4_000 },
+  );
+  t.pass();
+});
+
+test('a string of megabytes is read whole, wherever its escapes and characters lie', (t) => {
+  const chunkBytes = 65_536;
+  for (const unit of ['a', 'é', '\\u00e9', '😀', '\\ud83d\\ude00', '\\n', '\\\\', 'ab\\"', 'слово ']) {
+    for (let shift = 0; shift < 6; shift++) {
+      const text = `["${'x'.repeat(shift)}${unit.repeat(Math.ceil(1_200_000 / Buffer.byteLength(unit)))}",1]`;
+      const bytes = Buffer.from(text);
+      const places = Array.from(
+        { length: Math.floor(bytes.length / chunkBytes) },
+        (_, i) => (i + 1) * chunkBytes,
+      );
+      const found = read(bytes, places)?.value as [string, number];
+      const expected = JSON.parse(text) as [string, number];
+      t.true(found[0] === expected[0] && found[1] === 1, `${unit} after ${shift}`);
+    }
+  }
+});
+
+test('depth and number of values are bounded exactly, and the rest of the text is not read', (t) => {
+  const fault = (text: string) => new JsonReader().push(Buffer.from(text));
+  t.is(fault('['.repeat(maxJsonDepth) + ']'.repeat(maxJsonDepth)), null);
+  t.is(fault('['.repeat(maxJsonDepth + 1)), 'too_deep');
+  t.is(fault(`[${'1,'.repeat(maxJsonValues - 2)}1]`), null);
+  t.is(fault(`[${'1,'.repeat(maxJsonValues)}1]`), 'too_many_values');
+  const reader = new JsonReader();
+  t.is(reader.push(Buffer.from(']')), 'invalid');
+  t.is(reader.push(Buffer.from('['.repeat(200))), 'invalid', 'the first fault stays');
+  t.is(reader.end(), null);
+});
+
+test('a number of thousands of digits is no number', (t) => {
+  t.is(read(Buffer.from('1'.repeat(5_000))), null);
+  t.deepEqual(read(Buffer.from('1'.repeat(300))), { value: Number('1'.repeat(300)) });
+});

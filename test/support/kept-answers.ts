@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
+import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { encodeFrame, type FrameKind } from '../../shared/reply/frame.ts';
+import type { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
+import { ObjectStore } from '../../shared/storage/object-store.ts';
+
+/** Answers under Idempotency-Keys, written as a worker writes them. */
+
+export const createRequest = (accountId: string = randomUUID()): HeldRequest => ({
+  requestId: randomUUID(),
+  accountId,
+});
+
+export function makeFrame(
+  { requestId }: HeldRequest,
+  kind: FrameKind,
+  sequence: number,
+  payload: Buffer | string = '',
+  attempt = 1,
+): Buffer {
+  return encodeFrame({ requestId, attempt, sequence, kind, tokens: 0, payload: Buffer.from(payload) });
+}
+
+/** A whole stream: `accepted`, a delta for each payload, and a result. @returns how many bytes are kept of it */
+export async function keepStream(
+  frames: KeptFramesStore,
+  request: HeldRequest,
+  deltas: readonly Buffer[],
+  result = 'data: [DONE]\n\n',
+): Promise<number> {
+  await frames.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'worker'));
+  for (const [i, delta] of deltas.entries())
+    await frames.append(request, 'delta', makeFrame(request, 'delta', i + 1, delta));
+  const last = makeFrame(request, 'result', deltas.length + 1, result);
+  return (await frames.append(request, 'result', last))!.bytes;
+}
+
+/** What Redis has counted for an account, by the end of the ten minutes in which it expires, and in sum. */
+export async function readKeptBytes(redis: RedisClient, accountId: string): Promise<Record<string, number>> {
+  const fields = await redis.hgetall(redisKeys.keptBytes(accountId));
+  return Object.fromEntries(
+    Object.entries(fields)
+      .map(([field, bytes]) => [field, Number(bytes)] as const)
+      .filter(([, bytes]) => bytes !== 0),
+  );
+}
+
+/** Makes an account look as if it had kept so much, for the next ten minutes or the last. */
+export async function pretendKept(
+  redis: RedisClient,
+  accountId: string,
+  bytes: number,
+  inMinutes = 600,
+): Promise<void> {
+  const at = Math.floor(Date.now() / 1_000) + inMinutes * 60;
+  await redis.hset(redisKeys.keptBytes(accountId), { sum: bytes, [Math.floor(at / 600) * 600]: bytes });
+}
+
+export interface TestObjects {
+  readonly objects: ObjectStore;
+  /** Takes the server away; on a new start it has what it had. */
+  readonly stop: () => Promise<void>;
+  readonly start: () => Promise<void>;
+}
+
+/** An S3 server of the test's own, with a bucket. */
+export async function useObjects(t: ExecutionContext): Promise<TestObjects> {
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };
+  let server = await startEmbeddedS3({ dir, ...credentials });
+  let isRunning = true;
+  const port = Number(new URL(server.endpoint).port);
+  const objects = new ObjectStore({
+    endpoint: server.endpoint,
+    region: 'us-east-1',
+    bucket: 'kept',
+    publicUrl: null,
+    ...credentials,
+  });
+  await objects.prepareBucket();
+  const stop = async (): Promise<void> => {
+    if (isRunning) await server.close();
+    isRunning = false;
+  };
+  t.teardown(async () => {
+    objects.close();
+    await stop();
+    await rm(dir, { recursive: true, force: true });
+  });
+  return {
+    objects,
+    stop,
+    async start() {
+      server = await startEmbeddedS3({ dir, port, ...credentials });
+      isRunning = true;
+    },
+  };
+}

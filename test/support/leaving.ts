@@ -1,0 +1,45 @@
+import type { TestStack } from './stack.ts';
+
+/** A caller who may leave in the middle of a chat. */
+export interface LeavingCaller {
+  /** Reads until all of the answer so far holds this text. */
+  readUntil(text: string): Promise<void>;
+  /** Rejects, or resolves with what is left of the answer. */
+  readonly rest: () => Promise<string>;
+  leave(): void;
+  readonly requestId: () => string;
+}
+
+/** Sends a chat and does not wait for its answer: the head of it comes with the first read. */
+export function startChat(stack: TestStack, apiKey: string, body: object): LeavingCaller {
+  const caller = new AbortController();
+  const answer = fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({ messages: [{ role: 'user', content: 'hi' }], ...body }),
+    signal: caller.signal,
+  });
+  // One who leaves hears of nothing any more.
+  answer.catch(() => undefined);
+  let response: Response | null = null;
+  let reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
+  let seen = '';
+  const read = async (): Promise<boolean> => {
+    response ??= await answer;
+    reader ??= response.body!.getReader();
+    const { done, value } = await reader.read();
+    if (!done) seen += Buffer.from(value).toString();
+    return !done;
+  };
+  return {
+    async readUntil(text) {
+      while (!seen.includes(text)) if (!(await read())) throw new Error(`it ended with ${seen.slice(-300)}`);
+    },
+    async rest() {
+      while (await read());
+      return seen;
+    },
+    leave: () => caller.abort(),
+    requestId: () => response?.headers.get('x-request-id') ?? '',
+  };
+}

@@ -1,0 +1,71 @@
+import { deflateSync } from 'node:zlib';
+
+export interface PdfOptions {
+  /** How often each page shows its text, one below the other: beyond the page's edge as well. */
+  readonly repeat?: number;
+  /** Has every page paint the same form (an XObject) with this text, so many times. */
+  readonly form?: { readonly text: string; readonly paints: number };
+  /** An entry of the trailer, such as that of an encryption. */
+  readonly trailer?: string;
+}
+
+/** A PDF with one page for each text. */
+export function makePdf(pages: readonly string[], options: PdfOptions = {}): Buffer {
+  const { repeat = 1, form, trailer = '' } = options;
+  const objects: Buffer[] = [];
+  const add = (text: string | Buffer): number => objects.push(Buffer.from(text));
+  const addStream = (dictionary: string, content: string): number => {
+    const packed = deflateSync(Buffer.from(content, 'latin1'));
+    const head = `<< ${dictionary} /Length ${packed.length} /Filter /FlateDecode >>\nstream\n`;
+    return add(Buffer.concat([Buffer.from(head), packed, Buffer.from('\nendstream')]));
+  };
+  const show = (text: string): string =>
+    `BT /F1 12 Tf 72 720 Td ${`(${text}) Tj 0 -14 Td `.repeat(repeat)} ET`;
+  add('<< /Type /Catalog /Pages 2 0 R >>');
+  add('');
+  add('<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>');
+  const fonts = '/Font << /F1 3 0 R >>';
+  const formId =
+    form === undefined
+      ? null
+      : addStream(
+          `/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources << ${fonts} >>`,
+          show(form.text),
+        );
+  const kids = pages.map((text) => {
+    const paints = formId === null ? '' : '/X1 Do '.repeat(form!.paints);
+    const content = addStream('', `${show(text)} ${paints}`);
+    const forms = formId === null ? '' : `/XObject << /X1 ${formId} 0 R >>`;
+    return add(
+      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << ${fonts} ${forms} >> /Contents ${content} 0 R >>`,
+    );
+  });
+  objects[1] = Buffer.from(
+    `<< /Type /Pages /Kids [${kids.map((id) => `${id} 0 R`).join(' ')}] /Count ${pages.length} >>`,
+  );
+  return assemble(objects, trailer);
+}
+
+function assemble(objects: readonly Buffer[], trailer: string): Buffer {
+  const parts = [Buffer.from('%PDF-1.7\n')];
+  const offsets: number[] = [];
+  let offset = parts[0]!.length;
+  for (const [index, object] of objects.entries()) {
+    const part = Buffer.concat([Buffer.from(`${index + 1} 0 obj\n`), object, Buffer.from('\nendobj\n')]);
+    offsets.push(offset);
+    offset += part.length;
+    parts.push(part);
+  }
+  const rows = offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('');
+  const size = objects.length + 1;
+  parts.push(
+    Buffer.from(
+      `xref\n0 ${size}\n0000000000 65535 f \n${rows}trailer\n<< /Size ${size} /Root 1 0 R ${trailer} >>\nstartxref\n${offset}\n%%EOF\n`,
+    ),
+  );
+  return Buffer.concat(parts);
+}
+
+export function toDataUri(bytes: Buffer, mediaType = 'application/pdf'): string {
+  return `data:${mediaType};base64,${bytes.toString('base64')}`;
+}

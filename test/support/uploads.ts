@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+
+/** A POST whose body a test writes by itself. */
+export interface Upload {
+  readonly request: ClientRequest;
+  /** The answer, whenever it comes; its body is JSON. */
+  readonly answer: Promise<UploadAnswer>;
+}
+
+export interface UploadAnswer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+  /** What had been sent on the connection by the time that the answer began. */
+  readonly bytesSent: number;
+}
+
+export function startUpload(
+  url: string,
+  apiKey: string,
+  headers: Readonly<Record<string, string | number>> = {},
+): Upload {
+  const upload = request(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...headers },
+  });
+  const readAnswer = async (): Promise<UploadAnswer> => {
+    const [response] = (await once(upload, 'response')) as [IncomingMessage];
+    const bytesSent = upload.socket?.bytesWritten ?? 0;
+    return {
+      status: response.statusCode ?? 0,
+      headers: response.headers,
+      text: await text(response),
+      bytesSent,
+    };
+  };
+  const answer = readAnswer();
+  // A test that ends an upload by itself wants no answer to it.
+  answer.catch(() => undefined);
+  upload.on('error', () => undefined);
+  upload.flushHeaders();
+  return { request: upload, answer };
+}

@@ -1,0 +1,84 @@
+import test from 'ava';
+import { Quarantine } from '../../../workers/embeddings/quarantine.ts';
+
+const tokens = (counts: Record<string, number>): Map<string, number> => new Map(Object.entries(counts));
+
+test('an account whose input was refused shares calls with nobody for a minute from the last refusal, whatever it sends', (t) => {
+  let nowMs = 5;
+  const quarantine = new Quarantine(() => nowMs);
+  t.is(quarantine.cohortOf('ann'), null);
+  quarantine.addRefused('ann');
+  nowMs += 30_000;
+  quarantine.addRefused('bob');
+  quarantine.addRefused('ann');
+  quarantine.vouch(tokens({ ann: 1e9, bob: 1e9 }));
+  nowMs += 59_999;
+  t.not(quarantine.cohortOf('ann'), null);
+  t.not(quarantine.cohortOf('bob'), null);
+  t.not(quarantine.cohortOf('ann'), quarantine.cohortOf('bob'));
+  nowMs += 1;
+  t.is(quarantine.cohortOf('ann'), null);
+  t.is(quarantine.cohortOf('bob'), null);
+});
+
+test('all accounts of a diverging call are quarantined alone; calls that agree on as many tokens clear an account at once', (t) => {
+  const quarantine = new Quarantine(() => 0);
+  quarantine.addDivergent(tokens({ ann: 10, bob: 20, eve: 500 }));
+  const cohorts = ['ann', 'bob', 'eve'].map((id) => quarantine.cohortOf(id));
+  t.false(cohorts.includes(null));
+  t.is(new Set(cohorts).size, 3);
+  quarantine.vouch(tokens({ ann: 10 }));
+  quarantine.vouch(tokens({ bob: 19 }));
+  quarantine.vouch(tokens({ eve: 20 }));
+  t.is(quarantine.cohortOf('ann'), null);
+  t.not(quarantine.cohortOf('bob'), null);
+  t.not(quarantine.cohortOf('eve'), null, 'a small input does not vouch for a large one');
+  quarantine.vouch(tokens({ bob: 1 }));
+  t.is(quarantine.cohortOf('bob'), null);
+});
+
+test('an account whose own call diverges stays, for a minute more', (t) => {
+  let nowMs = 0;
+  const quarantine = new Quarantine(() => nowMs);
+  quarantine.addDivergent(tokens({ ann: 10, eve: 10 }));
+  nowMs += 50_000;
+  quarantine.addDivergent(tokens({ eve: 10 }));
+  nowMs += 50_000;
+  t.is(quarantine.cohortOf('ann'), null);
+  t.not(quarantine.cohortOf('eve'), null);
+  quarantine.vouch(tokens({ eve: 20 }));
+  t.is(quarantine.cohortOf('eve'), null);
+});
+
+test('one bad account among hundreds is alone after the second call that diverges, and costs the others few calls', (t) => {
+  const quarantine = new Quarantine(() => 0);
+  const accounts = Array.from({ length: 512 }, (_, i) => `account ${i}`);
+  const bad = 'account 77';
+  const groupByCohort = (): string[][] => {
+    const groups = new Map<number, string[]>();
+    for (const id of accounts) {
+      const cohort = quarantine.cohortOf(id);
+      if (cohort !== null) groups.set(cohort, [...(groups.get(cohort) ?? []), id]);
+    }
+    return [...groups.values()];
+  };
+  quarantine.addDivergent(new Map(accounts.map((id) => [id, 5])));
+  let calls = 0;
+  for (let round = 0; round < 3; round++) {
+    for (const group of groupByCohort()) {
+      calls += 1;
+      const tokensOf = new Map(group.map((id) => [id, 10]));
+      if (group.includes(bad)) quarantine.addDivergent(tokensOf);
+      else quarantine.vouch(tokensOf);
+    }
+  }
+  t.true(calls <= 32 + 16 + 16, `${calls} calls`);
+  t.deepEqual(groupByCohort(), [[bad]]);
+});
+
+test('it remembers a bounded number of accounts, the latest ones', (t) => {
+  const quarantine = new Quarantine(() => 0);
+  for (let i = 0; i < 20_000; i++) quarantine.addRefused(`account ${i}`);
+  t.is(quarantine.cohortOf('account 0'), null);
+  t.not(quarantine.cohortOf('account 19999'), null);
+});

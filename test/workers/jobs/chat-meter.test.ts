@@ -1,0 +1,141 @@
+import test from 'ava';
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import type { ChatJob } from '../../../shared/queue/job-kinds.ts';
+import type { Logger } from '../../../shared/runtime/logger.ts';
+import { ChatMeter } from '../../../workers/jobs/chat-meter.ts';
+import { noUpstreamUsage, type UpstreamUsage } from '../../../workers/upstreams/upstream.ts';
+import { createRoute } from '../../support/routing.ts';
+
+const route = createRoute('lab');
+
+interface Rig {
+  readonly meter: ChatMeter;
+  readonly logged: object[];
+  readonly report: (usage: Partial<UpstreamUsage>, isPartial?: true) => void;
+}
+
+function start(
+  body: Partial<ChatJob['body']> = {},
+  published: Partial<CatalogModel['published']> = {},
+  nowMs?: () => number,
+): Rig {
+  const job = {
+    request: { promptTokens: 10 },
+    body: { stream: true, max_tokens: 1_000, ...body },
+  } as unknown as ChatJob;
+  const model = { id: 'm', context: 8_192, tokensPerSearch: 100, routes: [route], published };
+  const logged: object[] = [];
+  const log = { error: (fields: object) => logged.push(fields) } as unknown as Logger;
+  const meter = new ChatMeter(job, nowMs);
+  meter.start(model as unknown as CatalogModel, route, log);
+  meter.markSent();
+  return {
+    meter,
+    logged,
+    report: (usage, isPartial) =>
+      meter.takeUsage({
+        type: 'usage',
+        usage: { ...noUpstreamUsage, ...usage },
+        ...(isPartial && { isPartial }),
+      }),
+  };
+}
+
+const words = (count: number): object => ({ content: ' cat'.repeat(count) });
+const say = (meter: ChatMeter, count: number): void => meter.takeDelta({ ...words(count) });
+
+test('a call that came to its end is charged exactly as reported, also below what was seen', (t) => {
+  const { meter, report } = start();
+  say(meter, 50);
+  report({ promptTokens: 12, completionTokens: 7 });
+  t.like(meter.measure('complete'), { promptTokens: 12, completionTokens: 7, counted: false });
+});
+
+test('one that did not is charged the most of what was reported and seen, and nothing unseen where it broke', (t) => {
+  const { meter, report } = start({}, { reasoning: true });
+  report({ promptTokens: 12, completionTokens: 1 }, true);
+  say(meter, 50);
+  meter.end();
+  t.like(meter.measure('broken'), { promptTokens: 12, completionTokens: 50, counted: true });
+  report({ promptTokens: 12, completionTokens: 400 });
+  say(meter, 1);
+  t.like(meter.measure('broken'), { promptTokens: 12, completionTokens: 400, counted: true });
+  t.is(meter.completionTokens, 400, 'what frames carry');
+});
+
+test('a report that holds all so far is charged as it stands, whoever left; output after it makes it old', (t) => {
+  const { meter, report } = start({}, { reasoning: true });
+  say(meter, 50);
+  report({ promptTokens: 12, completionTokens: 45 });
+  t.true(meter.isCovered);
+  t.like(meter.measure('left'), { promptTokens: 12, completionTokens: 45, counted: false });
+  say(meter, 1);
+  t.false(meter.isCovered);
+  report({ promptTokens: 12, completionTokens: 46 }, true);
+  t.false(meter.isCovered);
+});
+
+test('zeros that stand for counts to come make no prompt free', (t) => {
+  const { meter, report } = start();
+  report({ promptTokens: 0, completionTokens: 0 }, true);
+  meter.end();
+  t.like(meter.measure('left'), { promptTokens: 10, completionTokens: 0, counted: true });
+});
+
+test('reports beyond what the request can have are left out, and logged once with model and route', (t) => {
+  const { meter, logged, report } = start({ n: 2, max_tokens: 100 });
+  say(meter, 5);
+  // Two choices of a hundred, and some slack.
+  report({ promptTokens: 12, completionTokens: 300, reasoningTokens: 250 });
+  t.is(logged.length, 0);
+  for (const completionTokens of [500, 600])
+    report({ promptTokens: 12, completionTokens, reasoningTokens: 450 });
+  t.like(meter.measure('complete'), {
+    promptTokens: 12,
+    completionTokens: 5,
+    reasoningTokens: null,
+    counted: true,
+  });
+  report({ promptTokens: 30_000, completionTokens: 5, cachedTokens: 29_000 });
+  t.like(meter.measure('complete'), {
+    promptTokens: 10,
+    completionTokens: 5,
+    cachedTokens: null,
+    counted: true,
+  });
+  t.is(logged.length, 1);
+  t.like(logged[0], { model: 'm', route: 'lab', reported: { promptTokens: 12, completionTokens: 500 } });
+});
+
+test('a caller who leaves a model that reasons pays for the time in which it said nothing, and not for that in which it spoke', (t) => {
+  let nowMs = 1_000;
+  const { meter } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
+  nowMs += 3_000;
+  for (let word = 0; word < 400; word++) {
+    say(meter, 1);
+    nowMs += 50;
+  }
+  meter.end();
+  t.like(meter.measure('left'), { completionTokens: 400 + 3_000 + 50, counted: true });
+  nowMs += 2_000;
+  meter.end();
+  // From the last word on.
+  t.like(meter.measure('left'), { completionTokens: 400 + 3_000 + 2_050 });
+});
+
+test('summaries of reasoning do not end the silence, and one of several choices that speaks does not either', (t) => {
+  let nowMs = 1_000;
+  for (const { body, delta } of [
+    { body: { stream: false }, delta: words(1) },
+    { body: { n: 2 }, delta: words(1) },
+    { body: {}, delta: { reasoning_details: [] } },
+  ]) {
+    const { meter } = start({ max_tokens: 100_000, ...body }, { reasoning: true }, () => nowMs);
+    for (let step = 0; step < 20; step++) {
+      nowMs += 100;
+      meter.takeDelta({ ...delta });
+    }
+    meter.end();
+    t.true(meter.measure('left').completionTokens >= 2_000, JSON.stringify(body));
+  }
+});

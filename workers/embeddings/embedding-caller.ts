@@ -1,0 +1,151 @@
+import { AppError } from '../../shared/contract/errors.ts';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
+import { callRoute, type Chance, type Routing } from '../routing/call-route.ts';
+import {
+  UpstreamError,
+  type CallContext,
+  type Upstream,
+  type UpstreamTarget,
+} from '../upstreams/upstream.ts';
+import { billCall, type CallBill } from './bill-call.ts';
+import { deliverVectors } from './deliver-vectors.ts';
+import { VectorHold, type WorkUnit } from './embedding-work.ts';
+import { keepOutcomes } from './kept-vectors.ts';
+import type { Quarantine } from './quarantine.ts';
+import { findUser, sumTokens } from './units-of-calls.ts';
+import type { VectorCacheStore } from './vector-cache-store.ts';
+import { findVectorSpace } from './vector-space.ts';
+
+/** How long a batch waits where no route can be called for the moment. */
+const patience = { keyMs: 60_000, breakerMs: 30_000 };
+
+/** A slot was granted, or a call failed, when nobody waited any more: no call was made. */
+export class NothingWanted extends Error {
+  override readonly name = 'NothingWanted';
+}
+
+export interface CallDependencies {
+  readonly routing: Routing;
+  readonly log: Logger;
+  readonly media: MediaSources;
+  readonly vectorCache: VectorCacheStore;
+}
+
+/** One call through a model's routes. */
+export interface ModelCall {
+  /** On whose behalf it waits for a slot; what it holds then may be of others as well. */
+  readonly accountId: string;
+  /** Aborted when nobody waits for it any more. A vendor that has been asked goes on to its end. */
+  readonly stop: AbortController;
+  readonly chooseUnits: (chance: Chance) => readonly WorkUnit[];
+}
+
+/** Makes the calls of one model, and learns from what vendors count whose inputs may share calls with others'. */
+export class EmbeddingCaller {
+  readonly #dependencies: CallDependencies;
+  readonly #quarantine: Quarantine;
+  readonly #modelId: string;
+
+  constructor(dependencies: CallDependencies, quarantine: Quarantine, modelId: string) {
+    this.#dependencies = dependencies;
+    this.#quarantine = quarantine;
+    this.#modelId = modelId;
+  }
+
+  /** One call through the model's routes, for units that are chosen once it may be made. Delivers what comes of it. */
+  async call(model: CatalogModel | undefined, { accountId, stop, chooseUnits }: ModelCall): Promise<void> {
+    if (model === undefined || model.routes.length === 0) {
+      throw new AppError('model_disabled', { message: `The model ${this.#modelId} has no upstream now.` });
+    }
+    let units: readonly WorkUnit[] | null = null;
+    await callRoute(this.#dependencies.routing, {
+      accountId,
+      routes: model.routes,
+      patience,
+      outlastsLimits: true,
+      signal: stop.signal,
+      log: this.#dependencies.log,
+      // Each request's own deadline is kept by the line.
+      deadlineAtMs: Infinity,
+      hasOutput: () => false,
+      attempt: async (upstream, target, chance) => {
+        if (units === null) {
+          stop.signal.throwIfAborted();
+          units = chooseUnits(chance);
+        }
+        // Callers may have left since a call with their inputs failed: this one is not made on their behalf.
+        for (const unit of units) unit.failLeft(new NothingWanted());
+        units = units.filter((unit) => unit.isWanted);
+        if (units.length === 0) throw new NothingWanted();
+        await this.#embed(model, upstream, target, units);
+      },
+    });
+  }
+
+  /** Asks a vendor. Nothing but the upstream's own timeouts ends that: what was asked for is paid for. */
+  async #embed(
+    model: CatalogModel,
+    upstream: Upstream,
+    target: UpstreamTarget,
+    units: readonly WorkUnit[],
+  ): Promise<void> {
+    const { log, media, vectorCache } = this.#dependencies;
+    if (upstream.embed === undefined) {
+      throw new UpstreamError('rejected', 'This upstream has no embedding models.');
+    }
+    for (const unit of units) unit.markAsked();
+    const startedAtMs = performance.now();
+    const { dimensions } = units[0]!;
+    const call = { inputs: units.map((unit) => unit.text), dimensions, user: findUser(units) };
+    const context: CallContext = {
+      signal: new AbortController().signal,
+      log,
+      media: createMediaLoader(media, units[0]!.accountId),
+      recalled: new Map(),
+    };
+    const answer = await upstream.embed(target, call, context);
+    const hold = answer.giveBack === null ? null : new VectorHold(answer.giveBack);
+    hold?.take();
+    const bill = billCall(units, answer.promptTokens);
+    this.#noteBill(model, target, units, bill, answer.promptTokens);
+    const tookMs = Math.round(performance.now() - startedAtMs);
+    const embedded = deliverVectors(units, answer, bill, hold, tookMs);
+    // By the model that was called: the catalog may have changed since the units were looked up.
+    const space = findVectorSpace(model, dimensions);
+    if (space === null) hold?.drop();
+    else void keepOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
+  }
+
+  /** Accounts whose inputs a vendor counts otherwise than we do share no calls with others for a while. */
+  #noteBill(
+    model: CatalogModel,
+    target: UpstreamTarget,
+    units: readonly WorkUnit[],
+    { agrees, ownSum }: CallBill,
+    reported: number | null,
+  ): void {
+    if (agrees === null) return;
+    const tokensOf = sumTokens(units);
+    if (agrees) {
+      this.#quarantine.vouch(tokensOf);
+      return;
+    }
+    this.#quarantine.addDivergent(tokensOf);
+    if (tokensOf.size === 1) return;
+    const routes = model.routes.filter((route) => route.model === target.model);
+    this.#dependencies.log.warn(
+      {
+        model: model.id,
+        upstreams: routes.map(({ upstream }) => upstream.name),
+        upstreamModel: target.model,
+        reportedTokens: reported,
+        countedTokens: ownSum,
+        inputs: units.length,
+        accounts: [...tokensOf.keys()],
+      },
+      'token count of a merged embedding call diverges from ours: billed by our own count',
+    );
+  }
+}

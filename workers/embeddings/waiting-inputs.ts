@@ -1,0 +1,203 @@
+import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
+
+/** Null for the model's own. */
+export type Dimensions = number | null;
+
+export interface WaitingInput {
+  readonly accountId: string;
+  readonly dimensions: Dimensions;
+  readonly tokens: number;
+  /** The request that it came with, which is answered when the last of its inputs is; its inputs are added together. */
+  readonly group: object;
+}
+
+export interface CallLimits {
+  readonly maxInputs: number;
+  readonly maxTokens: number;
+}
+
+export interface CallPlan extends CallLimits {
+  /** A call is full with this many, unless the last of them belongs to a group that is whole with less than twice as many. */
+  readonly enough: number;
+}
+
+/** Inputs that an account adds to a call before it is another's turn, once each account has one in it. */
+const turnInputs = 256;
+
+/**
+ * The inputs that wait for a model. Accounts take turns in choosing the dimensions of the next call, and each account's
+ * different dimensions take turns as well: however many different ones an account asks for, it has one turn among the
+ * accounts. A call holds inputs of one number of dimensions; the accounts that wait for those take turns in it.
+ */
+export class WaitingInputs<T extends WaitingInput> {
+  readonly #queues = new Map<Dimensions, FairQueue<T>>();
+  /** What each account waits for: one entry for each number of dimensions. */
+  readonly #turns = new FairQueue<Dimensions>();
+  readonly #turnOf = new Map<string, QueueEntry<Dimensions>>();
+  /** How many inputs of each group wait. */
+  readonly #groups = new Map<object, number>();
+  readonly #cohortOf: (accountId: string) => number | null;
+  #size = 0;
+
+  /** @param cohortOf accounts share calls within a cohort alone; null is one as well */
+  constructor(cohortOf: (accountId: string) => number | null = () => null) {
+    this.#cohortOf = cohortOf;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Different numbers of dimensions: at least as many calls are needed. */
+  get dimensionsCount(): number {
+    return this.#queues.size;
+  }
+
+  /** The account whose turn it is; undefined where nothing waits. */
+  get nextAccountId(): string | undefined {
+    return this.#turns.peek()?.accountId;
+  }
+
+  add(input: T): QueueEntry<T> {
+    const { accountId, dimensions, group } = input;
+    let queue = this.#queues.get(dimensions);
+    if (queue === undefined) {
+      queue = new FairQueue();
+      this.#queues.set(dimensions, queue);
+    }
+    if (queue.countOf(accountId) === 0) {
+      this.#turnOf.set(nameTurn(input), this.#turns.add(accountId, dimensions));
+    }
+    this.#groups.set(group, (this.#groups.get(group) ?? 0) + 1);
+    this.#size += 1;
+    return queue.add(accountId, input);
+  }
+
+  /** Takes out an input that nobody wants any more. */
+  remove(entry: QueueEntry<T>): void {
+    const queue = this.#queues.get(entry.item.dimensions);
+    if (queue?.remove(entry) === true) this.#noteLeft(queue, entry.item);
+  }
+
+  /**
+   * What goes with one call: one input of each account in turn, then many of one account in turn. An input that is too
+   * large for any call goes alone.
+   */
+  take(plan: CallPlan): T[] {
+    const turn = this.#turns.peek();
+    if (turn === undefined) return [];
+    const { accountId, item: dimensions } = turn;
+    const queue = this.#queues.get(dimensions)!;
+    const accounts = this.#findCompany(queue, accountId, plan.enough);
+    this.#turns.serve(turn);
+    this.#turnOf.set(nameTurn({ accountId, dimensions }), this.#turns.add(accountId, dimensions));
+    const call = new Call(plan, queue, (entry) => {
+      queue.serve(entry);
+      this.#noteLeft(queue, entry.item);
+    });
+    if (accounts.length > 1) takeTurns(accounts, call, 1);
+    while (!call.isFull && accounts.some((id) => queue.countOf(id) > 0)) {
+      takeTurns(accounts, call, turnInputs, (group) => this.#groups.get(group) ?? 0);
+    }
+    return call.items;
+  }
+
+  /** Everything, in no order that matters. */
+  drain(): T[] {
+    const all = [...this.#queues.values()].flatMap((queue) => queue.drain());
+    this.#queues.clear();
+    this.#turns.drain();
+    this.#turnOf.clear();
+    this.#groups.clear();
+    this.#size = 0;
+    return all;
+  }
+
+  /** The accounts that share a call with this one, itself included, in the order of their turns. */
+  #findCompany(queue: FairQueue<T>, accountId: string, most: number): string[] {
+    const cohort = this.#cohortOf(accountId);
+    const accounts: string[] = [];
+    for (const id of queue.accountIds()) {
+      if (accounts.length === most) break;
+      if (id === accountId || this.#cohortOf(id) === cohort) accounts.push(id);
+    }
+    return accounts;
+  }
+
+  #noteLeft(queue: FairQueue<T>, input: T): void {
+    const { accountId, dimensions, group } = input;
+    this.#size -= 1;
+    const left = this.#groups.get(group)! - 1;
+    if (left === 0) this.#groups.delete(group);
+    else this.#groups.set(group, left);
+    if (queue.countOf(accountId) > 0) return;
+    const turn = nameTurn(input);
+    this.#turns.remove(this.#turnOf.get(turn)!);
+    this.#turnOf.delete(turn);
+    if (queue.size === 0) this.#queues.delete(dimensions);
+  }
+}
+
+const nameTurn = ({ accountId, dimensions }: Pick<WaitingInput, 'accountId' | 'dimensions'>): string =>
+  `${dimensions}\n${accountId}`;
+
+function takeTurns<T extends WaitingInput>(
+  accounts: readonly string[],
+  call: Call<T>,
+  mostOfEach: number,
+  countGroup: ((group: object) => number) | null = null,
+): void {
+  for (const accountId of accounts) {
+    // An account whose input did not fit keeps its turn: it is first in the next call.
+    if (call.isFull) return;
+    call.take(accountId, mostOfEach);
+    if (call.isFull && countGroup !== null) call.finishGroup(accountId, countGroup);
+  }
+}
+
+/** A call that is being filled. */
+class Call<T extends WaitingInput> {
+  readonly items: T[] = [];
+  readonly #plan: CallPlan;
+  readonly #queue: FairQueue<T>;
+  readonly #serve: (entry: QueueEntry<T>) => void;
+  #tokens = 0;
+  #hasNoRoom = false;
+
+  constructor(plan: CallPlan, queue: FairQueue<T>, serve: (entry: QueueEntry<T>) => void) {
+    this.#plan = plan;
+    this.#queue = queue;
+    this.#serve = serve;
+  }
+
+  get isFull(): boolean {
+    return this.#hasNoRoom || this.items.length >= this.#plan.enough;
+  }
+
+  take(accountId: string, most: number): void {
+    this.#takeUpTo(accountId, Math.min(this.#plan.enough, this.items.length + most));
+  }
+
+  /** Finishes the group of the last input with this call when only a few inputs of it are left. */
+  finishGroup(accountId: string, countGroup: (group: object) => number): void {
+    const { enough, maxInputs } = this.#plan;
+    const rest = countGroup(this.items.at(-1)!.group);
+    const room = Math.min(maxInputs, 2 * enough) - this.items.length;
+    if (rest <= room) this.#takeUpTo(accountId, this.items.length + rest);
+  }
+
+  #takeUpTo(accountId: string, most: number): void {
+    while (this.items.length < most && !this.#hasNoRoom) {
+      const entry = this.#queue.headOf(accountId);
+      if (entry === undefined) return;
+      const { tokens } = entry.item;
+      if (this.items.length > 0 && this.#tokens + tokens > this.#plan.maxTokens) {
+        this.#hasNoRoom = true;
+        return;
+      }
+      this.#serve(entry);
+      this.items.push(entry.item);
+      this.#tokens += tokens;
+    }
+  }
+}

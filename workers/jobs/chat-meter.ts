@@ -1,0 +1,253 @@
+import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
+import { allowForSearch, asksSearch, countSearchCalls } from '../../shared/pricing/search-allowance.ts';
+import { findUsageBounds, type UsageBounds } from '../../shared/pricing/usage-bounds.ts';
+import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { ChatEvent, UpstreamUsage } from '../upstreams/upstream.ts';
+import { countDelta } from './count-delta.ts';
+import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
+
+/**
+ * How a call of a vendor ended. `complete`: it came to its end, whoever read it. `left`: it was sent, and its caller left
+ * before its end. `broken`: it failed, at the vendor or here.
+ */
+export type CallEnding = 'complete' | 'left' | 'broken';
+
+/** What a chat used, as it is charged. */
+export interface MeteredChat {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** As the vendor reported them; parts of the two above. */
+  readonly cachedTokens: number | null;
+  readonly cacheWriteTokens: number | null;
+  readonly reasoningTokens: number | null;
+  readonly webSearchTokens: number | null;
+  /** Whether some of it is our own count. */
+  readonly counted: boolean;
+  readonly billedMs: number;
+}
+
+/**
+ * Tokens a second that one answer is taken to be generated with where nobody saw them: several times what most vendors
+ * reach, since this is an upper count, and what the fastest hosts of large models seldom exceed.
+ */
+const mostTokensPerSecond = 1_000;
+/** Between two words that are said a model has no time to generate anything else. */
+const longestStepMs = 500;
+
+/** Counts what a chat uses: as the vendor reports it, and by our own count where it does not. */
+export class ChatMeter {
+  readonly #job: ChatJob;
+  #model: CatalogModel | null = null;
+  #route: CatalogRoute | null = null;
+  #bounds: UsageBounds | null = null;
+  #log: Logger | null = null;
+  /** The last report, without counts that cannot be. */
+  #reported: UpstreamUsage | null = null;
+  /** The highest count of completion tokens of all reports. */
+  #mostReported = 0;
+  /** Whether the last report holds everything generated so far. */
+  #isCovered = false;
+  #isImplausible = false;
+  #counted = 0;
+  #calls = 0;
+  #sentAtMs = 0;
+  #startedAtMs = 0;
+  #endedAtMs = 0;
+  /** In which nothing was said, up to `#saidAtMs`. */
+  #silentMs = 0;
+  #saidAtMs = 0;
+  readonly #nowMs: () => number;
+
+  constructor(job: ChatJob, nowMs = () => performance.now()) {
+    this.#job = job;
+    this.#nowMs = nowMs;
+  }
+
+  /** Since the call began. */
+  get elapsedMs(): number {
+    return this.#nowMs() - this.#startedAtMs;
+  }
+
+  /** Whether the vendor has reported everything that it generated so far. */
+  get isCovered(): boolean {
+    return this.#isCovered;
+  }
+
+  /** The best count of completion tokens so far. */
+  get completionTokens(): number {
+    return Math.max(this.#mostReported, this.#counted);
+  }
+
+  /** A call begins; one before it came to nothing. */
+  start(model: CatalogModel, route: CatalogRoute, log: Logger): void {
+    this.#model = model;
+    this.#route = route;
+    this.#bounds = findChatBounds(this.#job, model, route);
+    this.#log = log;
+    this.#reported = null;
+    this.#mostReported = 0;
+    this.#isCovered = false;
+    this.#counted = 0;
+    this.#calls = 0;
+    this.#startedAtMs = this.#nowMs();
+    this.#silentMs = 0;
+  }
+
+  /** A request was written to the vendor; a search may take several. */
+  markSent(): void {
+    this.#calls += 1;
+    if (this.#calls > 1) return;
+    this.#sentAtMs = this.#nowMs();
+    this.#saidAtMs = this.#sentAtMs;
+  }
+
+  end(): void {
+    this.#endedAtMs = this.#nowMs();
+  }
+
+  /** The vendor went on while nobody read what it said. */
+  markUnread(): void {
+    this.#isCovered = false;
+  }
+
+  takeDelta(delta: Readonly<Record<string, unknown>>): void {
+    const tokens = countDelta(delta, this.#model?.tokenizer);
+    // Our own count may be wrong, and never charges for more than was reserved.
+    this.#counted = Math.min(boundOf(this.#job.body), this.#counted + tokens);
+    this.#isCovered = false;
+    if (this.#isSaid(delta)) {
+      const stepMs = this.#nowMs() - this.#saidAtMs;
+      if (stepMs > longestStepMs) this.#silentMs += stepMs;
+      this.#saidAtMs += stepMs;
+    }
+  }
+
+  takeUsage({ usage, isPartial }: Extract<ChatEvent, { type: 'usage' }>): void {
+    this.#reported = this.#leaveOutImplausible(usage);
+    const { completionTokens } = this.#reported;
+    this.#mostReported = Math.max(this.#mostReported, completionTokens ?? 0);
+    this.#isCovered = isPartial !== true && completionTokens !== null;
+  }
+
+  measure(ending: CallEnding): MeteredChat {
+    const { cachedTokens, cacheWriteTokens, reasoningTokens, webSearchTokens } = this.#reported ?? nothing;
+    const [prompt, completion] = [this.#findPrompt(ending), this.#findCompletion(ending)];
+    return {
+      promptTokens: prompt ?? this.#countPrompt(ending),
+      completionTokens: completion ?? this.#countCompletion(ending),
+      cachedTokens,
+      cacheWriteTokens,
+      reasoningTokens,
+      webSearchTokens,
+      counted: prompt === null || completion === null,
+      billedMs: Math.round(this.#endedAtMs - this.#startedAtMs),
+    };
+  }
+
+  /** As the vendor reported it; null where that is unknown. */
+  #findPrompt(ending: CallEnding): number | null {
+    const prompt = this.#reported?.promptTokens ?? null;
+    if (ending === 'complete') return prompt;
+    // No prompt is empty: a zero stands for a count that was to follow. Of a search the results are counted at its end.
+    const isFinal = this.#isCovered || !asksSearch(this.#job.body);
+    return prompt !== null && prompt > 0 && isFinal ? prompt : null;
+  }
+
+  #findCompletion(ending: CallEnding): number | null {
+    const isKnown = ending === 'complete' || this.#isCovered;
+    return isKnown ? (this.#reported?.completionTokens ?? null) : null;
+  }
+
+  #countPrompt(ending: CallEnding): number {
+    const { request, body } = this.#job;
+    const known = Math.max(this.#reported?.promptTokens ?? 0, request.promptTokens);
+    if (ending !== 'left' || this.#model === null || !asksSearch(body)) {
+      return this.#reported?.promptTokens || request.promptTokens;
+    }
+    return Math.max(known, allowForSearch(this.#model, request.promptTokens, this.#calls));
+  }
+
+  /**
+   * What was seen or reported so far, and no more where the vendor or we failed. A caller who left pays for what the vendor
+   * may have generated unseen as well: as much as fits the time, within the reservation.
+   */
+  #countCompletion(ending: CallEnding): number {
+    const known = ending === 'complete' ? this.#counted : this.completionTokens;
+    if (ending !== 'left' || !this.#mayGenerateUnseen()) return known;
+    const { body } = this.#job;
+    // Of several choices one may be silent while another speaks.
+    const isAlone = (body.n ?? 1) === 1 && body.stream === true;
+    const silentMs = isAlone
+      ? this.#silentMs + this.#endedAtMs - this.#saidAtMs
+      : this.#endedAtMs - this.#sentAtMs;
+    const seconds = Math.max(0, silentMs) / 1_000;
+    const unseen = Math.ceil(seconds * mostTokensPerSecond) * (body.n ?? 1);
+    return Math.max(known, Math.min(boundOf(body), this.#counted + unseen));
+  }
+
+  /**
+   * Whether a delta is all that the model generated for it. Anthropic and Gemini send summaries of what was reasoned; what
+   * servers of OpenAI's form send is the reasoning itself.
+   */
+  #isSaid({
+    content,
+    tool_calls: toolCalls,
+    reasoning_content: reasoning,
+  }: Record<string, unknown>): boolean {
+    const isReasoning = Boolean(reasoning) && this.#route?.upstream.kind === 'openai';
+    return Boolean(content) || Array.isArray(toolCalls) || isReasoning;
+  }
+
+  #mayGenerateUnseen(): boolean {
+    const { body } = this.#job;
+    const { reasoning, output_modalities: made } = this.#model!.published;
+    const effort = body.reasoning_effort ?? null;
+    const reasons = reasoning === true || (effort !== null && effort !== 'none');
+    const modalities = body.modalities ?? made ?? [];
+    return (
+      body.stream !== true ||
+      reasons ||
+      asksSearch(body) ||
+      modalities.includes('image') ||
+      modalities.includes('audio')
+    );
+  }
+
+  /** Logged once a request: continuous reports would repeat it with every chunk. */
+  #leaveOutImplausible(usage: UpstreamUsage): UpstreamUsage {
+    if (this.#bounds === null || this.#model === null) return usage;
+    const plausible = leaveOutImplausible(usage, this.#bounds);
+    if (plausible !== usage && !this.#isImplausible && this.#log !== null) {
+      this.#isImplausible = true;
+      logImplausible(this.#log, { model: this.#model.id, route: this.#route?.id }, usage, this.#bounds);
+    }
+    return plausible;
+  }
+}
+
+const nothing = { cachedTokens: null, cacheWriteTokens: null, reasoningTokens: null, webSearchTokens: null };
+
+/** Completion tokens that were reserved for. */
+function boundOf(body: ChatJob['body']): number {
+  return (readMaxTokens(body) ?? Infinity) * (body.n ?? 1);
+}
+
+function readMaxTokens({ max_completion_tokens: newer, max_tokens: older }: ChatJob['body']): number | null {
+  return newer ?? older ?? null;
+}
+
+function findChatBounds({ request, body }: ChatJob, model: CatalogModel, route: CatalogRoute): UsageBounds {
+  const searches = asksSearch(body);
+  const isBounded = !route.drops.has('max_tokens') || !route.drops.has('max_completion_tokens');
+  return findUsageBounds({
+    context: model.context,
+    calls: searches ? countSearchCalls(model) : 1,
+    searchTokens: searches ? allowForSearch(model, request.promptTokens) : 0,
+    choices: body.n ?? 1,
+    maxTokens: isBounded ? readMaxTokens(body) : null,
+    // A token is a character at least, as near as it matters here.
+    predictedTokens: body.prediction ? JSON.stringify(body.prediction).length : 0,
+    mayDraw: (model.published.output_modalities ?? []).includes('image'),
+  });
+}

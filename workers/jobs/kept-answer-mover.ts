@@ -1,0 +1,98 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import { FairQueue } from '../../shared/fairness/fair-queue.ts';
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
+import type { AnswerStore } from '../../shared/reply/answer-store.ts';
+import type { KeptPart, KeptSize } from '../../shared/reply/kept-frames-store.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+
+/** What is left behind of an answer takes nearly as much as one that is smaller. */
+const leastMovedBytes = 1_024;
+const maxConcurrentMoves = 4;
+/** More of one account are left in Redis until they expire. */
+const maxWaitingPerAccount = 1_000;
+const maxWaiting = 100_000;
+const retryMs = { first: 1_000, most: 30_000 };
+
+interface Move {
+  readonly part: KeptPart;
+  readonly request: HeldRequest;
+  readonly bytes: number;
+}
+
+/**
+ * Moves kept answers that have ended from Redis to the object store, off their callers' path. While the object store is
+ * away they wait here, and accounts take turns; those of a worker that dies stay in Redis until they expire.
+ */
+export class KeptAnswerMover implements Running {
+  readonly #answers: Pick<AnswerStore, 'move'>;
+  readonly #log: Logger;
+  readonly #waiting = new FairQueue<Move>();
+  readonly #lanes = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  #running = 0;
+  #pauseMs = 0;
+
+  constructor(answers: Pick<AnswerStore, 'move'>, log: Logger) {
+    this.#answers = answers;
+    this.#log = log;
+  }
+
+  /** The frames of this request are complete. Those of short answers stay in Redis, unless their account has many. */
+  frames(request: HeldRequest, { bytes, isCrowded }: KeptSize): void {
+    const least = isCrowded ? leastMovedBytes : maxInlineBytes;
+    if (bytes > least) this.#add({ part: 'frames', request, bytes });
+  }
+
+  /** A whole answer is in Redis because the object store did not take it. */
+  answer(request: HeldRequest, bytes: number): void {
+    this.#add({ part: 'answer', request, bytes });
+  }
+
+  /** Finishes the copies under way. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#lanes);
+  }
+
+  #add(move: Move): void {
+    const { accountId } = move.request;
+    if (this.#stopping.signal.aborted || this.#waiting.size >= maxWaiting) return;
+    if (this.#waiting.countOf(accountId) >= maxWaitingPerAccount) return;
+    this.#waiting.add(accountId, move);
+    if (this.#running >= maxConcurrentMoves) return;
+    this.#running += 1;
+    const lane = this.#run();
+    this.#lanes.add(lane);
+    void lane.then(() => this.#lanes.delete(lane));
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
+      const move = this.#waiting.serve(next);
+      if (this.#pauseMs > 0) await delay(this.#pauseMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) break;
+      await this.#move(move);
+    }
+    this.#running -= 1;
+  }
+
+  async #move(move: Move): Promise<void> {
+    const { requestId } = move.request;
+    try {
+      await this.#answers.move(move.part, move.request, move.bytes);
+      this.#pauseMs = 0;
+    } catch (error) {
+      if (this.#pauseMs === 0) {
+        this.#log.warn(
+          { requestId, err: error },
+          'kept answers stay in Redis until the object store is back',
+        );
+      }
+      this.#pauseMs = Math.min(retryMs.most, Math.max(retryMs.first, 2 * this.#pauseMs));
+      this.#waiting.add(move.request.accountId, move);
+    }
+  }
+}

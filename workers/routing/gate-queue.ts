@@ -1,0 +1,131 @@
+import { AppError } from '../../shared/contract/errors.ts';
+import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
+import type { GrantPause, RouteGrant } from '../../shared/routing/grant-script.ts';
+import type { RouteWay } from '../../shared/routing/route-way.ts';
+
+/** A timer that is set for longer fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** How long a request waits for where none of its ways can be called for the moment. */
+export interface Patience {
+  /** Until a key that is set aside is in use again: its vendor said when, and can be believed. */
+  readonly keyMs: number;
+  /** Until a breaker that is open lets a probe through: whether that one finds the route well nobody knows. */
+  readonly breakerMs: number;
+}
+
+export interface GateLimits {
+  /** The account that the slot is for. */
+  readonly accountId: string;
+  readonly signal: AbortSignal;
+  /** A call that got no slot by then is given up; milliseconds of the epoch. */
+  readonly deadlineAtMs: number;
+  readonly patience: Patience;
+}
+
+interface Waiter extends GateLimits {
+  readonly ways: readonly RouteWay[];
+  readonly sinceMs: number;
+  readonly settle: (result: { grant: RouteGrant | null } | { error: unknown }) => void;
+}
+
+/** Calls of one process that wait for slots of the same ways; accounts take turns. */
+export class GateQueue {
+  readonly #waiters = new FairQueue<Waiter>();
+  /** Since when pauses are all that they wait for; null while slots are what is lacking. */
+  #pausedAtMs: number | null = null;
+  #wake = (): void => undefined;
+
+  /** Resolves with the slot, or with null where none will be free within the call's patience. */
+  async wait(ways: readonly RouteWay[], limits: GateLimits): Promise<RouteGrant | null> {
+    const { accountId, signal, deadlineAtMs } = limits;
+    return await new Promise((resolve, reject) => {
+      const onAbort = (): void => waiter.settle({ error: signal.reason });
+      const timer = setTimeout(
+        () => waiter.settle({ error: new AppError('deadline_exceeded') }),
+        Math.min(longestTimerMs, Math.max(0, deadlineAtMs - Date.now())),
+      );
+      signal.addEventListener('abort', onAbort, { once: true });
+      const waiter: Waiter = {
+        ...limits,
+        ways,
+        sinceMs: performance.now(),
+        settle: (result) => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', onAbort);
+          this.#waiters.remove(entry);
+          if ('grant' in result) resolve(result.grant);
+          else reject(result.error);
+        },
+      };
+      const entry: QueueEntry<Waiter> = this.#waiters.add(accountId, waiter);
+    });
+  }
+
+  /** The ways in the order of the call whose turn is next; null where nothing waits. */
+  nextWays(): readonly RouteWay[] | null {
+    return this.#waiters.peek()?.item.ways ?? null;
+  }
+
+  /** The accounts that wait, in the order of their turns. */
+  nextAccountIds(most: number): string[] {
+    const accountIds: string[] = [];
+    for (const accountId of this.#waiters.accountIds()) {
+      accountIds.push(accountId);
+      if (accountIds.length === most) break;
+    }
+    return accountIds;
+  }
+
+  /** Hands the slot to the next call of its account. @returns false where none waits any more */
+  grant(grant: RouteGrant): boolean {
+    const next = this.#waiters.headOf(grant.accountId);
+    if (next === undefined) return false;
+    this.#waiters.serve(next).settle({ grant });
+    return true;
+  }
+
+  /** Fails calls whose patience is shorter than the pause. Time spent waiting for slots does not count. */
+  pause(pause: GrantPause): void {
+    const nowMs = performance.now();
+    this.#pausedAtMs ??= nowMs;
+    const pausedAtMs = this.#pausedAtMs;
+    const impatient = [...this.#waiters.entries()].filter(
+      ({ item: { patience, sinceMs } }) =>
+        !isWorthWaiting(pause, patience, nowMs - Math.max(pausedAtMs, sinceMs)),
+    );
+    for (const { item } of impatient) item.settle({ grant: null });
+  }
+
+  unpause(): void {
+    this.#pausedAtMs = null;
+  }
+
+  failAll(error: unknown): void {
+    for (const { settle } of this.#waiters.drain()) settle({ error });
+  }
+
+  /** Resolves at the next `wake`. */
+  async woken(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  /** A slot may have come free. */
+  wake(): void {
+    this.#wake();
+  }
+}
+
+/** @param waitedMs how long it has waited for pauses already */
+export function isWorthWaiting(
+  { keyMs, breakerMs }: GrantPause,
+  patience: Patience,
+  waitedMs: number,
+): boolean {
+  return (
+    (keyMs !== null && waitedMs + keyMs <= patience.keyMs) ||
+    (breakerMs !== null && waitedMs + breakerMs <= patience.breakerMs)
+  );
+}
