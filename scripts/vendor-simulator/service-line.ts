@@ -60,8 +60,8 @@ export function createServiceLine({
   };
 }
 
-/** Whether the turn came; else the caller went first. */
-function waitInLine(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
+/** Whether the turn came; else the caller went first. Who is next is called and taken out of the line. */
+export function waitInLine(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const onTurn = (): void => {
       signal.removeEventListener('abort', onAbort);

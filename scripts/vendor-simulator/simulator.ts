@@ -16,6 +16,7 @@ import {
 import { createFaultBoard, type FaultScope } from './fault-board.ts';
 import { createRandom, type Faults, parseFaultWords } from './faults.ts';
 import { geminiDialect } from './gemini.ts';
+import { createCallHolder, type HeldCalls } from './held-calls.ts';
 import { openAiDialect } from './openai.ts';
 import { parseBody, readBody, splitUrl } from './read-request.ts';
 import { createRequestLog, type LoggedRequest, type RequestLog } from './request-log.ts';
@@ -47,6 +48,8 @@ export interface VendorSimulator {
   readonly requests: RequestLog;
   /** Replaces what `setFaults`, `/faults` or the options said before for all calls, or those of one model or key. */
   setFaults(faults: Faults, scope?: FaultScope): void;
+  /** From now on calls for the model wait before their answer until they are let go. */
+  hold(model: string): HeldCalls;
   /** Cuts what is open and stops listening. */
   close(): Promise<void>;
 }
@@ -67,6 +70,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     promptTokens: options.promptTokens ?? 'words',
   };
   const board = createFaultBoard(options.faults ?? {});
+  const holder = createCallHolder();
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { path, query } = splitUrl(request.url ?? '/');
@@ -133,6 +137,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       if (faults.delayMs !== undefined) {
         await pause(faults.delayMs, left.signal);
       }
+      await holder.pass(model, left.signal);
       if (left.signal.aborted) {
         return;
       }
@@ -211,6 +216,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     port,
     requests: log,
     setFaults: (faults, scope) => board.set(faults, scope),
+    hold: (model) => holder.hold(model),
     async close() {
       const closed = once(server, 'close');
       server.close();

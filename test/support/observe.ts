@@ -1,5 +1,6 @@
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
+import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import type { TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
@@ -80,4 +81,15 @@ export async function waitForNoReservation(stack: TestStack, accountId?: string)
   await waitFor('the last reservation to end', async () => {
     return (await findReservations(stack, accountId)).length === 0;
   });
+}
+
+/** Waits until so many inputs of embeddings stand in line in the stack's workers, which say so once a second. */
+export async function waitForInputsInLine(stack: TestStack, count: number): Promise<void> {
+  const registry = new WorkerRegistryStore(stack.redis);
+  let seen = -1;
+  const isThere = async (): Promise<boolean> => {
+    seen = (await registry.sumLoads('embedding')).inputsInLine;
+    return seen === count;
+  };
+  await waitFor(() => `${count} inputs in line, where ${seen} are`, isThere);
 }
