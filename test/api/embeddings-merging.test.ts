@@ -90,13 +90,13 @@ test('a text whose first asker leaves is still computed for the second', async (
     () => 'left',
   );
   await waitFor('the call', () => held.waiting === 1);
-  const second = embed(rig, ann, ['shared', 'own']);
-  await waitForInputsInLine(rig.stack, 1);
+  const second = embed(rig, ann, ['shared', 'own', 'another']);
+  await waitForInputsInLine(rig.stack, 2);
   leaving.abort();
   t.is(await left, 'left');
   held.end();
   t.is((await second).status, 200);
-  t.deepEqual(rig.vendor.requests.entries.map(inputsOf), [['shared'], ['own']]);
+  t.deepEqual(rig.vendor.requests.entries.map(inputsOf), [['shared'], ['own', 'another']]);
 });
 
 test('a large request is spread evenly over the slots that are free', async (t) => {
@@ -229,5 +229,6 @@ test('where a vendor refuses everybody the search for who is at fault ends', asy
     }
     for (const input of inputs) asked.add(input);
   }
+  t.log(rig.vendor.requests.entries.map((e) => inputsOf(e).map((i) => i.slice(6)).join(',')).join(' | '));
   t.true(further <= allowed, `${further} further calls for ${merged} that were refused`);
 });

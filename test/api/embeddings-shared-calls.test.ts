@@ -20,6 +20,7 @@ const catalogOf = (vendorUrl: string): string => `
 upstreams:
 ${['few', 'last', 'shared', 'both', 'dear', 'mixed'].map((name) => `  ${name}: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1, maxBatchInputs: 50 }`).join('\n')}
   two: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 2 }
+  eight: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 8 }
 models:
 ${modelOf('few', 'emb-few', 'few')}
 ${modelOf('last', 'emb-last', 'last')}
@@ -28,6 +29,8 @@ ${modelOf('both', 'emb-both', 'both')}
 ${modelOf('dear', 'emb-dear+dear-20', 'dear')}
 ${modelOf('mixed', 'emb-mixed+poison', 'mixed')}
 ${modelOf('turns', 'emb-turns', 'two')}
+${modelOf('long', 'emb-long', 'eight')}
+${modelOf('quick', 'emb-quick', 'eight')}
 `;
 
 let stack: TestStack;
@@ -298,5 +301,26 @@ test.serial(
     }
     held.end();
     t.true((await flood).every(({ status }) => status === 200));
+  },
+);
+
+test.serial(
+  'an account that has its share of the slots keeps nobody waiting whose inputs stand behind its own',
+  async (t) => {
+    const held = vendor.hold('emb-long');
+    const [many, few] = [await stack.createAccount(), await stack.createAccount()];
+    t.is((await embed(few, 'quick', 'cat')).status, 200);
+    // All but the slot that is kept for the other account.
+    const long: Promise<Asked>[] = [];
+    for (let i = 1; i <= 7; i++) {
+      long.push(embed(many, 'long', `text ${i}`));
+      await waitFor('its call', () => held.waiting === i);
+    }
+    const own = embed(many, 'quick', 'dog', { dimensions: 16 });
+    await waitForInputsInLine(stack, 1);
+    t.is((await embed(few, 'quick', 'bird')).status, 200);
+    t.deepEqual(callsOf('emb-quick').map(inputsOf), [['cat'], ['bird']]);
+    held.end();
+    t.true((await Promise.all([own, ...long])).every(({ status }) => status === 200));
   },
 );

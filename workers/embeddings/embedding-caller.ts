@@ -35,8 +35,8 @@ export interface CallDependencies {
 
 /** One call through a model's routes. */
 export interface ModelCall {
-  /** On whose behalf it waits for a slot; what it holds then may be of others as well. */
-  readonly accountId: string;
+  /** On whose behalf it waits for a slot. */
+  readonly accountIds: () => Iterable<string>;
   /** Aborted when nobody waits for it any more. A vendor that has been asked goes on to its end. */
   readonly stop: AbortController;
   readonly chooseUnits: (chance: Chance) => readonly WorkUnit[];
@@ -55,13 +55,13 @@ export class EmbeddingCaller {
   }
 
   /** One call through the model's routes, for units that are chosen once it may be made. Delivers what comes of it. */
-  async call(model: CatalogModel | undefined, { accountId, stop, chooseUnits }: ModelCall): Promise<void> {
+  async call(model: CatalogModel | undefined, { accountIds, stop, chooseUnits }: ModelCall): Promise<void> {
     if (model === undefined || model.routes.length === 0) {
       throw new AppError('model_disabled', { message: `The model ${this.#modelId} has no upstream now.` });
     }
     let units: readonly WorkUnit[] | null = null;
     await callRoute(this.#dependencies.routing, {
-      accountId,
+      accountIds,
       routes: model.routes,
       patience,
       outlastsLimits: true,

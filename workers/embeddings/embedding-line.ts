@@ -143,7 +143,7 @@ export class EmbeddingLine {
       const { share, isEven, shareOfNext } = chooseShare(model!, this.#waiting.size, chance, decision);
       const limits = findLimits(model!);
       const maxInputs = Math.min(limits.maxInputs, isEven ? share : 2 * share);
-      units = this.#waiting.take({
+      units = this.#waiting.take(chance.accountId, {
         maxTokens: limits.maxTokens,
         maxInputs,
         enough: Math.min(maxInputs, share),
@@ -154,8 +154,8 @@ export class EmbeddingLine {
       return units;
     };
     try {
-      const accountId = this.#waiting.nextAccountId ?? '';
-      await this.#caller.call(model, { accountId, stop, chooseUnits });
+      const accountIds = (): Iterable<string> => this.#waiting.accountIds();
+      await this.#caller.call(model, { accountIds, stop, chooseUnits });
     } catch (error) {
       if (error instanceof NothingWanted) return;
       if (units === null) {
@@ -209,8 +209,9 @@ export class EmbeddingLine {
         const stop = new AbortController();
         void abortWhenUnwanted(part, stop);
         try {
-          const { accountId } = part[0]!;
-          await this.#caller.call(this.#options.findModel(), { accountId, stop, chooseUnits: () => part });
+          const accounts = new Set(part.map(({ accountId }) => accountId));
+          const searchCall = { accountIds: () => accounts, stop, chooseUnits: () => part };
+          await this.#caller.call(this.#options.findModel(), searchCall);
         } catch (again) {
           // Callers who leave during the search would otherwise hide whose input was refused.
           if (again instanceof NothingWanted)

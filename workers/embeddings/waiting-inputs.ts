@@ -53,9 +53,9 @@ export class WaitingInputs<T extends WaitingInput> {
     return this.#queues.size;
   }
 
-  /** The account whose turn it is; undefined where nothing waits. */
-  get nextAccountId(): string | undefined {
-    return this.#turns.peek()?.accountId;
+  /** The accounts that wait, in the order of their turns. */
+  accountIds(): Iterable<string> {
+    return this.#turns.accountIds();
   }
 
   add(input: T): QueueEntry<T> {
@@ -82,9 +82,10 @@ export class WaitingInputs<T extends WaitingInput> {
   /**
    * What goes with one call: one input of each account in turn, then many of one account in turn. An input that is too
    * large for any call goes alone.
+   * @param servedId the account that the call is made for, and begins with; where it waits no more, the one whose turn it is
    */
-  take(plan: CallPlan): T[] {
-    const turn = this.#turns.peek();
+  take(servedId: string, plan: CallPlan): T[] {
+    const turn = this.#turns.headOf(servedId) ?? this.#turns.peek();
     if (turn === undefined) return [];
     const { accountId, item: dimensions } = turn;
     const queue = this.#queues.get(dimensions)!;
@@ -113,13 +114,13 @@ export class WaitingInputs<T extends WaitingInput> {
     return all;
   }
 
-  /** The accounts that share a call with this one, itself included, in the order of their turns. */
+  /** The accounts that share a call with this one: itself first, then the others in the order of their turns. */
   #findCompany(queue: FairQueue<T>, accountId: string, most: number): string[] {
     const cohort = this.#cohortOf(accountId);
-    const accounts: string[] = [];
+    const accounts = [accountId];
     for (const id of queue.accountIds()) {
-      if (accounts.length === most) break;
-      if (id === accountId || this.#cohortOf(id) === cohort) accounts.push(id);
+      if (accounts.length >= most) break;
+      if (id !== accountId && this.#cohortOf(id) === cohort) accounts.push(id);
     }
     return accounts;
   }

@@ -87,7 +87,7 @@ export class Conversation {
     const recalled = toRecalled(this.#job.reasoning ?? []);
     const context = { ...createCallContext(dependencies, request, this.#run), recalled };
     await callRoute(dependencies.routing, {
-      accountId: request.accountId,
+      accountIds: () => [request.accountId],
       routes: model.routes.filter((route) => findUnmetNeed(route, body) === null),
       patience,
       outlastsLimits: false,

@@ -108,7 +108,7 @@ async function generate(
   if (model === undefined) throw missingModel(job.request, run);
   const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
   const generated = await callRoute(dependencies.routing, {
-    accountId: job.request.accountId,
+    accountIds: () => [job.request.accountId],
     routes: model.routes,
     patience,
     outlastsLimits: true,

@@ -19,6 +19,8 @@ export interface Routing {
 
 /** The moment in which a call may be made. */
 export interface Chance {
+  /** The account that the slot was granted to. */
+  readonly accountId: string;
   /** The route that is called. */
   readonly route: CatalogRoute;
   /** How many further calls could be made beside it. */
@@ -32,8 +34,8 @@ export interface Chance {
 }
 
 export interface RouteCall<T> {
-  /** The account whose request it is; of a call for several, the one whose turn it is. */
-  readonly accountId: string;
+  /** The accounts that it may be made for, in the order of their turns: one where it is one request's. */
+  readonly accountIds: () => Iterable<string>;
   /** Those of the model's that can serve this request. */
   readonly routes: readonly CatalogRoute[];
   readonly signal: AbortSignal;
@@ -117,7 +119,7 @@ async function enterGate<T>(
       breakerMs: Math.min(call.patience.breakerMs, mostMs),
     };
     return await gate.enter(ways, {
-      accountId: call.accountId,
+      accountIds: call.accountIds,
       signal: call.signal,
       deadlineAtMs,
       patience,
@@ -137,6 +139,7 @@ async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, gra
   const { route, apiKey } = grant.way;
   try {
     const answer = await call.attempt(upstreams.get(route.upstream), toTarget(route, apiKey), {
+      accountId: grant.accountId,
       route,
       spareSlots: grant.spareSlots,
       slots: grant.slots,

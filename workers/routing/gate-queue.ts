@@ -15,8 +15,8 @@ export interface Patience {
 }
 
 export interface GateLimits {
-  /** The account that the slot is for. */
-  readonly accountId: string;
+  /** The accounts that the slot may be for, in the order of their turns; asked for again as long as it waits. */
+  readonly accountIds: () => Iterable<string>;
   readonly signal: AbortSignal;
   /** A call that got no slot by then is given up; milliseconds of the epoch. */
   readonly deadlineAtMs: number;
@@ -38,7 +38,7 @@ export class GateQueue {
 
   /** Resolves with the slot, or with null where none will be free within the call's patience. */
   async wait(ways: readonly RouteWay[], limits: GateLimits): Promise<RouteGrant | null> {
-    const { accountId, signal, deadlineAtMs } = limits;
+    const { accountIds, signal, deadlineAtMs } = limits;
     return await new Promise((resolve, reject) => {
       const onAbort = (): void => waiter.settle({ error: signal.reason });
       const timer = setTimeout(
@@ -58,6 +58,7 @@ export class GateQueue {
           else reject(result.error);
         },
       };
+      const [accountId = ''] = accountIds();
       const entry: QueueEntry<Waiter> = this.#waiters.add(accountId, waiter);
     });
   }
@@ -69,20 +70,34 @@ export class GateQueue {
 
   /** The accounts that wait, in the order of their turns. */
   nextAccountIds(most: number): string[] {
-    const accountIds: string[] = [];
-    for (const accountId of this.#waiters.accountIds()) {
-      accountIds.push(accountId);
-      if (accountIds.length === most) break;
+    const accountIds = new Set<string>();
+    for (const { item } of this.#waiters.heads()) {
+      for (const accountId of item.accountIds()) {
+        accountIds.add(accountId);
+        if (accountIds.size === most) return [...accountIds];
+      }
     }
-    return accountIds;
+    return [...accountIds];
   }
 
   /** Hands the slot to the next call of its account. @returns false where none waits any more */
   grant(grant: RouteGrant): boolean {
-    const next = this.#waiters.headOf(grant.accountId);
+    const next = this.#findNext(grant.accountId);
     if (next === undefined) return false;
     this.#waiters.serve(next).settle({ grant });
     return true;
+  }
+
+  /** Mostly the account's own; else a call that stands for several accounts. */
+  #findNext(accountId: string): QueueEntry<Waiter> | undefined {
+    const standsFor = ({ item }: QueueEntry<Waiter>): boolean => {
+      for (const id of item.accountIds()) if (id === accountId) return true;
+      return false;
+    };
+    const own = this.#waiters.headOf(accountId);
+    if (own !== undefined && standsFor(own)) return own;
+    for (const head of this.#waiters.heads()) if (standsFor(head)) return head;
+    return undefined;
   }
 
   /** Fails calls whose patience is shorter than the pause. Time spent waiting for slots does not count. */

@@ -72,7 +72,7 @@ export class RouteGate implements Running {
     const line = this.#lines.get(name);
     // A call that comes later does not pass those that wait.
     if (line === undefined) {
-      const answer = await this.#ask(ways, [limits.accountId]);
+      const answer = await this.#ask(ways, firstOf(limits.accountIds(), maxAccountsPerGrant));
       if (answer?.outcome === 'granted') return this.#hand(answer.grant, limits.signal);
       if (answer?.outcome === 'paused' && !isWorthWaiting(answer, limits.patience, 0)) return null;
       limits.signal.throwIfAborted();
@@ -251,6 +251,12 @@ export class RouteGate implements Running {
       this.#log.debug({ err: error }, 'leases of calls could not be renewed');
     }
   }
+}
+
+function firstOf<T>(all: Iterable<T>, most: number): T[] {
+  const first: T[] = [];
+  for (const one of all) if (first.push(one) === most) break;
+  return first;
 }
 
 function nameLine(ways: readonly RouteWay[]): string {

@@ -33,7 +33,7 @@ async function call(
   outlastsLimits = false,
 ): Promise<string> {
   return await callRoute(routing, {
-    accountId: 'account',
+    accountIds: () => ['account'],
     routes,
     signal: new AbortController().signal,
     deadlineAtMs: Date.now() + 60_000,

@@ -21,7 +21,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 const patient = (more: object = {}) => ({
-  accountId: 'account',
+  accountIds: () => ['account'],
   signal: new AbortController().signal,
   deadlineAtMs: Date.now() + 20_000,
   patience: { keyMs: 0, breakerMs: 0 },
@@ -93,10 +93,10 @@ test('those who wait are let in in the order they came', async (t) => {
 test('accounts take turns at the gate, however many calls one of them has waiting', async (t) => {
   const gate = openGate(t);
   const ways = findWays(createRoute('in-turns', { maxConcurrency: 1 }));
-  const first = (await gate.enter(ways, patient({ accountId: 'other' })))!;
+  const first = (await gate.enter(ways, patient({ accountIds: () => ['other'] })))!;
   const order: string[] = [];
   const wait = async (accountId: string): Promise<void> => {
-    const grant = (await gate.enter(ways, patient({ accountId })))!;
+    const grant = (await gate.enter(ways, patient({ accountIds: () => [accountId] })))!;
     t.is(grant.accountId, accountId);
     order.push(accountId);
     gate.leave(grant, 'ok');
@@ -108,11 +108,29 @@ test('accounts take turns at the gate, however many calls one of them has waitin
   t.deepEqual(order, ['many', 'few', 'many', 'few', 'many', 'many']);
 });
 
+test('a call that stands for several accounts is granted the slot that one of them may have', async (t) => {
+  const gate = openGate(t);
+  const ways = findWays(createRoute('of-several', { maxConcurrency: 8 }));
+  const enter = async (...accounts: string[]): Promise<RouteGrant> =>
+    (await gate.enter(ways, patient({ accountIds: () => accounts })))!;
+  gate.leave(await enter('few'), 'ok');
+  const many = [];
+  for (let i = 0; i < 7; i++) many.push(await enter('many'));
+  // The last is kept for who used some lately.
+  const accounts = ['many'];
+  const waiting = gate.enter(ways, patient({ accountIds: () => accounts }));
+  await waitFor('the account to wait', async () => (await readWaiting('of-several')).includes('many'));
+  accounts.push('few');
+  const grant = (await waiting)!;
+  t.is(grant.accountId, 'few');
+  for (const one of [grant, ...many]) gate.leave(one, 'ok');
+});
+
 test('while another account waits at any worker, an account has half of the slots at the most; alone it has all', async (t) => {
   const [gate, other] = [openGate(t), openGate(t)];
   const ways = findWays(createRoute('shared', { maxConcurrency: 4 }));
   const enter = async (by: RouteGate, accountId: string): Promise<RouteGrant> =>
-    (await by.enter(ways, patient({ accountId })))!;
+    (await by.enter(ways, patient({ accountIds: () => [accountId] })))!;
   const flood = await Promise.all(Array.from({ length: 4 }, () => enter(gate, 'many')));
   t.is(flood.length, 4, 'with nobody else there it has all of them');
   const granted: RouteGrant[] = [];
@@ -143,7 +161,7 @@ test('where another account used slots lately, one that has half of them leaves 
   const gate = openGate(t);
   const ways = findWays(createRoute('kept-free', { maxConcurrency: 16 }));
   const enter = async (accountId: string, deadlineAtMs = Date.now() + 20_000): Promise<RouteGrant> =>
-    (await gate.enter(ways, patient({ accountId, deadlineAtMs })))!;
+    (await gate.enter(ways, patient({ accountIds: () => [accountId], deadlineAtMs })))!;
   gate.leave(await enter('few'), 'ok');
   const held = [];
   for (let i = 0; i < 14; i++) held.push(await enter('many'));
@@ -161,7 +179,10 @@ test('a model does not wait for a slot behind a busy model of the same upstream'
   setMaxListeners(0, over.signal);
   const keepCalling = async (accountId: string): Promise<void> => {
     while (!over.signal.aborted) {
-      const grant = (await gate.enter(busy!, patient({ accountId, signal: over.signal })))!;
+      const grant = (await gate.enter(
+        busy!,
+        patient({ accountIds: () => [accountId], signal: over.signal }),
+      ))!;
       await delay(100 + Math.random() * 100);
       gate.leave(grant, 'ok');
     }
@@ -171,7 +192,7 @@ test('a model does not wait for a slot behind a busy model of the same upstream'
   const waits: number[] = [];
   for (let i = 0; i < 10; i++) {
     const startedAtMs = performance.now();
-    const grant = (await gate.enter(quiet!, patient({ accountId: 'quiet' })))!;
+    const grant = (await gate.enter(quiet!, patient({ accountIds: () => ['quiet'] })))!;
     waits.push(performance.now() - startedAtMs);
     await delay(20);
     gate.leave(grant, 'ok');
@@ -188,7 +209,7 @@ test('with an odd number of slots, none stays free while two accounts wait', asy
   const ways = findWays(createRoute('odd', { maxConcurrency: 3 }));
   const grants: RouteGrant[] = [];
   const enter = async (accountId: string): Promise<void> => {
-    grants.push((await gate.enter(ways, patient({ accountId })))!);
+    grants.push((await gate.enter(ways, patient({ accountIds: () => [accountId] })))!);
   };
   await Promise.all(['one', 'one', 'two'].map(enter));
   const waiting = ['one', 'one', 'two', 'two'].map(enter);
@@ -206,11 +227,11 @@ test('with an odd number of slots, none stays free while two accounts wait', asy
 test('a call knows whether another account waits for what it holds', async (t) => {
   const gate = openGate(t);
   const ways = findWays(createRoute('contested', { maxConcurrency: 1 }));
-  const grant = (await gate.enter(ways, patient({ accountId: 'holder' })))!;
-  const own = gate.enter(ways, patient({ accountId: 'holder', deadlineAtMs: Date.now() + 300 }));
+  const grant = (await gate.enter(ways, patient({ accountIds: () => ['holder'] })))!;
+  const own = gate.enter(ways, patient({ accountIds: () => ['holder'], deadlineAtMs: Date.now() + 300 }));
   await t.throwsAsync(own, { code: 'deadline_exceeded' });
   t.false(await gate.isContested(grant), 'its own calls do not count');
-  const waiting = gate.enter(ways, patient({ accountId: 'other' }));
+  const waiting = gate.enter(ways, patient({ accountIds: () => ['other'] }));
   await waitFor('the other account', () => gate.isContested(grant));
   gate.leave(grant, 'ok');
   const next = (await waiting)!;
