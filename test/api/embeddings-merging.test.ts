@@ -229,6 +229,14 @@ test('where a vendor refuses everybody the search for who is at fault ends', asy
     }
     for (const input of inputs) asked.add(input);
   }
-  t.log(rig.vendor.requests.entries.map((e) => inputsOf(e).map((i) => i.slice(6)).join(',')).join(' | '));
+  t.log(
+    rig.vendor.requests.entries
+      .map((e) =>
+        inputsOf(e)
+          .map((i) => i.slice(6))
+          .join(','),
+      )
+      .join(' | '),
+  );
   t.true(further <= allowed, `${further} further calls for ${merged} that were refused`);
 });

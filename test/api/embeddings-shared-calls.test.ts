@@ -243,9 +243,9 @@ test.serial(
 
     // Innocent accounts are together again after a call of their own each; the other one is not.
     const third = await askAll(3);
-    t.deepEqual(third.calls.map((inputs) => [inputs.length, inputs.some(isDear)]).sort(), [
-      [1, true],
-      [5, false],
+    t.deepEqual(third.calls.map((inputs) => `${inputs.length} ${inputs.some(isDear)}`).sort(), [
+      '1 true',
+      '5 false',
     ]);
     checkOthers(third);
   },
