@@ -2,12 +2,8 @@ import { existsSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 
-/** Load, deaths and the order of many calls for minutes: tests beside these would be tested for their patience, or these. */
-const aloneTests = [
-  'dist/test/api/embeddings-merging.test.js',
-  'dist/test/api/embeddings-shared-calls.test.js',
-  'dist/test/crash/random-deaths.test.js',
-];
+/** Load and deaths for minutes: other tests beside it would be tested for their patience. */
+const aloneTests = 'dist/test/crash/random-deaths.test.js';
 
 /**
  * Lint, format check and tests, or the named test files alone: who names a file is at work on it.
@@ -32,8 +28,7 @@ export async function runTests(args) {
 /** Those that need the machine to themselves come after the others. */
 function allTests() {
   const others = ['dist/test/**/*.test.js'];
-  const alone = aloneTests.filter((path) => existsSync(join(root, path)));
-  return [[...others, ...alone.map((path) => `!${path}`)], ...alone.map((path) => [path])];
+  return existsSync(join(root, aloneTests)) ? [[...others, `!${aloneTests}`], [aloneTests]] : [others];
 }
 
 async function runAva(args) {

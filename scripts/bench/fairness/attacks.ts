@@ -38,9 +38,11 @@ const createLargeBody = (): Buffer =>
 
 const createInputs = (count: number): string[] => Array.from({ length: count }, createText);
 
-export async function createLargePicture(): Promise<string> {
+/** @param green tells pictures apart, 0 to 255: equal ones of a request are looked at once */
+export async function createLargePicture(green: number): Promise<string> {
   const side = 7_000;
-  const options = { width: side, height: side, channels: 3, background: '#336699' } as const;
+  const background = { r: 51, g: green, b: 153 };
+  const options = { width: side, height: side, channels: 3, background } as const;
   // Interlaced, a picture cannot be decoded row by row, which takes the longest.
   const bytes = await sharp({ create: options }).png({ progressive: true }).toBuffer();
   return `data:image/png;base64,${bytes.toString('base64')}`;
@@ -75,7 +77,9 @@ export const attacks: Readonly<Record<string, Attack>> = {
 
   async images(target) {
     const { attacker: apiKey } = target.keys;
-    const body = createPictureChat(Array.from({ length: 6 }).fill(await createLargePicture()) as string[]);
+    const pictures: string[] = [];
+    for (let i = 0; i < 6; i++) pictures.push(await createLargePicture(i));
+    const body = createPictureChat(pictures);
     keepSending(8, () => send(target, { path: chatPath, apiKey, body }, never));
     await delay(floodMs);
   },

@@ -67,7 +67,7 @@ export async function sendProbe(scenario: string, target: FairnessTarget, timeou
 
 /** What one request of the attacker's takes by itself, in the one scenario where no number is known for it. */
 export async function measureAttackersCall(target: FairnessTarget): Promise<number> {
-  const body = createPictureChat([await createLargePicture()]);
+  const body = createPictureChat([await createLargePicture(255)]);
   const request = { path: chatPath, apiKey: target.keys.attacker, body };
   const startedAtMs = performance.now();
   await send(target, request, AbortSignal.timeout(30_000));

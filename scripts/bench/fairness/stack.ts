@@ -65,12 +65,19 @@ export async function startFairnessStack(
 }
 
 function createCatalog(vendorUrl: string): object {
-  const upstream = (maxConcurrency: number, imageUrls: 'pass' | 'fetch') => ({
+  const upstream = (maxConcurrency: number) => ({
     kind: 'openai',
     baseUrl: `${vendorUrl}/v1`,
     maxConcurrency,
-    imageUrls,
   });
+  // Of this kind pictures in data URIs are checked as well; to others they go as they are.
+  const vision = {
+    kind: 'anthropic',
+    baseUrl: vendorUrl,
+    apiKeys: ['any'],
+    maxConcurrency: chatSlots,
+    imageUrls: 'fetch',
+  };
   const chat = (id: string, upstreamName: string, model: string) => ({
     id,
     type: 'chat',
@@ -89,15 +96,15 @@ function createCatalog(vendorUrl: string): object {
   };
   return {
     upstreams: {
-      chat: upstream(chatSlots, 'pass'),
-      vision: upstream(chatSlots, 'fetch'),
-      vectors: upstream(vectorSlots, 'pass'),
+      chat: upstream(chatSlots),
+      vision,
+      vectors: upstream(vectorSlots),
     },
     models: [
       chat(models.chat, 'chat', 'gpt-sim'),
       chat(models.wideChat, 'chat', 'gpt-wide'),
       chat(models.steadyChat, 'chat', 'gpt-wide+drip-30'),
-      chat(models.vision, 'vision', 'gpt-sim'),
+      chat(models.vision, 'vision', 'claude-sim'),
       vectors,
     ],
   };
