@@ -1,3 +1,4 @@
+import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { chunkBuffer, sendChunks, type ChunkedBody } from '../present/send-chunks.ts';
 
@@ -21,7 +22,7 @@ export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody):
   // Koa has nothing to add.
   context.respond = false;
   try {
-    await sendChunks(context.res, chunked);
+    await sendChunks(context.res, chunked, holderOf(context).accountId);
   } catch (error) {
     // Nobody can be told of anything but by the end of the connection.
     if (!context.res.destroyed) context.res.destroy(error as Error);

@@ -61,7 +61,7 @@ interface LargeBody {
 const bytesPerValue = 32;
 
 /** A chunk of 64 KB takes as long where it holds many small values; of long texts a megabyte or two are read meanwhile. */
-const readingTurnMs = 5;
+const readingTurnMs = 4;
 
 /** One body while it is read: small until it is known to be large, by its header or by what has come of it. */
 class IncomingBody {

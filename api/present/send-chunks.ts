@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
 
 /** A body that is made as its reader takes it. */
@@ -22,9 +22,10 @@ const buffers = new BufferPool(16 * 1024 * 1024);
 
 /**
  * Writes a body to its end, one chunk at a time. A reader that takes nothing is cut by the stall guard.
+ * @param accountId whose turns it takes at making chunks
  * @throws the stream's error when its reader has gone
  */
-export async function sendChunks(stream: Writable, body: ChunkedBody): Promise<void> {
+export async function sendChunks(stream: Writable, body: ChunkedBody, accountId = ''): Promise<void> {
   const startedAtMs = performance.now();
   let written = 0;
   let isOver = false;
@@ -38,7 +39,7 @@ export async function sendChunks(stream: Writable, body: ChunkedBody): Promise<v
     const mostMs = graceMs + (written / leastBytesPerSecond) * 1_000;
     if (performance.now() - startedAtMs > mostMs) throw new Error('the reader takes too little');
     // A reader that keeps up would else be given everything in this turn, and all others would wait for the end of it.
-    await nextTurn();
+    await nextWorkTurn(accountId);
   }
   stream.end();
 }

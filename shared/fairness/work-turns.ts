@@ -22,7 +22,7 @@ function giveTurn(): void {
 }
 
 /** Other work of the process waits for no longer than this. */
-const turnMs = 10;
+const turnMs = 4;
 
 /** Takes all items, in turns; `take` must be quick for each of them. */
 export async function takeInTurns<T>(

@@ -14,9 +14,9 @@ import { nextWorkTurn } from '../fairness/work-turns.ts';
 const BLOCK_CHARS = 2000;
 /** The longest entry of the vocabulary (a run of spaces): no text of more than `limit` times this fits `limit`. */
 const MAX_TOKEN_CHARS = 128;
-const YIELD_EVERY_CHARS = 64 * 1024;
+const YIELD_EVERY_CHARS = 32 * 1024;
 /** Text that merges badly (random letters) takes 100 times as long as prose, so chars alone do not bound a turn. */
-const YIELD_EVERY_MS = 10;
+const YIELD_EVERY_MS = 4;
 /** Merged words are kept between calls, which makes prose ten times as quick, and dropped in bulk by volume. */
 const CACHED_WORDS = 20_000;
 const CACHE_CLEARED_EVERY_CHARS = 1_000_000;
@@ -59,7 +59,7 @@ export function countTokens(text: string, name: EncodingName = defaultEncoding):
 }
 
 /**
- * What one request may count before it lets other work of the process run: 64 KB or 10 ms, over all of its texts
+ * What one request may count before it lets other work of the process run: 32 KB or 4 ms, over all of its texts
  * together.
  */
 export class CountingTurn {

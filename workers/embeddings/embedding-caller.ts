@@ -76,7 +76,8 @@ export class EmbeddingCaller {
           units = chooseUnits(chance);
         }
         // Callers may have left since a call with their inputs failed: this one is not made on their behalf.
-        for (const unit of units) unit.failLeft(new NothingWanted());
+        const left = new NothingWanted();
+        for (const unit of units) unit.failLeft(left);
         units = units.filter((unit) => unit.isWanted);
         if (units.length === 0) throw new NothingWanted();
         await this.#embed(model, upstream, target, units);
