@@ -5,11 +5,11 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { decodeFrames, decodeMark, decodeOffer, type Frame } from '../../shared/reply/frame.ts';
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
-import { sendControl, type ControlMessage } from '../../shared/reply/reply-channel.ts';
 import { ownBuffer, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { IncomingResults } from './incoming-results.ts';
 import type { Waiter, WaiterOwner } from './waiter.ts';
+import { WorkerControls, type WaiterControl } from './worker-controls.ts';
 
 const checkIntervalMs = 1_000;
 /** With no worker at all, a caller is told so after this time; a restart takes less. */
@@ -32,8 +32,7 @@ export class ReplyWaiters {
   readonly #counts = new Map<string, number>();
   readonly #results: IncomingResults;
   readonly #unsure = new Set<Waiter>();
-  /** Tells workers that could not be told to stop, by request: Redis was away. */
-  readonly #untold = new Map<string, () => Promise<void>>();
+  readonly #controls: WorkerControls;
   readonly #lastAliveAtMs = new Map<QueueName, number>();
   readonly #nowMs: () => number;
   readonly #timer: NodeJS.Timeout;
@@ -54,7 +53,11 @@ export class ReplyWaiters {
     this.#registry = registry;
     this.#log = log;
     this.#nowMs = nowMs;
-    this.#results = new IncomingResults((requestId, upToByte) => this.#askFor(requestId, upToByte), nowMs);
+    this.#controls = new WorkerControls(redis, log);
+    this.#results = new IncomingResults((requestId, upToByte) => {
+      const waiter = this.#waiters.get(requestId)?.waiter;
+      if (waiter !== undefined) this.#controls.askFor(waiter, upToByte);
+    }, nowMs);
     this.#timer = setInterval(() => void this.#check(), checkIntervalMs);
     this.#timer.unref();
   }
@@ -103,42 +106,12 @@ export class ReplyWaiters {
   /** Ends a request from this side: its worker is told to stop, its receiver why. */
   fail(waiter: Waiter, error: AppError): void {
     if (!this.remove(waiter.request.requestId)) return;
-    this.control(waiter, 'cancel', true);
+    this.#controls.control(waiter, 'cancel', true);
     waiter.receiver.fail(error);
   }
 
-  /** @param isOurFault of a cancel: the caller did not leave, and is not charged as one who did */
-  control(waiter: Waiter, action: 'pause' | 'resume' | 'cancel', isOurFault = false): void {
-    const { workerId } = waiter;
-    if (workerId === null) return;
-    const { requestId } = waiter.request;
-    const message = { action, requestId, ...(isOurFault && { isOurFault }) } as ControlMessage;
-    const tell = (): Promise<void> => sendControl(this.#redis, workerId, message);
-    tell().catch((error: unknown) => {
-      if (action === 'cancel') this.#untold.set(requestId, tell);
-      this.#log.debug({ requestId, action, err: error }, 'a worker could not be told');
-    });
-  }
-
-  /** What goes unheard is asked for again. */
-  #askFor(requestId: string, upToByte: number): void {
-    const waiter = this.#waiters.get(requestId)?.waiter;
-    const workerId = waiter?.workerId ?? null;
-    if (waiter === undefined || workerId === null) return;
-    const { attempt } = waiter.order;
-    sendControl(this.#redis, workerId, { action: 'send', requestId, attempt, upToByte }).catch(
-      (error: unknown) => {
-        this.#log.debug({ requestId, err: error }, 'a worker could not be asked for its result');
-      },
-    );
-  }
-
-  /** A worker goes on for a caller who was told of Redis's outage, and would charge the whole answer. */
-  async #tellUntold(): Promise<void> {
-    for (const [requestId, tell] of this.#untold) {
-      await tell();
-      this.#untold.delete(requestId);
-    }
+  control(waiter: Waiter, action: WaiterControl): void {
+    this.#controls.control(waiter, action);
   }
 
   /** Resolves when every request has been answered. */
@@ -155,13 +128,15 @@ export class ReplyWaiters {
 
   #take(frame: Frame): void {
     if (frame.kind === 'mark') {
-      this.#acknowledge(frame);
+      // A worker goes on sending once it knows that this process keeps up.
+      const { workerId, sentBytes } = decodeMark(frame.payload);
+      this.#controls.received(workerId, this.channel, sentBytes);
       return;
     }
     const entry = this.#waiters.get(frame.requestId);
     if (entry === undefined) {
       // Nobody waits any more: the caller left while the request was queued. Its worker need not go on.
-      if (frame.kind === 'accepted') this.#cancelStray(frame);
+      if (frame.kind === 'accepted') this.#controls.cancelStray(frame.payload.toString(), frame.requestId);
       return;
     }
     const { waiter } = entry;
@@ -210,14 +185,6 @@ export class ReplyWaiters {
     }
   }
 
-  /** A worker goes on sending once it knows that this process keeps up; one that is not told goes on by itself. */
-  #acknowledge({ payload }: Frame): void {
-    const { workerId, sentBytes: mark } = decodeMark(payload);
-    sendControl(this.#redis, workerId, { action: 'received', channel: this.channel, mark }).catch(
-      (error: unknown) => this.#log.debug({ err: error }, 'a worker could not be told'),
-    );
-  }
-
   #end(waiter: Waiter, answer: LentBuffer): void {
     this.remove(waiter.request.requestId);
     waiter.receiver.end(answer);
@@ -228,13 +195,6 @@ export class ReplyWaiters {
     const count = (this.#counts.get(name) ?? 0) + by;
     if (count > 0) this.#counts.set(name, count);
     else this.#counts.delete(name);
-  }
-
-  #cancelStray(frame: Frame): void {
-    const { requestId, payload } = frame;
-    sendControl(this.#redis, payload.toString(), { action: 'cancel', requestId }).catch((error: unknown) =>
-      this.#log.debug({ err: error }, 'a worker could not be told'),
-    );
   }
 
   /** A kept answer reaches its readers by another way; only its end may have gone by unnoticed. */
@@ -257,10 +217,10 @@ export class ReplyWaiters {
   }
 
   async #check(): Promise<void> {
-    if (this.#checking || (this.#waiters.size === 0 && this.#untold.size === 0)) return;
+    if (this.#checking || (this.#waiters.size === 0 && !this.#controls.hasUntold)) return;
     this.#checking = true;
     try {
-      await this.#tellUntold();
+      await this.#controls.tellUntold();
       await this.#removeEnded();
       const queues = new Set([...this.#waiters.values()].map(({ waiter }) => waiter.queue));
       // Where nobody waits, nobody looks.
