@@ -1,5 +1,6 @@
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import { healKey } from '../../shared/accounts/heal-key.ts';
+import type { AccountRefusal } from '../../shared/billing/account-refusal.ts';
 import type { RateLimit } from '../../shared/billing/rate-window.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis } from '../../shared/redis/redis-client.ts';
@@ -25,11 +26,6 @@ export async function askAccount<T extends { readonly outcome: string }>(
       return answer;
   }
 }
-
-/** What an account is refused for, whatever its request holds. */
-export type AccountRefusal =
-  | { readonly outcome: 'unknown' | 'revoked' | 'banned' }
-  | { readonly outcome: 'rate_limited'; readonly rateLimit: RateLimit; readonly retryAfterSeconds: number };
 
 export async function toAccountError(
   { apiKeys }: Services,

@@ -2,6 +2,7 @@ import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { claimLifetimeSeconds, type Claim } from './claim.ts';
 import { keptBytesFunctions, maxKeptBytesPerAccount } from './kept-bytes.ts';
+import type { AccountRefusal } from './account-refusal.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
@@ -107,12 +108,11 @@ export interface Admission {
 
 export type AdmissionAnswer =
   | ({ readonly outcome: 'ok' } & Admission)
-  | { readonly outcome: 'unknown' | 'revoked' | 'banned' }
+  | AccountRefusal
   | { readonly outcome: 'ledger_full' }
   | { readonly outcome: 'conflict'; readonly rateLimit: RateLimit }
   /** An earlier request has the same Idempotency-Key and body: its answer is this one's. */
   | { readonly outcome: 'attached'; readonly rateLimit: RateLimit; readonly requestId: string }
-  | { readonly outcome: 'rate_limited'; readonly rateLimit: RateLimit; readonly retryAfterSeconds: number }
   /** Too many answers are kept for the account to admit one more that would be. */
   | { readonly outcome: 'kept_too_much'; readonly rateLimit: RateLimit }
   | {

@@ -1,5 +1,6 @@
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
+import type { AccountRefusal } from './account-refusal.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
@@ -40,10 +41,7 @@ export interface PreAdmission {
   readonly isReplay: boolean;
 }
 
-export type PreAdmissionAnswer =
-  | ({ readonly outcome: 'ok' } & PreAdmission)
-  | { readonly outcome: 'unknown' | 'revoked' | 'banned' }
-  | { readonly outcome: 'rate_limited'; readonly rateLimit: RateLimit; readonly retryAfterSeconds: number };
+export type PreAdmissionAnswer = ({ readonly outcome: 'ok' } & PreAdmission) | AccountRefusal;
 
 export async function runPreAdmission(
   redis: RedisClient,
