@@ -21,7 +21,8 @@ test.after.always(() => stack?.close());
 
 const json = 'application/json';
 
-test('a linter of OpenAPI finds nothing to say against the description', async (t) => {
+// Serial, as it holds up the event loop, on which the stack runs as well.
+test.serial('a linter of OpenAPI finds nothing to say against the description', async (t) => {
   const config = await createConfig({
     extends: ['recommended'],
     rules: {
