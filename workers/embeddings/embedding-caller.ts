@@ -35,7 +35,7 @@ export interface CallDependencies {
 
 /** One call through a model's routes. */
 export interface ModelCall {
-  /** On whose behalf it waits for a slot. */
+  /** On whose behalf it waits for a slot, also where it is made once more. */
   readonly accountIds: () => Iterable<string>;
   /** Aborted when nobody waits for it any more. A vendor that has been asked goes on to its end. */
   readonly stop: AbortController;

@@ -7,7 +7,7 @@ import { EmbeddingCaller, NothingWanted, type CallDependencies } from './embeddi
 import { AskUnderWay, WorkUnit, type EmbeddingAnswerOfAsk, type EmbeddingAsk } from './embedding-work.ts';
 import { deliverKept } from './kept-vectors.ts';
 import { Quarantine } from './quarantine.ts';
-import { abortWhenUnwanted, groupByAsk } from './units-of-calls.ts';
+import { abortWhenUnwanted, findAccounts, groupByAsk } from './units-of-calls.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
 import { WaitingInputs } from './waiting-inputs.ts';
@@ -154,7 +154,8 @@ export class EmbeddingLine {
       return units;
     };
     try {
-      const accountIds = (): Iterable<string> => this.#waiting.accountIds();
+      const accountIds = (): Iterable<string> =>
+        units === null ? this.#waiting.accountIds() : findAccounts(units);
       await this.#caller.call(model, { accountIds, stop, chooseUnits });
     } catch (error) {
       if (error instanceof NothingWanted) return;
@@ -209,7 +210,7 @@ export class EmbeddingLine {
         const stop = new AbortController();
         void abortWhenUnwanted(part, stop);
         try {
-          const accounts = new Set(part.map(({ accountId }) => accountId));
+          const accounts = findAccounts(part);
           const searchCall = { accountIds: () => accounts, stop, chooseUnits: () => part };
           await this.#caller.call(this.#options.findModel(), searchCall);
         } catch (again) {

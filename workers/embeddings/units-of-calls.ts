@@ -7,6 +7,10 @@ export function findUser(units: readonly WorkUnit[]): string | null {
   return asks.size === 1 ? only!.ask.user : null;
 }
 
+export function findAccounts(units: readonly WorkUnit[]): ReadonlySet<string> {
+  return new Set(units.map(({ accountId }) => accountId));
+}
+
 /** Our own count of what each account has in a call. */
 export function sumTokens(units: readonly WorkUnit[]): Map<string, number> {
   const tokensOf = new Map<string, number>();
