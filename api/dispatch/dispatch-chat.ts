@@ -139,13 +139,7 @@ export class ChatDispatcher implements WaiterOwner {
   abandon(waiter: ChatWaiter): void {
     if (waiter.workerId === null) this.#drop(waiter.request, waiter.order.attempt);
     if (waiter.hasOutput)
-      settleBroken(
-        this.#dependencies,
-        waiter.request,
-        waiter.tokens,
-        new AppError('upstream_error'),
-        this.#log,
-      );
+      settleBroken(this.#dependencies, waiter.request, waiter.tokens, brokenOff(), this.#log);
     else release(this.#dependencies, waiter.request, this.#log);
   }
 
@@ -176,12 +170,9 @@ export class ChatDispatcher implements WaiterOwner {
     const { requestId } = request;
     const { attempt } = order;
     if (waiter.hasOutput || attempt >= maxDispatches) {
-      const error = new AppError('upstream_error', {
-        message: 'The answer broke off on our side. What came of it is charged, and no more.',
-      });
       this.#log.warn({ requestId, workerId, attempt }, 'the worker of a chat died');
       this.abandon(waiter);
-      this.#waiters.fail(waiter, error);
+      this.#waiters.fail(waiter, brokenOff());
       return;
     }
     this.#log.warn({ requestId, workerId, attempt }, 'a chat is dispatched again');
@@ -241,3 +232,8 @@ export class ChatDispatcher implements WaiterOwner {
       .catch((error: unknown) => this.#log.debug({ err: error }, 'a queued chat could not be cancelled'));
   }
 }
+
+const brokenOff = (): AppError =>
+  new AppError('upstream_error', {
+    message: 'The answer broke off on our side. What came of it is charged, and no more.',
+  });

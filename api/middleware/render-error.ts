@@ -76,7 +76,9 @@ async function answerThenDrain(context: ApiContext): Promise<void> {
   context.type = 'application/json';
   context.length = bytes.length;
   context.respond = false;
-  res.write(bytes);
+  res.write(bytes, (error) => {
+    context.state.isAnswered = !error;
+  });
   await drainBody(req);
   res.end();
 }

@@ -13,6 +13,8 @@ export interface RequestState {
   holder?: KeyHolder;
   /** Of a request with a large body, which was let in before its body was read. */
   preAdmission?: PreAdmission;
+  /** Set where the answer has left although its caller still sends. */
+  isAnswered?: boolean;
   /** Set by validate. */
   body?: unknown;
   query?: unknown;
@@ -31,7 +33,7 @@ export function requestContext(log: Logger): ApiMiddleware {
     context.res.once('close', () => {
       const { method, path, status } = context;
       const durationMs = Math.round(performance.now() - startedAtMs);
-      const whole = context.res.writableFinished;
+      const whole = context.res.writableFinished || context.state.isAnswered === true;
       log.info({ requestId, method, path, status: whole ? status : 499, durationMs }, 'request');
     });
     await next();

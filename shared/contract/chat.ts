@@ -203,8 +203,10 @@ export const createChatCompletion = defineOperation({
     'Answers a conversation. Messages may hold images and files for models that take them, and tools for the model ' +
     'to call. Fields that are not listed are accepted and ignored.\n\n' +
     'The most that the answer can cost is reserved before it starts, its exact cost is debited at the end, and ' +
-    '`usage` says what it was. If you close the connection the work stops, unless it has ' +
-    'an `Idempotency-Key`, and what was generated is charged.',
+    '`usage` says what it was. If you close the connection before the end, you pay for the prompt and for what was ' +
+    'generated until the model stopped, which may be two seconds later; where the model does not say how much that ' +
+    'was, up to 1000 tokens a second are charged for the time in which it said nothing. With an `Idempotency-Key` the ' +
+    'answer is made to the end and kept.',
   method: 'post',
   path: '/chat/completions',
   auth: 'key',

@@ -99,7 +99,8 @@ export const createEmbedding = defineOperation({
   summary: 'Turn texts into vectors',
   description:
     'Texts of similar meaning get vectors that point in similar directions. Many texts in one request cost the same ' +
-    'as one by one, and are quicker.',
+    'as one by one, and are quicker. If you close the connection, inputs that still wait are dropped and free; those that ' +
+    'the model was asked for are charged. With an `Idempotency-Key` all are computed and kept.',
   method: 'post',
   path: '/embeddings',
   auth: 'key',

@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { createServer, request as sendRequest, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import test, { type ExecutionContext } from 'ava';
+import Koa from 'koa';
+import { pino } from 'pino';
+import { renderError } from '../../../api/middleware/render-error.ts';
+import { requestContext, type RequestState } from '../../../api/middleware/request-context.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+
+/** A server that refuses every request, and the access lines that it writes. */
+async function startRefusing(t: ExecutionContext) {
+  const lines = new PassThrough({ encoding: 'utf8' });
+  const log = pino({}, lines);
+  const app = new Koa<RequestState>();
+  app.silent = true;
+  app.use(requestContext(log)).use(renderError(log));
+  app.use(() => Promise.reject(new AppError('account_banned')));
+  const server = createServer(app.callback()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return { port: (server.address() as AddressInfo).port, lines };
+}
+
+test('who is refused while still sending, and goes after reading why, is logged by the status that was sent', async (t) => {
+  const { port, lines } = await startRefusing(t);
+  const request = sendRequest({
+    host: '127.0.0.1',
+    port,
+    method: 'POST',
+    headers: { 'content-length': 10_000_000 },
+  });
+  request.on('error', () => undefined);
+  request.write(Buffer.alloc(100_000));
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  response.on('error', () => undefined);
+  t.is(response.statusCode, 403);
+  await once(response, 'data');
+  request.destroy();
+  const [line] = (await once(lines, 'data')) as [string];
+  t.is((JSON.parse(line) as { status: number }).status, 403);
+});
