@@ -17,7 +17,8 @@ async function startRefusing(t: ExecutionContext) {
   app.silent = true;
   app.use(requestContext(log)).use(renderError(log));
   app.use(() => Promise.reject(new AppError('account_banned')));
-  const server = createServer(app.callback()).listen(0, '127.0.0.1');
+  const handle = app.callback();
+  const server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
   return { port: (server.address() as AddressInfo).port, lines };
