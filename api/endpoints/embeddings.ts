@@ -96,7 +96,10 @@ async function answerInputs(
   }
 }
 
-/** @throws AppError `content_too_long` for inputs above the limit of one */
+/**
+ * The tokens of each input, with those that the vendor is known to add to it.
+ * @throws AppError `content_too_long` for inputs above the limit of one
+ */
 async function countInputs(
   inputs: readonly string[],
   isSingle: boolean,
@@ -105,12 +108,13 @@ async function countInputs(
 ): Promise<number[]> {
   const counts: number[] = [];
   const tooLong: number[] = [];
-  const limit = Math.min(maxTokensPerEmbeddingInput, model.context);
+  const added = model.specialTokens ?? 0;
+  const limit = Math.max(1, Math.min(maxTokensPerEmbeddingInput, model.context - added));
   for (const [i, input] of inputs.entries()) {
     const tokens = await countTokensAsync(input, { limit, turn, encoding: model.tokenizer });
     if (tokens === null) tooLong.push(i);
     // Whitespace alone can count as nothing; an input is at least one token to every vendor.
-    else counts.push(Math.max(1, tokens));
+    else counts.push(Math.max(1, tokens) + added);
   }
   if (tooLong.length > 0) throw refuseTooLong(tooLong, isSingle, limit);
   return counts;

@@ -45,6 +45,8 @@ export interface Faults {
   readonly poison?: string;
   /** Count each word of embedding inputs with "dear" in them as this many tokens, as foreign vocabularies do. */
   readonly dearTokens?: number;
+  /** Count so many tokens more for each embedding input, as servers do that put marks around it. */
+  readonly specialTokens?: number;
   /** Answer NaN, or numbers that are too large for a float32, for inputs with this text in them. */
   readonly overflow?: string;
   /** Answer embeddings as numbers although base64 was asked. */
@@ -82,6 +84,7 @@ const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
   echokey: () => ({ echoesKey: true }),
   poison: () => ({ poison: 'poison' }),
   dear: (number) => ({ dearTokens: number }),
+  special: (number) => ({ specialTokens: number }),
   overflow: () => ({ overflow: 'overflow' }),
   floats: () => ({ ignoresBase64: true }),
 };
@@ -101,6 +104,7 @@ const NUMBERED = new Set([
   'streamerror',
   'drip',
   'dear',
+  'special',
 ]);
 
 export const FAULT_HELP = `
@@ -123,6 +127,7 @@ In some:
   outputusage       Anthropic: the end of a stream tells the output alone, as it used to
   poison            OpenAI and Gemini: refuse embeddings of inputs that contain "poison"
   dear-N            OpenAI: count N tokens for each word of inputs to embed that contain "dear"
+  special-N         OpenAI: count N tokens more for each input to embed
   overflow          OpenAI: no finite numbers as embeddings of inputs that contain "overflow"
   floats            OpenAI: embeddings as numbers although base64 was asked
 `;

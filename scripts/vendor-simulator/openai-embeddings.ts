@@ -31,9 +31,9 @@ export function answerEmbeddings({ body, model, faults, settings }: SimulatedCal
             : renderItem(vectors, text, index, dimensions, isBase64),
         )
         .join(',');
-  const { dearTokens = 1 } = faults;
+  const { dearTokens = 1, specialTokens = 0 } = faults;
   const countTokens = (text: string): number =>
-    countWords(text) * (dearTokens !== 1 && text.includes('dear') ? dearTokens : 1);
+    countWords(text) * (dearTokens !== 1 && text.includes('dear') ? dearTokens : 1) + specialTokens;
   const tokens = texts.reduce((total, text) => total + countTokens(text), 0);
   const usage =
     faults.usage === 'missing' ? '' : `,"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;

@@ -55,6 +55,7 @@ export function buildModel(
     tokensPerPage: entry.tokens_per_page ?? entry.tokens_per_picture ?? defaultTokensPerPicture,
     tokensPerSearch: entry.tokens_per_search ?? defaultTokensPerSearch,
     tokenizer: entry.tokenizer,
+    specialTokens: entry.special_tokens ?? null,
     dimensions: readDimensions(entry),
     embeddingCache: readEmbeddingCache(entry),
     sizes: entry.size ?? null,

@@ -135,6 +135,8 @@ export interface CatalogModel {
   readonly tokensPerPage: number;
   /** The encoding that its texts are counted by here. */
   readonly tokenizer: EncodingName;
+  /** What the vendor adds to each input of an embedding; null where the catalog does not say. */
+  readonly specialTokens: number | null;
   /** What the results of a web search count in the reservation. */
   readonly tokensPerSearch: number;
   /** Set for embedding models, and for no others. */
@@ -232,6 +234,7 @@ export const ModelEntry = Type.Object({
   tokens_per_page: Type.Optional(positiveInteger()),
   tokens_per_search: Type.Optional(positiveInteger()),
   tokenizer: StringEnum([...encodingNames], { default: defaultEncoding }),
+  special_tokens: Type.Optional(Type.Integer({ minimum: 0, maximum: 64 })),
   dimensions: Type.Optional(DimensionsEntry),
   embeddingCache: Type.Optional(EmbeddingCacheEntry),
   pricing: PricingEntry,

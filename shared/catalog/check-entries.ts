@@ -93,7 +93,7 @@ export function checkModel(
 
   if (model.type === 'embedding') checkDimensions(model, add);
   else {
-    for (const name of ['dimensions', 'embeddingCache'] as const) {
+    for (const name of ['dimensions', 'embeddingCache', 'special_tokens'] as const) {
       if (model[name] !== undefined) add([name], 'is for embedding models only', 'key');
     }
   }

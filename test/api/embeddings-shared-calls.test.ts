@@ -18,7 +18,8 @@ const modelOf = (id: string, vendorModel: string, upstream: string): string =>
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
-${['few', 'last', 'shared', 'both', 'dear', 'mixed'].map((name) => `  ${name}: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1, maxBatchInputs: 50 }`).join('\n')}
+${['few', 'last', 'shared', 'both', 'dear', 'mixed', 'marks'].map((name) => `  ${name}: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1, maxBatchInputs: 50 }`).join('\n')}
+  wide: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1 }
   two: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 2 }
   eight: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 8 }
 models:
@@ -28,6 +29,8 @@ ${modelOf('shared', 'emb-shared', 'shared')}
 ${modelOf('both', 'emb-both', 'both')}
 ${modelOf('dear', 'emb-dear+dear-20', 'dear')}
 ${modelOf('mixed', 'emb-mixed+poison', 'mixed')}
+${modelOf('hiding', 'emb-hiding+dear-7', 'wide')}
+${modelOf('marks', 'emb-marks+special-2', 'marks').replace('context:', 'special_tokens: 2, context:')}
 ${modelOf('turns', 'emb-turns', 'two')}
 ${modelOf('long', 'emb-long', 'eight')}
 ${modelOf('quick', 'emb-quick', 'eight')}
@@ -248,6 +251,59 @@ test.serial(
       '5 false',
     ]);
     checkOthers(third);
+  },
+);
+
+test.serial(
+  'a dear text does not hide in many short inputs of a neighbour, whose words pay one by one',
+  async (t) => {
+    const name = 'emb-hiding+dear-7';
+    const [eve, bob, ann] = [
+      await stack.createAccount(),
+      await stack.createAccount(),
+      await stack.createAccount(),
+    ];
+    const letters = Array.from('abcdefghijklmnopqrstuvwxyz');
+    const pairs = letters.flatMap((a) => letters.map((b) => a + b));
+    const words = pairs.filter((word) => countTokens(word) === 1).slice(0, 200);
+    const ask = async (round: number): Promise<{ dear: Asked; plain: Asked; isMerged: boolean }> => {
+      const held = vendor.hold(name);
+      const blocker = embed(ann, 'hiding', `blocker ${round}`);
+      await waitFor('the slot to be taken', () => held.waiting === 1);
+      const text = `dear ${'cat '.repeat(60)}${round}`;
+      const [dear, plain] = [embed(eve, 'hiding', text), embed(bob, 'hiding', words)];
+      await waitForInputsInLine(stack, 1 + words.length);
+      held.end();
+      t.is((await blocker).status, 200);
+      const isMerged = callsWith(name, text).some((call) => inputsOf(call).length > 1);
+      return { dear: await dear, plain: await plain, isMerged };
+    };
+    const first = await ask(1);
+    t.like(first, { plain: { tokens: 200 }, isMerged: true });
+    const second = await ask(2);
+    t.like(second, { plain: { tokens: 200 }, dear: { tokens: 62 * 7 }, isMerged: false });
+  },
+);
+
+test.serial(
+  'special tokens that the catalog names are counted as everybody’s own: short inputs share calls, and pay exactly',
+  async (t) => {
+    const name = 'emb-marks+special-2';
+    const accounts = await Promise.all(Array.from({ length: 5 }, () => stack.createAccount()));
+    for (const round of [1, 2]) {
+      const held = vendor.hold(name);
+      const blocker = embed(accounts[0]!, 'marks', `blocker ${round}`);
+      await waitFor('the slot to be taken', () => held.waiting === 1);
+      const asked = accounts.map((account) => embed(account, 'marks', 'cat'));
+      await waitForInputsInLine(stack, 5);
+      held.end();
+      t.is((await blocker).tokens, 4);
+      for (const { tokens, requestId } of await Promise.all(asked)) {
+        t.is(tokens, 3);
+        t.false((await findRow(stack, requestId)).counted);
+      }
+      t.is(inputsOf(callsOf(name).at(-1)!).length, 5);
+    }
   },
 );
 

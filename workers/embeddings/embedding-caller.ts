@@ -10,6 +10,7 @@ import {
   type UpstreamTarget,
 } from '../upstreams/upstream.ts';
 import { billCall, type CallBill } from './bill-call.ts';
+import { chooseCheck } from './choose-check.ts';
 import { deliverVectors } from './deliver-vectors.ts';
 import { VectorHold, type WorkUnit } from './embedding-work.ts';
 import { keepOutcomes } from './kept-vectors.ts';
@@ -119,18 +120,20 @@ export class EmbeddingCaller {
     else void keepOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
   }
 
-  /** Accounts whose inputs a vendor counts otherwise than we do share no calls with others for a while. */
+  /** Accounts whose inputs a vendor counts otherwise than we do, or may, share no calls with others for a while. */
   #noteBill(
     model: CatalogModel,
     target: UpstreamTarget,
     units: readonly WorkUnit[],
-    { agrees, ownSum }: CallBill,
+    bill: CallBill,
     reported: number | null,
   ): void {
-    if (agrees === null) return;
+    if (bill.agrees === null) return;
     const tokensOf = sumTokens(units);
-    if (agrees) {
+    if (bill.agrees) {
       this.#quarantine.vouch(tokensOf);
+      const checked = chooseCheck(tokensOf, bill, Math.random);
+      if (checked !== null) this.#quarantine.addCheck(checked, tokensOf.get(checked)!);
       return;
     }
     this.#quarantine.addDivergent(tokensOf);
@@ -142,7 +145,7 @@ export class EmbeddingCaller {
         upstreams: routes.map(({ upstream }) => upstream.name),
         upstreamModel: target.model,
         reportedTokens: reported,
-        countedTokens: ownSum,
+        countedTokens: bill.ownSum,
         inputs: units.length,
         accounts: [...tokensOf.keys()],
       },

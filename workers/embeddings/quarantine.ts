@@ -1,10 +1,13 @@
-/** An account whose input was refused, or counted otherwise than we count it, is likely to send another such. */
+/** An account whose input was refused, or may be counted otherwise than we count it, is likely to send another such. */
 const quarantineMs = 60_000;
+
+/** An account whose own call was counted otherwise. Being alone costs it little, and others nothing. */
+const provenMs = 10 * 60_000;
 
 /** A call of more accounts than this is searched in two steps, so that one bad input does not cost a call for each. */
 const maxCohorts = 32;
 
-/** The oldest entries give way: an account that is trusted too soon is found again by its next call. */
+/** The oldest entries give way: an account that is trusted too soon is found again by its calls. */
 const maxEntries = 10_000;
 
 interface QuarantineEntry {
@@ -14,14 +17,23 @@ interface QuarantineEntry {
   tokensToShow: number;
 }
 
+/** What is added to an account's entry. */
+interface Addition {
+  readonly cohort: number;
+  /** Tokens to show beside those that are to be shown already. */
+  readonly tokens: number;
+  readonly forMs: number;
+}
+
 /**
  * Accounts that share calls of one model with nobody outside their cohort, because a vendor refused one of their inputs or
  * counted a call of theirs otherwise than we do. Whose input made a merged count diverge is unknown, so all accounts of
  * that call are quarantined, in up to 32 cohorts: in most cases each alone. Calls of a cohort tell who is at fault. One
- * that agrees with our count vouches for its accounts; one that does not splits its cohort again.
+ * that agrees with our count vouches for its accounts; one that does not splits its cohort again, and proves the fault of
+ * an account that was alone in it.
  */
 export class Quarantine {
-  /** In the order in which they end. */
+  /** In the order in which they were last put. */
   readonly #entries = new Map<string, QuarantineEntry>();
   readonly #nowMs: () => number;
   #cohorts = 0;
@@ -38,21 +50,32 @@ export class Quarantine {
 
   /** The vendor refused an input of the account. Inputs that it accepts say nothing of the next, so only time ends this. */
   addRefused(accountId: string): void {
-    this.#put(accountId, (this.#cohorts += 1), Infinity);
+    this.#putAlone(accountId, Infinity, quarantineMs);
+  }
+
+  /** The account's inputs are to be counted alone, until calls with as many tokens agree with our count. */
+  addCheck(accountId: string, tokens: number): void {
+    this.#putAlone(accountId, tokens, quarantineMs);
   }
 
   /**
-   * The vendor's count of a call is not near ours. An account leaves quarantine when its further calls agree on as many
-   * tokens as it had in calls that did not: a small input that counts as expected does not vouch for a large one.
+   * The vendor's count of a call is not near ours. An account that was alone in it is proven to send such inputs; what it
+   * sends next does not change that, so only time ends it. Of several accounts each leaves quarantine when its further calls
+   * agree on as many tokens as it had in those that did not: a small input that counts as expected does not vouch for a
+   * large one.
    * @param tokensOf own counts, by account
    */
   addDivergent(tokensOf: ReadonlyMap<string, number>): void {
+    if (tokensOf.size === 1) {
+      for (const accountId of tokensOf.keys()) this.#putAlone(accountId, Infinity, provenMs);
+      return;
+    }
     const perCohort = Math.ceil(tokensOf.size / maxCohorts);
     const firstCohort = this.#cohorts + 1;
     let place = 0;
     for (const [accountId, tokens] of tokensOf) {
       const cohort = firstCohort + Math.floor(place / perCohort);
-      this.#put(accountId, cohort, tokens);
+      this.#put(accountId, { cohort, tokens, forMs: quarantineMs });
       this.#cohorts = cohort;
       place += 1;
     }
@@ -69,14 +92,23 @@ export class Quarantine {
     }
   }
 
-  #put(accountId: string, cohort: number, tokens: number): void {
+  #putAlone(accountId: string, tokens: number, forMs: number): void {
+    this.#put(accountId, { cohort: (this.#cohorts += 1), tokens, forMs });
+  }
+
+  #put(accountId: string, { cohort, tokens, forMs }: Addition): void {
     const nowMs = this.#nowMs();
     for (const [id, { untilMs }] of this.#entries) {
       if (untilMs > nowMs && this.#entries.size < maxEntries) break;
       this.#entries.delete(id);
     }
-    const tokensToShow = (this.#entries.get(accountId)?.tokensToShow ?? 0) + tokens;
+    const before = this.#entries.get(accountId);
     this.#entries.delete(accountId);
-    this.#entries.set(accountId, { cohort, untilMs: nowMs + quarantineMs, tokensToShow });
+    const isOver = before === undefined || before.untilMs <= nowMs;
+    this.#entries.set(accountId, {
+      cohort,
+      untilMs: Math.max(nowMs + forMs, isOver ? 0 : before.untilMs),
+      tokensToShow: tokens + (isOver ? 0 : before.tokensToShow),
+    });
   }
 }

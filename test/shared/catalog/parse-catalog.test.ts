@@ -449,6 +449,11 @@ const faults: [title: string, text: string, expected: string[]][] = [
     ['catalog.yaml:9:5 models[0].dimensions is for embedding models only'],
   ],
   [
+    'special tokens of inputs of another model',
+    fileOf(`${chat}\nspecial_tokens: 2`),
+    ['catalog.yaml:9:5 models[0].special_tokens is for embedding models only'],
+  ],
+  [
     'a cache of vectors for another model',
     fileOf(`${chat}\nembeddingCache: { ttl: 60 }`),
     ['catalog.yaml:9:5 models[0].embeddingCache is for embedding models only'],

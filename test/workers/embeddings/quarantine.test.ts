@@ -37,7 +37,7 @@ test('all accounts of a diverging call are quarantined alone; calls that agree o
   t.is(quarantine.cohortOf('bob'), null);
 });
 
-test('an account whose own call diverges stays, for a minute more', (t) => {
+test('an account whose own call diverges stays for ten minutes, whatever else it sends or is found at', (t) => {
   let nowMs = 0;
   const quarantine = new Quarantine(() => nowMs);
   quarantine.addDivergent(tokens({ ann: 10, eve: 10 }));
@@ -45,9 +45,27 @@ test('an account whose own call diverges stays, for a minute more', (t) => {
   quarantine.addDivergent(tokens({ eve: 10 }));
   nowMs += 50_000;
   t.is(quarantine.cohortOf('ann'), null);
+  quarantine.vouch(tokens({ eve: 1e9 }));
+  quarantine.addCheck('eve', 1);
+  nowMs += 10 * 60_000 - 50_001;
   t.not(quarantine.cohortOf('eve'), null);
-  quarantine.vouch(tokens({ eve: 20 }));
+  nowMs += 1;
   t.is(quarantine.cohortOf('eve'), null);
+  quarantine.addCheck('eve', 1);
+  quarantine.vouch(tokens({ eve: 1 }));
+  t.is(quarantine.cohortOf('eve'), null, 'what is over says nothing of the next time');
+});
+
+test('an account that is checked is alone until calls of its own agree on as many tokens, or for a minute', (t) => {
+  let nowMs = 0;
+  const quarantine = new Quarantine(() => nowMs);
+  for (const id of ['ann', 'bob']) quarantine.addCheck(id, 10);
+  t.not(quarantine.cohortOf('ann'), quarantine.cohortOf('bob'));
+  quarantine.vouch(tokens({ ann: 9, bob: 10 }));
+  t.not(quarantine.cohortOf('ann'), null);
+  t.is(quarantine.cohortOf('bob'), null);
+  nowMs += 60_000;
+  t.is(quarantine.cohortOf('ann'), null);
 });
 
 test('one bad account among hundreds is alone after the second call that diverges, and costs the others few calls', (t) => {

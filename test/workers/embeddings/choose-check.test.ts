@@ -1,0 +1,79 @@
+import test from 'ava';
+import { chooseCheck } from '../../../workers/embeddings/choose-check.ts';
+import { billCall } from '../../../workers/embeddings/bill-call.ts';
+import { Quarantine } from '../../../workers/embeddings/quarantine.ts';
+
+const tokensOf = new Map([
+  ['ann', 900],
+  ['bob', 1_000],
+  ['eve', 67],
+]);
+const ownSum = 1_967;
+/** What is tolerated: a tenth, and two tokens for each account. */
+const tolerance = 196 + 6;
+
+test('nobody is checked where a call is of one account, or counts no more than we do', (t) => {
+  t.is(
+    chooseCheck(tokensOf, { ownSum, excess: 0 }, () => 0),
+    null,
+  );
+  t.is(
+    chooseCheck(new Map([['eve', 67]]), { ownSum: 67, excess: 8 }, () => 0),
+    null,
+  );
+});
+
+test('the more of what is tolerated an excess takes, the likelier somebody is checked', (t) => {
+  for (const excess of [20, 100, tolerance]) {
+    t.not(
+      chooseCheck(tokensOf, { ownSum, excess }, () => (excess - 0.1) / tolerance),
+      null,
+    );
+    if (excess < tolerance)
+      t.is(
+        chooseCheck(tokensOf, { ownSum, excess }, () => excess / tolerance),
+        null,
+      );
+  }
+});
+
+test('checked is one of those that could not have had the excess by themselves unnoticed', (t) => {
+  const choose = (excess: number, place: number): string | null => {
+    const random = [0, place];
+    return chooseCheck(tokensOf, { ownSum, excess }, () => random.shift()!);
+  };
+  t.is(choose(50, 0), 'eve');
+  t.is(choose(50, 0.99), 'eve', 'the others may count fifty more by themselves');
+  t.deepEqual([choose(100, 0), choose(100, 0.99)], ['ann', 'eve']);
+  t.is(choose(8, 0), null, 'she may count eight more as well');
+});
+
+test('whoever hides in what his neighbours may count more is alone after a few calls, for as long as he sends such texts', (t) => {
+  let seed = 7;
+  const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+  const quarantine = new Quarantine(() => 0);
+  const inputs = [
+    ...Array.from({ length: 9 }, (_, i) => ({ accountId: `account ${i}`, tokens: 450, counted: 450 })),
+    { accountId: 'eve', tokens: 67, counted: 442 },
+  ];
+  let shared = 0;
+  for (let round = 0; round < 400; round++) {
+    const byCohort = new Map<number | null, typeof inputs>();
+    for (const input of inputs) {
+      const cohort = quarantine.cohortOf(input.accountId);
+      byCohort.set(cohort, [...(byCohort.get(cohort) ?? []), input]);
+    }
+    for (const call of byCohort.values()) {
+      const counted = call.reduce((sum, input) => sum + input.counted, 0);
+      const bill = billCall(call, counted);
+      const own = new Map(call.map(({ accountId, tokens }) => [accountId, tokens]));
+      if (call.length > 1 && own.has('eve')) shared += 1;
+      if (bill.agrees === false) quarantine.addDivergent(own);
+      else quarantine.vouch(own);
+      const checked = chooseCheck(own, bill, random);
+      if (checked !== null) quarantine.addCheck(checked, own.get(checked)!);
+    }
+  }
+  t.true(shared < 30, `${shared} calls of 400 were shared`);
+  t.not(quarantine.cohortOf('eve'), null);
+});
