@@ -21,6 +21,9 @@ import { sendBody } from './send-body.ts';
 
 const bytesPerFloat = 4;
 
+/** What most vendors add to an input: a mark before it and one behind it, or none. */
+const usualSpecialTokens = 2;
+
 export function createEmbeddings(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const body = context.state.body as EmbeddingRequest;
@@ -62,7 +65,8 @@ async function answerInputs(
   const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
   const worst = computeWorstCase(model.pricing, {
     ...noUsage,
-    promptTokens,
+    // Where the catalog does not say what a vendor adds, it is reserved for, and not counted as ours.
+    promptTokens: promptTokens + (model.specialTokens === null ? usualSpecialTokens * inputs.length : 0),
     characters: inputs.reduce((sum, text) => sum + text.length, 0),
     durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
   });

@@ -30,6 +30,7 @@ ${vectorModel('overflowing', 'emb-overflowing+overflow+slow-50', '{ in_cost_per_
 ${vectorModel('overflowing-numbers', 'emb-numbers+overflow+floats', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('numbers', 'emb-numbers+floats', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('unreported', 'emb-unreported+nousage', '{ in_cost_per_million: 7.77 }')}
+${vectorModel('marking', 'emb-marking+special-2', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('by-character', 'emb-characters', '{ type: characters, cost_per_million: 3.33 }')}
 ${vectorModel('by-request', 'emb-request', '{ type: request, cost_per_request: 0.5 }')}
 ${vectorModel('by-time', 'emb-time+slow-200', '{ type: time, cost_per_second: 0.01 }')}
@@ -264,6 +265,14 @@ test('a vendor’s bound on inputs splits a request, whose answer stays whole an
   isVectorOf(t, asked, texts);
   t.is(asked.answer.usage.prompt_tokens, 22);
   t.true(sentTo('emb-narrow').every((call) => (call.body!['input'] as unknown[]).length <= 3));
+});
+
+test('special tokens that the catalog does not tell of are reserved, so that the vendor’s count of short inputs is paid', async (t) => {
+  const account = await stack.createAccount();
+  const letters = Array.from({ length: 26 }, (_, i) => String.fromCharCode(97 + i));
+  const asked = await embed(account, 'marking', letters);
+  t.is(asked.answer.usage.prompt_tokens, 3 * letters.length);
+  t.is(await readLoss(stack, account.id, '100'), BigInt(3 * letters.length) * 7_770n);
 });
 
 test('one caller’s poison fails that caller alone', async (t) => {
