@@ -45,7 +45,7 @@ function presentRequestLog(row: RequestLogDocument): RequestLog {
     success: row.success,
     response_code: row.responseCode,
     request_id: row._id,
-    details: row.success ? null : `${row.errorCode ?? 'internal_error'}: ${row.details ?? ''}`,
+    details: row.success ? row.details : `${row.errorCode ?? 'internal_error'}: ${row.details ?? ''}`,
     user_ip: row.userIp,
     model_name: row.model,
     prompt_tokens: row.promptTokens,

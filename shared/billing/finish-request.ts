@@ -15,6 +15,8 @@ export interface RequestOutcome {
   readonly counted: boolean;
   /** Null on success. */
   readonly error: { readonly code: ErrorCode; readonly message: string } | null;
+  /** What the row of a success tells beside it: that the answer holds less than was asked for. */
+  readonly note?: string | null;
   /** Whether the caller pays for the usage: on success, and for what was generated before a stream broke. */
   readonly charged: boolean;
   /** Whether a model was asked at all; a request that reached none is released, and no row tells of it. */
@@ -61,7 +63,7 @@ export async function finishRequest(
     success: error === null,
     responseCode: error === null ? 200 : errorKind(error.code).status,
     errorCode: error?.code ?? null,
-    details: error?.message.slice(0, maxDetails) ?? null,
+    details: (error?.message ?? outcome.note)?.slice(0, maxDetails) ?? null,
     userIp: request.userIp.slice(0, maxAddress),
     promptTokens: usage.promptTokens,
     cacheReadTokens: usage.cacheReadTokens,

@@ -170,7 +170,11 @@ export const RequestLog = Type.Object(
     success: Type.Boolean(),
     response_code: Type.Integer({ description: 'HTTP status of the answer; 200 on success.' }),
     request_id: Type.String({ description: 'The x-request-id of the answer.' }),
-    details: Nullable(Type.String({ description: 'What went wrong, as `code: message`; null on success.' })),
+    details: Nullable(
+      Type.String({
+        description: 'What went wrong, as `code: message`. On success null, or what the answer lacks.',
+      }),
+    ),
     user_ip: Type.String({ description: 'Address that the request came from.' }),
     model_name: Type.String({ description: 'Id of the model.' }),
     prompt_tokens: Type.Integer(),

@@ -1,10 +1,15 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Chance } from '../routing/call-route.ts';
-import { UpstreamError } from '../upstreams/upstream.ts';
 import { chooseShare, findLimits, leastShare, type ShareDecision } from './call-share.ts';
 import { EmbeddingCaller, NothingWanted, type CallDependencies } from './embedding-caller.ts';
-import { AskUnderWay, WorkUnit, type EmbeddingAnswerOfAsk, type EmbeddingAsk } from './embedding-work.ts';
+import {
+  AskUnderWay,
+  isRefusal,
+  WorkUnit,
+  type EmbeddingAnswerOfAsk,
+  type EmbeddingAsk,
+} from './embedding-work.ts';
 import { deliverKept } from './kept-vectors.ts';
 import { Quarantine } from './quarantine.ts';
 import { abortWhenUnwanted, findAccounts, groupByAsk } from './units-of-calls.ts';
@@ -179,8 +184,7 @@ export class EmbeddingLine {
     for (const unit of units) unit.failLeft(error);
     const wanted = units.filter((unit) => unit.isWanted);
     const groups = groupByAsk(wanted);
-    const cause = error instanceof AppError ? error.cause : null;
-    const isRefused = cause instanceof UpstreamError && cause.failure === 'rejected';
+    const isRefused = isRefusal(error);
     const someLeft = wanted.length < units.length;
     if (isRefused) {
       // Inputs of callers who have left are not searched, or leaving would hide who sends what is refused.
@@ -188,7 +192,7 @@ export class EmbeddingLine {
       if (groups.length === 1 && !someLeft) this.#quarantine.addRefused(wanted[0]!.accountId);
     }
     if (!isRefused || (groups.length <= 1 && !someLeft)) {
-      for (const unit of wanted) unit.deliver({ error });
+      this.#failUnits(wanted, error);
       return;
     }
     const search = under ?? { left: countSearchCalls(groups.length) };
@@ -203,7 +207,7 @@ export class EmbeddingLine {
             message:
               'The model refused inputs of other requests that this one shared its call with. Try again.',
           });
-          for (const unit of part) unit.deliver({ error: lost });
+          this.#failUnits(part, lost);
           return;
         }
         search.left -= 1;
@@ -221,6 +225,13 @@ export class EmbeddingLine {
         }
       }),
     );
+  }
+
+  /** A request of which an input failed has failed: what it still waits for is not asked for any more. */
+  #failUnits(units: readonly WorkUnit[], error: unknown): void {
+    const failed = new Set(units.flatMap(({ claims }) => claims.map(({ ask }) => ask)));
+    for (const unit of units) unit.deliver({ error });
+    for (const ask of failed) this.#giveUp(ask.withdraw(error));
   }
 
   #forget(unit: WorkUnit): void {

@@ -1,5 +1,7 @@
+import { AppError } from '../../shared/contract/errors.ts';
 import type { QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { UpstreamError } from '../upstreams/upstream.ts';
 import { shareExactly } from './share-exactly.ts';
 import type { Dimensions } from './waiting-inputs.ts';
 
@@ -41,6 +43,13 @@ export interface FailedInput {
 }
 
 export type InputOutcome = EmbeddedInput | FailedInput;
+
+/** Whether a vendor refused what it was sent: the fault of an input, and of nobody who did not send it. */
+export function isRefusal(error: unknown): boolean {
+  return (
+    error instanceof AppError && error.cause instanceof UpstreamError && error.cause.failure === 'rejected'
+  );
+}
 
 /** One request's part of the work. */
 export interface EmbeddingAsk {
@@ -104,6 +113,11 @@ export class AskUnderWay {
   /** Whether its caller still waits. One that has left is told of what it was asked for, and nothing is begun for it. */
   get isAwaited(): boolean {
     return !this.#isOver && !this.#hasLeft;
+  }
+
+  /** Whether its caller waits for this input: one that failed already is asked for no more. */
+  isWaitingFor(index: number): boolean {
+    return this.isAwaited && this.#outcomes[index] === undefined;
   }
 
   /** Places of the inputs that nothing is known of; none where nobody waits any more. */
@@ -227,7 +241,7 @@ export class WorkUnit {
 
   /** Whether anybody still waits for it; of one that was delivered nothing more will come. */
   get isWanted(): boolean {
-    return !this.#isDelivered && this.#claims.some(({ ask }) => ask.isAwaited);
+    return !this.#isDelivered && this.#claims.some(({ ask, index }) => ask.isWaitingFor(index));
   }
 
   get claims(): readonly Claim[] {

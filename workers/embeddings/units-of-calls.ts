@@ -22,7 +22,7 @@ export function sumTokens(units: readonly WorkUnit[]): Map<string, number> {
 export function groupByAsk(units: readonly WorkUnit[]): WorkUnit[][] {
   const groups = new Map<AskUnderWay, WorkUnit[]>();
   for (const unit of units) {
-    const { ask } = unit.claims.find((claim) => claim.ask.isAwaited)!;
+    const { ask } = unit.claims.find((claim) => claim.ask.isWaitingFor(claim.index))!;
     const group = groups.get(ask) ?? [];
     group.push(unit);
     groups.set(ask, group);

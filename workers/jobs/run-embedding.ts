@@ -6,6 +6,7 @@ import type { AdmittedRequest, EmbeddingJob, EmbeddingPart } from '../../shared/
 import { encodeResult, type EmbeddingResultHeader } from '../../shared/reply/result.ts';
 import {
   dropVectors,
+  isRefusal,
   type EmbeddedInput,
   type EmbeddingAnswerOfAsk,
   type FailedInput,
@@ -83,23 +84,47 @@ function checkPlausible(
   return false;
 }
 
+/** How a request ended: null where it has all of its vectors. */
+interface Failure {
+  readonly error: unknown;
+  /** Whether it is the caller's doing, so that what a model did for the request is paid for all the same. */
+  readonly isCallers: boolean;
+}
+
+/** Of several failures a refusal is told: the others would have been worth another try, and this one is not. */
+function findFailure({ outcomes, hasLeft }: EmbeddingAnswerOfAsk, { signal }: RequestRun): Failure | null {
+  if (hasLeft) return { error: signal.reason as unknown, isCallers: true };
+  const failed = outcomes.filter((outcome) => 'error' in outcome);
+  const refused = failed.find(({ error }) => isRefusal(error));
+  if (refused !== undefined) return { ...refused, isCallers: true };
+  const other = failed[0] ?? findMixture(outcomes);
+  return other === undefined ? null : { ...other, isCallers: false };
+}
+
+/** What the caller is told, and of a refused request what it paid for. */
+function describePart({ error }: Failure, embedded: number, all: number): ReturnType<typeof describeFailure> {
+  const { code, message } = describeFailure(error);
+  if (!isRefusal(error) || embedded === 0) return { code, message };
+  const told = `${embedded} of ${all} inputs ${embedded === 1 ? 'was' : 'were'} embedded, and charged.`;
+  return { code, message: `${message} (${told})` };
+}
+
 async function answerPart(
   dependencies: JobDependencies,
   { request, inputs, inputTokens }: EmbeddingPart,
   run: RequestRun,
-  { outcomes, reachedModel, hasLeft }: EmbeddingAnswerOfAsk,
+  answer: EmbeddingAnswerOfAsk,
 ): Promise<void> {
-  const failed = hasLeft
-    ? { error: run.signal.reason as unknown }
-    : (outcomes.find((outcome) => 'error' in outcome) ?? findMixture(outcomes));
-  if (failed !== undefined && isReplaced(run)) return;
-  const error = failed === undefined ? null : describeFailure(failed.error);
-  if (error?.code === 'internal_error') run.log.error({ err: failed?.error }, 'embedding failed');
+  const { outcomes, reachedModel } = answer;
+  const failure = findFailure(answer, run);
+  if (failure !== null && isReplaced(run)) return;
   const embedded = outcomes.filter((outcome) => 'vector' in outcome);
+  const error = failure === null ? null : describePart(failure, embedded.length, inputs.length);
+  if (error?.code === 'internal_error') run.log.error({ err: failure?.error }, 'embedding failed');
   const sum = (of: (one: EmbeddedInput) => number): number =>
     embedded.reduce((total, one) => total + of(one), 0);
-  // A caller who left pays for what a model was asked for until then; a request that failed costs nothing.
-  const charged = error === null || (hasLeft && embedded.length > 0);
+  // A failure of others costs nothing, whatever was embedded before it.
+  const charged = failure === null || (failure.isCallers && embedded.length > 0);
   const paid = inputs.flatMap((_, i) => (!charged || 'vector' in outcomes[i]! ? [i] : []));
   const reported = sum((one) => one.tokens);
   const isReported = charged && checkPlausible(dependencies, request, run, { reported, inputs: paid.length });

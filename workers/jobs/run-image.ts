@@ -71,6 +71,7 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
     },
     counted: usage === null || usage.promptTokens === null || usage.completionTokens === null,
     error: failure,
+    note: describeMissing(job, generated),
     charged,
     reachedModel: reachedModel || isModelsFailure(failure),
   });
@@ -129,6 +130,13 @@ async function generate(
       return { ...answer, billedMs: Math.round(performance.now() - startedAtMs) };
     },
   });
+  if (generated.missing !== undefined) {
+    const { failure, message } = generated.missing;
+    run.log.warn(
+      { model: model.id, failure, reason: message },
+      'upstream made fewer images than were asked for',
+    );
+  }
   if (generated.images.length === 0)
     throw new AppError('upstream_error', { message: 'The model returned no image.' });
   return { ...generated, usage: keepPlausible(generated.usage, model, job, run) };
@@ -145,6 +153,13 @@ function keepPlausible(
   const plausible = leaveOutImplausible(usage, bounds);
   if (plausible !== usage) logImplausible(log, { model: model.id }, usage, bounds);
   return plausible;
+}
+
+/** What its row says of a request that was given fewer images than it asked for: the vendor's words where it refused. */
+function describeMissing({ n }: ImageJob, { images, missing }: ImageAnswer): string | null {
+  if (images.length >= n) return null;
+  const why = missing?.failure === 'rejected' ? `: ${missing.message}` : '';
+  return `${images.length} of ${n} images were made${why}`;
 }
 
 /**

@@ -160,7 +160,10 @@ export interface GeneratedImage {
 }
 
 export interface ImageAnswer {
+  /** At least one; fewer than were asked for where the vendor failed to make the others. */
   readonly images: readonly GeneratedImage[];
+  /** Why there are fewer, where it is known. */
+  readonly missing?: UpstreamError;
   /** For models that are paid by tokens; null where the vendor told none. */
   readonly usage: UpstreamUsage | null;
 }

@@ -112,3 +112,33 @@ test('an input that is asked for again after its call failed is asked for on beh
   unit.deliver(outcome);
   t.deepEqual((await staying.answer).outcomes, [outcome], 'all of the time, as it was asked for it alone');
 });
+
+test('of a request that has failed nothing is wanted any more that no model was asked for, but by others who share it', async (t) => {
+  const [failing, other] = [ask(['a', 'b', 'c']), ask(['c'])];
+  const [a, b, c] = ['a', 'b', 'c'].map((text, i) => {
+    const unit = new WorkUnit(failing, null, text, 1);
+    unit.claim(failing, i);
+    return unit;
+  }) as [WorkUnit, WorkUnit, WorkUnit];
+  c.claim(other, 0);
+  a.markAsked();
+  const refused = new Error('refused');
+  t.deepEqual([...failing.withdraw(refused)], [b, c]);
+  t.true(a.isWanted, 'a model was asked for it');
+  t.false(b.isWanted);
+  t.true(c.isWanted, 'by another');
+  const outcome = {
+    vector: Buffer.alloc(4),
+    hold: null,
+    dimensions: 1,
+    tokens: 1,
+    counted: false,
+    billedMs: 3,
+  };
+  a.deliver(outcome);
+  c.deliver(outcome);
+  const { outcomes } = await failing.answer;
+  t.deepEqual(outcomes.slice(1), [{ error: refused }, { error: refused }]);
+  t.like(outcomes[0], { tokens: 1 });
+  t.like((await other.answer).outcomes[0], { tokens: 1 });
+});

@@ -96,8 +96,9 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
       const all = [...candidates.values()];
       const hasAnswer = all.some(({ hasAnswered }) => hasAnswered);
       const failed = all.find(({ native }) => native !== null && toFinishReason(native) === null);
-      if (failed !== undefined && !hasAnswer) {
-        // Of an end that is no answer's end, before a word of an answer, another try is worth more than an empty text.
+      if (failed !== undefined && !hasAnswer && counts === null) {
+        // Of an end that is no answer's end, before a word of an answer, another try is worth more than an empty text: but
+        // where the vendor has counted it, it charges for each try, and an empty text that says why it is one costs once.
         throw new UpstreamError(
           'unavailable',
           `the model ended without an answer (${failed.native?.slice(0, 100)})`,

@@ -47,11 +47,23 @@ function explainNone(body: JsonRecord, candidates: readonly JsonRecord[]): Upstr
     : new UpstreamError('rejected', `The model refused to make this picture (${refused.slice(0, 100)}).`);
 }
 
-/** The answers of several calls as one. A count that any of them lacks is unknown in all. */
-export function joinImageAnswers(answers: readonly ImageAnswer[]): ImageAnswer {
+/**
+ * The answers of several calls as one, those that failed left out. A count that any of them lacks is unknown in all.
+ * @throws the failure where all failed, a refusal before others: what is refused is not worth another try
+ */
+export function joinImageAnswers(drawn: readonly PromiseSettledResult<ImageAnswer>[]): ImageAnswer {
+  const answers = drawn.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const errors = drawn.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
+  // A fault of ours is no missing picture.
+  const ours = errors.find((error) => !(error instanceof UpstreamError));
+  if (ours !== undefined) throw ours;
+  const failures = errors as UpstreamError[];
+  const missing = failures.find(({ failure }) => failure === 'rejected') ?? failures[0];
+  if (answers.length === 0) throw missing!;
   const usages = answers.flatMap(({ usage }) => usage ?? []);
   return {
     images: answers.flatMap(({ images }) => images),
+    ...(missing === undefined ? {} : { missing }),
     usage: usages.length < answers.length ? null : (usages.slice(1).reduce(addUsage, usages[0]!) ?? null),
   };
 }

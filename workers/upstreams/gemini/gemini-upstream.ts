@@ -80,7 +80,7 @@ async function gather(target: UpstreamTarget, body: ChatBody, context: CallConte
   return { images, recalled: context.recalled };
 }
 
-/** As many calls at once as pictures: all of them or an error, which ends the others. */
+/** As many calls at once as pictures. The vendor charges for each that is made, so one that fails does not end the others. */
 async function generateImages(
   client: HttpClient,
   target: UpstreamTarget,
@@ -88,18 +88,13 @@ async function generateImages(
   context: CallContext,
 ): Promise<ImageAnswer> {
   const request = toImageRequest(target, call);
-  const stop = new AbortController();
-  const shared = { ...context, signal: AbortSignal.any([context.signal, stop.signal]) };
   async function draw(): Promise<ImageAnswer> {
-    const answer = await post(client, 'generateContent', request, target, shared);
+    const answer = await post(client, 'generateContent', request, target, context);
     return fromImageResponse(await readText(answer, MAX_ANSWER_BYTES), target.apiKey);
   }
-  try {
-    return joinImageAnswers(await Promise.all(Array.from({ length: call.n }, draw)));
-  } catch (error) {
-    stop.abort(error);
-    throw error;
-  }
+  const drawn = await Promise.allSettled(Array.from({ length: call.n }, draw));
+  context.signal.throwIfAborted();
+  return joinImageAnswers(drawn);
 }
 
 async function post(

@@ -368,7 +368,18 @@ test('every end has its reason, with the vendor’s word beside it', (t) => {
   t.deepEqual(translateText(toStream(say([call], 'MAX_TOKENS'))).at(-1), finish('length', 'MAX_TOKENS'));
 });
 
-test('a model that failed before a word of its answer is an error, whatever it thought', (t) => {
+test('a model that failed before a word of its answer, and was counted for it, has given an empty answer', (t) => {
+  for (const native of ['MALFORMED_FUNCTION_CALL', 'OTHER', 'SOMETHING_NEW']) {
+    const usageMetadata = { promptTokenCount: 5, thoughtsTokenCount: 9, candidatesTokenCount: 2 };
+    t.deepEqual(translateText(toStream({ ...say([{ text: '' }], native), usageMetadata })), [
+      delta({ role: 'assistant', content: '' }),
+      finish('stop', native),
+      count({ promptTokens: 5, completionTokens: 11, reasoningTokens: 9 }),
+    ]);
+  }
+});
+
+test('a model that failed before a word of its answer, and was not counted, is an error, whatever it thought', (t) => {
   for (const native of [
     'MALFORMED_FUNCTION_CALL',
     'UNEXPECTED_TOOL_CALL',

@@ -398,25 +398,30 @@ test('as many pictures are as many calls at once, their tokens added up', async 
   t.is(rig.asked[0]?.url, '/v1beta/models/gemini-2.5-flash-image:generateContent');
 });
 
-test('one picture that is refused is the error of all, and ends the others', async (t) => {
+test('one picture that is refused ends none of the others, which are the answer', async (t) => {
   const waiting: ServerResponse[] = [];
-  const over = createGate();
-  let closed = 0;
   const rig = await startRig(t, (response) => {
     waiting.push(response);
-    response.on('close', () => {
-      closed += 1;
-      if (closed === 3) over.open();
-    });
-    if (waiting.length === 3) sendJson(response, { promptFeedback: { blockReason: 'SAFETY' } });
+    if (waiting.length < 3) return;
+    // The others are drawn once the refusal has gone out.
+    response.on('finish', () => waiting.slice(0, 2).forEach((one) => sendJson(one, DRAWN)));
+    sendJson(response, { promptFeedback: { blockReason: 'SAFETY' } });
   });
   const target = createTarget('gemini-2.5-flash-image');
-  const error = await t.throwsAsync(rig.upstream.generateImages(target, DRAW, createContext()), {
-    instanceOf: UpstreamError,
-  });
+  const { images, missing } = await rig.upstream.generateImages(target, DRAW, createContext());
+  t.is(images.length, 2);
+  t.is(missing?.failure, 'rejected');
+  t.is(waiting.length, 3);
+});
+
+test('pictures that are all refused are an error', async (t) => {
+  const rig = await startRig(t, (response) =>
+    sendJson(response, { promptFeedback: { blockReason: 'SAFETY' } }),
+  );
+  const target = createTarget('gemini-2.5-flash-image');
+  const drawing = rig.upstream.generateImages(target, DRAW, createContext());
+  const error = await t.throwsAsync(drawing, { instanceOf: UpstreamError });
   t.is(error.failure, 'rejected');
-  await over.opened;
-  t.is(waiting.filter(({ writableFinished }) => writableFinished).length, 1);
 });
 
 test('when the caller leaves, the call ends and the reason is the caller’s', async (t) => {

@@ -95,8 +95,29 @@ test('several answers are one, with their tokens added up where all have told th
       usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 5 },
     }),
   );
-  const joined = joinImageAnswers([answer, answer, answer]);
+  const made = { status: 'fulfilled', value: answer } as const;
+  const joined = joinImageAnswers([made, made, made]);
   t.is(joined.images.length, 3);
   t.deepEqual(joined.usage, { ...noUpstreamUsage, promptTokens: 9, completionTokens: 15 });
-  t.is(joinImageAnswers([answer, { ...answer, usage: null }]).usage, null);
+  t.is(joinImageAnswers([made, { ...made, value: { ...answer, usage: null } }]).usage, null);
+});
+
+test('those that were made are the answer, with why others were not; where none was, a refusal is told before a failure', (t) => {
+  const { images } = read(draw([{ inlineData: { data: PNG } }]));
+  const made = { status: 'fulfilled', value: { images, usage: null } } as const;
+  const fail = (reason: unknown) => ({ status: 'rejected', reason }) as const;
+  const [refused, broken] = [new UpstreamError('rejected', 'no'), new UpstreamError('unavailable', 'down')];
+  const some = joinImageAnswers([fail(broken), made, fail(refused), made]);
+  t.is(some.images.length, 2);
+  t.is(some.missing, refused);
+  t.is(joinImageAnswers([made]).missing, undefined);
+  t.is(
+    t.throws(() => joinImageAnswers([fail(broken), fail(refused)])),
+    refused,
+  );
+  const ours = new TypeError('a fault of ours');
+  t.is(
+    t.throws(() => joinImageAnswers([made, fail(refused), fail(ours)])),
+    ours,
+  );
 });

@@ -1,0 +1,156 @@
+import test from 'ava';
+import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+
+/** Requests of which a part failed for what their own caller sent: what a vendor did for the rest is paid. */
+
+const nanoPerToken = 1_000_000n;
+const tinyPng =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
+const drawn = {
+  candidates: [
+    { content: { parts: [{ inlineData: { mimeType: 'image/png', data: tinyPng } }] }, finishReason: 'STOP' },
+  ],
+};
+const refused = { candidates: [{ finishReason: 'IMAGE_SAFETY' }], usageMetadata: { promptTokenCount: 5 } };
+const malformed = { finishReason: 'MALFORMED_FUNCTION_CALL', index: 0 };
+
+let simulator: VendorSimulator;
+let scripted: ScriptedVendor;
+let stack: TestStack;
+/** Answers of the scripted vendor's models, in order; the last is given again. */
+const scripts: Record<string, object[]> = {
+  'some-refused': [drawn, refused, drawn, drawn],
+  'all-refused': [refused],
+  counted: [
+    {
+      candidates: [malformed],
+      usageMetadata: { promptTokenCount: 7, thoughtsTokenCount: 10_000, candidatesTokenCount: 5 },
+    },
+  ],
+  'not-counted': [
+    { candidates: [malformed] },
+    { candidates: [{ content: { parts: [{ text: 'Yes' }] }, finishReason: 'STOP' }] },
+  ],
+};
+const asked: string[] = [];
+
+test.before(async () => {
+  simulator = await startVendorSimulator();
+  scripted = await startScriptedVendor((_, path) => {
+    const model = /models\/([^:]+):/.exec(path)![1]!;
+    asked.push(model);
+    const script = scripts[model]!;
+    return script.length > 1 ? script.shift()! : script[0]!;
+  });
+  const chat = (id: string): string =>
+    `  - { id: ${id}, type: chat, context: 128000, pricing: { prompt: 1000, completion: 1000 }, routes: [{ upstream: gemini }] }`;
+  const image = (id: string): string =>
+    `  - { id: ${id}, type: image, context: 8192, max_image_count: 4, pricing: { type: image, cost_per_image: 2 }, routes: [{ upstream: gemini }] }`;
+  stack = await startStack({
+    catalog: `
+upstreams:
+  narrow: { kind: openai, baseUrl: "${simulator.url}/v1", maxConcurrency: 1, maxBatchInputs: 10 }
+  gemini: { kind: gemini, baseUrl: "${scripted.url}" }
+models:
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 8 }, pricing: { prompt: 1000 }, routes: [{ upstream: narrow, model: emb+poison }] }
+${chat('counted')}
+${chat('not-counted')}
+${image('some-refused')}
+${image('all-refused')}
+`,
+  });
+});
+test.after.always(async () => {
+  await stack.close();
+  await simulator.close();
+  await scripted.close();
+});
+
+const inputsOf = (entry: LoggedRequest): string[] => (entry.body as { input: string[] }).input;
+
+interface Answer {
+  readonly data?: readonly object[];
+  readonly choices?: readonly object[];
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+async function ask(path: string, body: object) {
+  const account = await stack.createAccount();
+  const response = await stack.post(path, account.apiKey, body);
+  const answer = (await response.json()) as Answer;
+  await waitForNoReservation(stack, account.id);
+  const row = await findRow(stack, response.headers.get('x-request-id')!);
+  return { status: response.status, answer, row, loss: await readLoss(stack, account.id, '100') };
+}
+
+test('of a request of which an input is refused, what was embedded is paid, and what still waited is not asked for', async (t) => {
+  const input = Array.from({ length: 60 }, (_, i) => (i === 25 ? 'poison 25' : `text ${i}`));
+  const { status, answer, row, loss } = await ask('/v1/embeddings', { model: 'vectors', input });
+  t.is(status, 422);
+  t.is(answer.error!.code, 'upstream_rejected');
+  t.regex(answer.error!.message, /refuses.*20 of 60 inputs were embedded, and charged/);
+  t.deepEqual(simulator.requests.entries.map(inputsOf), [
+    input.slice(0, 10),
+    input.slice(10, 20),
+    input.slice(20, 30),
+  ]);
+  t.is(loss, 40n * nanoPerToken);
+  t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 422, promptTokens: 40 });
+  t.is(row.details, answer.error!.message);
+  t.is(row.characters, input.slice(0, 20).join('').length);
+});
+
+test('images of which one is refused are those that were made, at the price of those', async (t) => {
+  const { status, answer, row, loss } = await ask('/v1/images/generations', {
+    model: 'some-refused',
+    prompt: 'a cat',
+    n: 4,
+    response_format: 'b64_json',
+  });
+  t.is(status, 200);
+  t.is(answer.data!.length, 3);
+  t.is(asked.filter((model) => model === 'some-refused').length, 4);
+  t.is(loss, 3n * 2_000_000_000n);
+  t.like(row, { success: true, images: 3 });
+  t.is(row.details, '3 of 4 images were made: The model refused to make this picture (IMAGE_SAFETY).');
+});
+
+test('images that are all refused are an error, cost nothing and are not tried again', async (t) => {
+  const body = { model: 'all-refused', prompt: 'a cat', n: 4 };
+  const { status, answer, row, loss } = await ask('/v1/images/generations', body);
+  t.is(status, 422);
+  t.is(answer.error!.code, 'upstream_rejected');
+  t.is(asked.filter((model) => model === 'all-refused').length, 4);
+  t.is(loss, 0n);
+  t.like(row, { success: false, images: 0 });
+});
+
+const chatOf = (model: string): object => ({
+  model,
+  messages: [{ role: 'user', content: 'hi' }],
+  max_tokens: 20_000,
+});
+
+test('an answer that the model broke off and counted is charged by that count, and not asked for again', async (t) => {
+  const { status, answer, row, loss } = await ask('/v1/chat/completions', chatOf('counted'));
+  t.is(status, 200);
+  t.like(answer.choices![0], {
+    message: { content: '' },
+    finish_reason: 'stop',
+    native_finish_reason: 'MALFORMED_FUNCTION_CALL',
+  });
+  t.is(asked.filter((model) => model === 'counted').length, 1);
+  t.is(loss, (7n + 10_005n) * nanoPerToken);
+  t.like(row, { success: true, counted: false, promptTokens: 7, completionTokens: 10_005 });
+});
+
+test('an answer that the model broke off and did not count is asked for again', async (t) => {
+  const { status, answer } = await ask('/v1/chat/completions', chatOf('not-counted'));
+  t.is(status, 200);
+  t.like(answer.choices![0], { message: { content: 'Yes' }, finish_reason: 'stop' });
+  t.is(asked.filter((model) => model === 'not-counted').length, 2);
+});
