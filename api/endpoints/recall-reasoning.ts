@@ -11,14 +11,16 @@ import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
 export async function recallReasoning(
   store: ReasoningStore,
   accountId: string,
-  { messages }: ChatRequest,
+  body: ChatRequest,
   model: CatalogModel,
 ): Promise<RecalledReasoning[]> {
+  const { messages } = body;
   const kinds = new Set<string>(model.routes.map(({ upstream }) => upstream.kind));
   kinds.delete('builtin');
   if (kinds.size === 0 || !messages.some(({ tool_calls: calls }) => calls?.length)) return [];
-  const placed = placeCalls(messages, model.id);
-  const values = await store.load(accountId, placed);
+  const placed = placeCalls(body, model.id);
+  const hashes = placed.map(({ hash }) => hash);
+  const values = await store.load(accountId, hashes);
   return placed.flatMap(({ messageIndex, toolCallId, hash }) => {
     const value = values.get(hash);
     const kind = String((value as { kind?: unknown } | undefined)?.kind);

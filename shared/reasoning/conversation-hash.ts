@@ -4,17 +4,36 @@ import { createHash } from 'node:crypto';
  * Names a turn of a conversation by what was said up to it, so that what is kept for one conversation is never found
  * by another, even where a vendor counts its tool calls anew in every answer (`functions.f:0`).
  *
- * Instructions are hashed apart, because agents put the date there; reasoning is left out because most clients drop it.
- * What clients write differently and mean the same hashes the same: absent, null and empty content, one text or its
- * parts, the spacing and order of a call's arguments.
+ * What else the model was shown, or names the end user, is the call's setting: instructions, tools, reasoning that the
+ * caller sent along. Agents put the date into their instructions, and most clients drop reasoning, so it counts only
+ * where the call's id could be another conversation's too. What clients write differently and mean the same hashes the
+ * same: absent, null and empty content, one text or its parts, the spacing and order of a call's arguments.
  */
 
 export interface HashedMessage {
   readonly role: string;
   readonly content?: unknown;
+  readonly name?: string | null | undefined;
+  readonly refusal?: string | null | undefined;
+  readonly audio?: { readonly id?: string } | null | undefined;
+  readonly reasoning_content?: string | null | undefined;
   readonly tool_calls?: readonly unknown[] | null | undefined;
   readonly tool_call_id?: string | null | undefined;
 }
+
+/** Fields of a request, beside its messages, that the model is shown or that tell end users apart. */
+const settingFields = [
+  'tools',
+  'response_format',
+  'web_search_options',
+  'user',
+  'safety_identifier',
+  'prompt_cache_key',
+] as const;
+
+export type HashedRequest = Readonly<Partial<Record<(typeof settingFields)[number], unknown>>> & {
+  readonly messages: readonly HashedMessage[];
+};
 
 export interface HashedCall {
   readonly id: string;
@@ -28,62 +47,62 @@ export interface PlacedCall {
   readonly messageIndex: number;
   readonly toolCallId: string;
   readonly hash: string;
-  /** Of the instructions that stood before the call. */
-  readonly instructionsHash: string;
 }
 
-const noMessages = '';
-const noInstructions = digest([]);
+/** Where a conversation stands: the hashes of what was said, and of the setting. */
+export interface ConversationHash {
+  readonly said: string;
+  readonly setting: string;
+}
+
+/** Ids that no two calls have: the gateway's own, and Anthropic's. What other vendors make of theirs nobody knows. */
+const uniqueId = /^(?:call_gw_[0-9a-f]{32}|toolu_(?:bdrk_|vrtx_)?[A-Za-z0-9]{20,})$/;
 
 /** The hash of a whole conversation: what the model's next answer follows. */
-export function hashConversation(messages: readonly HashedMessage[]): string {
-  return messages.reduce(hashNext, noMessages);
-}
-
-/** The hash of the instructions of a conversation, 32 characters long. */
-export function hashInstructions(messages: readonly HashedMessage[]): string {
-  return messages.reduce(hashNextInstructions, noInstructions);
+export function hashConversation(request: HashedRequest): ConversationHash {
+  return request.messages.reduce(hashNext, beginConversation(request));
 }
 
 /** The hash of a tool call that a model made in answer to a conversation. */
-export function hashCall(conversationHash: string, modelId: string, call: HashedCall): string {
-  return digest([conversationHash, modelId, call.id, call.name, normalizeArguments(call.arguments)]);
+export function hashCall({ said, setting }: ConversationHash, modelId: string, call: HashedCall): string {
+  const ofCall = [said, modelId, call.id, call.name, normalizeArguments(call.arguments)];
+  return digest(uniqueId.test(call.id) ? ofCall : [...ofCall, setting]);
 }
 
 /** The tool calls that a conversation shows, oldest first; those without an id are left out. */
-export function placeCalls(messages: readonly HashedMessage[], modelId: string): PlacedCall[] {
+export function placeCalls(request: HashedRequest, modelId: string): PlacedCall[] {
   const placed: PlacedCall[] = [];
-  let conversation = noMessages;
-  let instructionsHash = noInstructions;
-  for (const [messageIndex, message] of messages.entries()) {
+  let conversation = beginConversation(request);
+  for (const [messageIndex, message] of request.messages.entries()) {
     for (const call of readCalls(message)) {
       if (call.id === '') continue;
-      const hash = hashCall(conversation, modelId, call);
-      placed.push({ messageIndex, toolCallId: call.id, hash, instructionsHash });
+      placed.push({ messageIndex, toolCallId: call.id, hash: hashCall(conversation, modelId, call) });
     }
     conversation = hashNext(conversation, message);
-    instructionsHash = hashNextInstructions(instructionsHash, message);
   }
   return placed;
 }
 
-function hashNext(before: string, message: HashedMessage): string {
-  const { role, content, tool_call_id: answeredId } = message;
-  if (isInstruction(message)) return before;
-  const calls = readCalls(message).map(({ id, name, arguments: text }) => [
+function beginConversation(request: HashedRequest): ConversationHash {
+  return { said: '', setting: digest(settingFields.map((field) => sortKeys(request[field] ?? null))) };
+}
+
+function hashNext({ said, setting }: ConversationHash, message: HashedMessage): ConversationHash {
+  const { role, tool_call_id: answeredId, name, refusal, audio, reasoning_content: reasoning } = message;
+  const content = normalizeContent(message.content);
+  if (role === 'system' || role === 'developer')
+    return { said, setting: digest([setting, content, name ?? '']) };
+  const calls = readCalls(message).map(({ id, name: called, arguments: text }) => [
     id,
-    name,
+    called,
     normalizeArguments(text),
   ]);
-  return digest([before, role, normalizeContent(content), calls, answeredId ?? '']);
-}
-
-function hashNextInstructions(before: string, message: HashedMessage): string {
-  return isInstruction(message) ? digest([before, normalizeContent(message.content)]) : before;
-}
-
-function isInstruction({ role }: HashedMessage): boolean {
-  return role === 'system' || role === 'developer';
+  const more = [name ?? '', refusal ?? '', audio?.id ?? ''];
+  return {
+    said: digest([said, role, content, calls, answeredId ?? '', ...more]),
+    // With its place: the same thought before another message is another setting.
+    setting: reasoning ? digest([setting, said, reasoning]) : setting,
+  };
 }
 
 function digest(value: unknown): string {

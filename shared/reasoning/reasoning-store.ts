@@ -9,44 +9,12 @@ const maxValueBytes = 256 * 1024;
 const maxLoadedCalls = 256;
 const maxLoadedBytes = 4 * 1024 * 1024;
 
-/**
- * A call is kept once for each set of instructions that it was made under. A vendor that numbers its calls anew in every
- * answer makes the same call for the same words of two end users, and only the instructions tell who they are. While there
- * is one set alone, its value stands under the hash of the call, behind the hash of the instructions; `*` there says that
- * there are several, each under a key of its own.
- */
-const several = '*';
-const instructionsHashLength = 32;
-
-const saveScript = new RedisScript(`
-local key, instructions, value, seconds = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
-local known = redis.call('GET', key)
-local others = known and string.sub(known, 1, ${instructionsHashLength})
-if not known or others == instructions then
-  redis.call('SET', key, instructions .. value, 'EX', seconds)
-  return 1
-end
-if known ~= '${several}' then
-  redis.call('SET', key .. ':' .. others, string.sub(known, ${instructionsHashLength + 1}), 'EX', seconds)
-end
-redis.call('SET', key, '${several}', 'EX', seconds)
-redis.call('SET', key .. ':' .. instructions, value, 'EX', seconds)
-return 1
-`);
-
 /** Reads until the bound is reached, in the order of the keys, and keeps what it read for longer. */
 const loadScript = new RedisScript(`
 local maxBytes, seconds = tonumber(ARGV[1]), ARGV[2]
 local found, bytes = {}, 0
 for i, key in ipairs(KEYS) do
   local value = redis.call('GET', key)
-  if value == '${several}' then
-    redis.call('EXPIRE', key, seconds)
-    key = key .. ':' .. ARGV[i + 2]
-    value = redis.call('GET', key)
-  elseif value then
-    value = string.sub(value, ${instructionsHashLength + 1})
-  end
   if value then
     bytes = bytes + #value
     if bytes > maxBytes then break end
@@ -58,16 +26,10 @@ end
 return found
 `);
 
-/** A tool call, by the hashes of the conversation that it was made in. */
-export interface KeptCall {
+/** With the tool call that it led to. */
+export interface SavedReasoning {
   /** As `hashCall` makes it. */
   readonly hash: string;
-  /** As `hashInstructions` makes it. */
-  readonly instructionsHash: string;
-}
-
-/** With the tool call that it led to. */
-export interface SavedReasoning extends KeptCall {
   readonly value: object;
 }
 
@@ -93,18 +55,15 @@ export class ReasoningStore {
   }
 
   /**
-   * @param calls oldest first
+   * @param hashes of the calls, oldest first
    * @returns the values by their hashes, as many of the latest as fit the bounds
    */
-  async load(accountId: string, calls: readonly KeptCall[]): Promise<ReadonlyMap<string, unknown>> {
-    const instructionsOf = new Map(calls.map((call) => [call.hash, call.instructionsHash]));
-    const latestFirst = [...instructionsOf.keys()].slice(-maxLoadedCalls).toReversed();
+  async load(accountId: string, hashes: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
+    const latestFirst = [...new Set(hashes)].slice(-maxLoadedCalls).toReversed();
     if (latestFirst.length === 0) return new Map();
     const keys = latestFirst.map((hash) => redisKeys.reasoning(accountId, hash));
     try {
-      const instructions = latestFirst.map((hash) => instructionsOf.get(hash)!);
-      const args = [maxLoadedBytes, keptSeconds, ...instructions];
-      const found = (await loadScript.run(this.#redis, keys, args)) as unknown[];
+      const found = (await loadScript.run(this.#redis, keys, [maxLoadedBytes, keptSeconds])) as unknown[];
       return new Map(readPairs(found, latestFirst));
     } catch (error) {
       this.#log.debug({ err: error }, 'reasoning not loaded');
@@ -112,11 +71,10 @@ export class ReasoningStore {
     }
   }
 
-  async #save(accountId: string, { hash, instructionsHash, value }: SavedReasoning): Promise<void> {
+  async #save(accountId: string, { hash, value }: SavedReasoning): Promise<void> {
     const text = JSON.stringify(value);
     if (Buffer.byteLength(text) > maxValueBytes) return;
-    const key = redisKeys.reasoning(accountId, hash);
-    await saveScript.run(this.#redis, [key], [instructionsHash, text, keptSeconds]);
+    await this.#redis.set(redisKeys.reasoning(accountId, hash), text, 'EX', keptSeconds);
   }
 }
 

@@ -360,6 +360,28 @@ test('two end users who say the same get back each their own reasoning', async (
   }
 });
 
+test('an end user of whom no reasoning is kept gets none of another’s who said the same', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  const messages = await converse(account, 'pin', 1, [{ role: 'system', content: 'The user is Ann.' }]);
+  const [instructions, said, ...rest] = messages;
+  const bob = { role: 'system', content: 'The user is Bob.' };
+  const tools = [{ type: 'function', function: { name: 'f', description: 'Reads the account of Bob.' } }];
+  const others: object[] = [
+    { messages: [bob, said, ...rest] },
+    { messages: [said, ...rest] },
+    { messages: [{ ...instructions, name: 'bob' }, said, ...rest] },
+    { messages: [instructions, { ...said, name: 'bob' }, ...rest] },
+    { messages, user: 'bob' },
+    { messages, tools },
+  ];
+  for (const other of [...others, { messages }]) {
+    await chat(account, { model: 'thinker', ...other });
+    const last = sent.findLast((body) => body.messages.some(({ content }) => content === 'pin'))!;
+    const thoughts = last.messages.filter(({ reasoning_content: thought }) => thought !== undefined);
+    t.is(thoughts.length, others.includes(other) ? 0 : 1, JSON.stringify(other));
+  }
+});
+
 test('another account that sends the same conversation gets none of its reasoning', async (t) => {
   const [own, other] = await Promise.all([
     stack.createAccount({ balance: '1000' }),

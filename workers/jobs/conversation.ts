@@ -2,7 +2,7 @@ import type { Receipt } from '../../shared/billing/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob, RecalledReasoning } from '../../shared/queue/job-kinds.ts';
-import { hashCall, hashConversation, hashInstructions } from '../../shared/reasoning/conversation-hash.ts';
+import { hashCall, hashConversation } from '../../shared/reasoning/conversation-hash.ts';
 import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
@@ -223,14 +223,13 @@ export class Conversation {
     this.#unsaved = [];
     const { request, body } = this.#job;
     const calls = [...this.#calls.values()].flatMap((byIndex) => [...byIndex.values()]);
-    const conversation = hashConversation(body.messages);
-    const instructionsHash = hashInstructions(body.messages);
+    const conversation = hashConversation(body);
     const saved = unsaved.flatMap(({ toolCallId, value }) => {
       const call = calls.find(({ id }) => id === toolCallId);
       if (call === undefined) return [];
       const { name, arguments: text } = call.function;
       const hash = hashCall(conversation, request.model, { id: call.id, name, arguments: text });
-      return [{ hash, instructionsHash, value }];
+      return [{ hash, value }];
     });
     this.#saving.push(store.save(request.accountId, saved));
   }

@@ -2,28 +2,41 @@ import test from 'ava';
 import {
   hashCall,
   hashConversation,
-  hashInstructions,
   placeCalls,
   type HashedMessage,
+  type HashedRequest,
 } from '../../../shared/reasoning/conversation-hash.ts';
 
 const user = (content: unknown): HashedMessage => ({ role: 'user', content });
+const system = (content: unknown): HashedMessage => ({ role: 'system', content });
 const called = (id: string, text = '{"a":1,"b":[2]}', content: unknown = null): HashedMessage => ({
   role: 'assistant',
   content,
   tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: text } }],
 });
 const answer = (id: string, content = 'ok'): HashedMessage => ({ role: 'tool', tool_call_id: id, content });
-const hashesOf = (messages: HashedMessage[], model = 'm'): string[] =>
-  placeCalls(messages, model).map(({ hash }) => hash);
+const hashesOf = (
+  messages: readonly HashedMessage[],
+  model = 'm',
+  more: Omit<HashedRequest, 'messages'> = {},
+): string[] => placeCalls({ ...more, messages }, model).map(({ hash }) => hash);
+/** As this gateway makes them, and Anthropic. */
+const uniqueIds = [
+  'call_gw_0123456789abcdef0123456789abcdef',
+  'toolu_01A09q90qw90lq917835lq9k',
+  'toolu_bdrk_01A09q90qw90lq917835lq9k',
+];
 
 test('a call is found again by the conversation it was made in', (t) => {
-  const asked = [user('go')];
-  const call = { id: 'f:0', name: 'f', arguments: '{"a":1,"b":[2]}' };
-  const saved = hashCall(hashConversation(asked), 'm', call);
-  t.deepEqual(placeCalls([...asked, called('f:0'), answer('f:0')], 'm'), [
-    { messageIndex: 1, toolCallId: 'f:0', hash: saved, instructionsHash: hashInstructions(asked) },
-  ]);
+  const messages = [system('The user is Ann.'), user('go')];
+  const more = { user: 'ann', tools: [{ type: 'function', function: { name: 'f' } }] };
+  for (const id of ['f:0', ...uniqueIds]) {
+    const call = { id, name: 'f', arguments: '{"a":1,"b":[2]}' };
+    const saved = hashCall(hashConversation({ ...more, messages }), 'm', call);
+    t.deepEqual(placeCalls({ ...more, messages: [...messages, called(id), answer(id)] }, 'm'), [
+      { messageIndex: 2, toolCallId: id, hash: saved },
+    ]);
+  }
 });
 
 test('an id that a vendor gives again names another turn in another conversation, place, model or call', (t) => {
@@ -57,14 +70,6 @@ test('what clients write differently and mean the same is the same conversation'
       called('f:0'),
     ],
     [user('go on'), called('f:0', '{ "b": [2],\n "a": 1.0 }'), answer('f:0'), called('f:0')],
-    [
-      { role: 'system', content: 'It is Monday.' },
-      user('go on'),
-      { ...called('f:0'), reasoning_content: 'Hm.' } as HashedMessage,
-      { role: 'developer', content: 'Be brief.' },
-      answer('f:0'),
-      called('f:0'),
-    ],
   ];
   for (const other of others) t.deepEqual(hashesOf(other), hashesOf(first));
 });
@@ -76,14 +81,46 @@ test('arguments that are no JSON, or nested without end, are compared as they ar
   t.not(hashesOf([user('go'), called('a', 'one')])[0], hashesOf([user('go'), called('a', 'two')])[0]);
 });
 
-test('the instructions of a call are those that stood before it', (t) => {
-  const system = (content: unknown): HashedMessage => ({ role: 'system', content });
+test('an id that a vendor may give again names another turn for another speaker, setting or thought', (t) => {
   const asked = [system('The user is Ann.'), user('go')];
-  const later = { role: 'developer', content: 'Be brief.' };
-  const [first, second] = placeCalls([...asked, called('f:0'), answer('f:0'), later, called('f:1')], 'm');
-  t.is(first!.instructionsHash, hashInstructions(asked));
-  t.is(first!.instructionsHash, hashInstructions([system([{ type: 'text', text: 'The user is Ann.' }])]));
-  t.is(second!.instructionsHash, hashInstructions([...asked, later]));
-  const others = [[user('go')], [system('The user is Bob.'), user('go')], [...asked, later]];
-  t.is(new Set([asked, ...others].map(hashInstructions)).size, 4);
+  const turns = [
+    hashesOf([...asked, called('f:0')]),
+    hashesOf([user('go'), called('f:0')]),
+    hashesOf([system('The user is Bob.'), user('go'), called('f:0')]),
+    hashesOf([{ ...asked[0]!, name: 'bob' }, user('go'), called('f:0')]),
+    hashesOf([asked[0]!, { ...user('go'), name: 'bob' }, called('f:0')]),
+    hashesOf([...asked, { role: 'assistant', refusal: 'no' }, called('f:0')]),
+    hashesOf([...asked, { role: 'assistant', audio: { id: 'said' } }, called('f:0')]),
+    hashesOf([...asked, { role: 'assistant' }, called('f:0')]),
+    hashesOf([...asked, { role: 'assistant', reasoning_content: 'Bob asks.' }, called('f:0')]),
+    hashesOf([...asked, called('f:0')], 'm', { user: 'bob' }),
+    hashesOf([...asked, called('f:0')], 'm', { safety_identifier: 'bob' }),
+    hashesOf([...asked, called('f:0')], 'm', { prompt_cache_key: 'bob' }),
+    hashesOf([...asked, called('f:0')], 'm', { tools: [{ function: { description: 'Pays Bob.' } }] }),
+    hashesOf([...asked, called('f:0')], 'm', { response_format: { title: 'For Bob' } }),
+    hashesOf([...asked, called('f:0')], 'm', { web_search_options: { user_location: 'Oslo' } }),
+  ].flat();
+  t.is(new Set(turns).size, 15);
+});
+
+test('a call whose id no other has is found under any instructions, with and without earlier thoughts', (t) => {
+  for (const id of uniqueIds) {
+    const [plain] = hashesOf([user('go'), called('f:0'), answer('f:0'), called(id)]).slice(1);
+    const dated = [system('It is Monday.'), user('go'), called('f:0'), answer('f:0'), called(id)];
+    t.is(hashesOf(dated, 'm', { tools: [] })[1], plain);
+    const thought = { ...called('f:0'), reasoning_content: 'Hm.' };
+    t.is(hashesOf([user('go'), thought, answer('f:0'), called(id)])[1], plain);
+    t.not(hashesOf([{ ...user('go'), name: 'bob' }, called('f:0'), answer('f:0'), called(id)])[1], plain);
+  }
+});
+
+test('an id counts as unique by its whole form alone', (t) => {
+  for (const id of [
+    'toolu_0',
+    'call_gw_0',
+    'toolu_functions.f:00000000000000',
+    'toolu_get_balance_of_customer_0',
+    'call_00_7wHoE4xFbsPmvQkRlJ9z2dTy',
+  ])
+    t.not(hashesOf([system('Ann'), called(id)])[0], hashesOf([system('Bob'), called(id)])[0], id);
 });
