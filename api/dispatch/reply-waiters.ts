@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { QueueName } from '../../shared/queue/job-kinds.ts';
-import type { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import { heartbeatLifetimeMs, type WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { decodeFrames, decodeMark, decodeOffer, type Frame } from '../../shared/reply/frame.ts';
@@ -34,6 +34,8 @@ export class ReplyWaiters {
   readonly #unsure = new Set<Waiter>();
   readonly #controls: WorkerControls;
   readonly #lastAliveAtMs = new Map<QueueName, number>();
+  /** Until then workers that live may not have beaten again after an outage of Redis. */
+  #unsureUntilMs = -Infinity;
   readonly #nowMs: () => number;
   readonly #timer: NodeJS.Timeout;
   #checking = false;
@@ -231,14 +233,23 @@ export class ReplyWaiters {
       this.#results.remind();
     } catch (error) {
       this.#log.debug({ err: error }, 'the workers could not be looked up');
+      this.#forgetAbsences();
     } finally {
       this.#checking = false;
     }
   }
 
+  /** An outage of Redis says nothing of workers: they go on, and settle once it is back. */
+  #forgetAbsences(): void {
+    const nowMs = this.#nowMs();
+    for (const queue of this.#lastAliveAtMs.keys()) this.#lastAliveAtMs.set(queue, nowMs);
+    this.#unsureUntilMs = nowMs + heartbeatLifetimeMs;
+  }
+
   #checkQueue(queue: QueueName, alive: ReadonlySet<string>): void {
     const nowMs = this.#nowMs();
     if (alive.size > 0) this.#lastAliveAtMs.set(queue, nowMs);
+    if (nowMs < this.#unsureUntilMs) return;
     const aloneForMs = nowMs - (this.#lastAliveAtMs.get(queue) ?? nowMs);
     for (const { waiter, owner } of this.#waiters.values()) {
       if (waiter.queue !== queue) continue;

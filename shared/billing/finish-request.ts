@@ -36,6 +36,8 @@ export interface FinishDependencies {
   readonly hotAccounts: HotAccountStore;
   readonly traffic: TrafficRecorder;
   readonly prices: Pick<PriceStore, 'note'>;
+  /** Between two tries of a settlement; half a second unless given. */
+  readonly retryPauseMs?: number;
 }
 
 /**
@@ -43,14 +45,15 @@ export interface FinishDependencies {
  * here, however it went. Where another run of the same job settled it before, the receipt is that settlement's.
  */
 export async function finishRequest(
-  { redis, ledger, hotAccounts, traffic, prices }: FinishDependencies,
+  dependencies: FinishDependencies,
   request: AdmittedRequest,
   outcome: RequestOutcome,
 ): Promise<Receipt> {
+  const { redis, ledger, hotAccounts, traffic, prices } = dependencies;
   const { usage, error, charged } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
-    await throughOutage(() => releaseReservation(redis, request));
+    await throughOutage(dependencies, () => releaseReservation(redis, request));
     return { costNano: 0n, free: false, durationMs };
   }
   const event: UsageEvent = {
@@ -80,7 +83,7 @@ export async function finishRequest(
   };
   prices.note({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });
   const costNano = charged ? computeCost(request.pricing, usage) : 0n;
-  const settlement = await throughOutage(async () => {
+  const settlement = await throughOutage(dependencies, async () => {
     const settle = (): Promise<Settlement> =>
       runSettlement(redis, event, costNano, !charged, request.claimHash);
     const first = await settle();
@@ -100,26 +103,36 @@ export async function finishRequest(
 const maxDetails = 1_000;
 const maxAddress = 64;
 
-const settleAttempts = 60;
-const settlePauseMs = 500;
+const defaultRetryPauseMs = 500;
 
 /**
- * Settling again is harmless, and not settling would lose the charge: an outage shorter than half a minute is waited
- * for. After a longer one the reservation stays, for the sweeper to release.
+ * Settling again is harmless, and not settling would lose the charge: an outage is waited for as long as the process
+ * lives. Those that wait keep their places among the requests that run at once, which bounds them, and are told of as
+ * in hand, which keeps their reservations. What a process leaves unsettled when it ends is the sweeper's to release.
  */
-async function throughOutage(settle: () => Promise<Settlement>): Promise<Settlement> {
-  for (let attempt = 1; ; attempt++) {
+async function throughOutage(
+  { redis, retryPauseMs = defaultRetryPauseMs }: FinishDependencies,
+  settle: () => Promise<Settlement>,
+): Promise<Settlement> {
+  for (;;) {
     try {
       return await settle();
     } catch (error) {
-      if (!isOutage(error) || attempt >= settleAttempts) throw error;
-      await new Promise((resolve) => setTimeout(resolve, settlePauseMs));
+      // A connection that has ended is one that the process has closed: it stops.
+      if (!isOutage(error) || redis.status === 'end') throw error;
+      await new Promise((resolve) => setTimeout(resolve, retryPauseMs));
     }
   }
 }
 
-const isOutage = (error: unknown): boolean =>
-  error instanceof AppError ? error.code === 'service_unavailable' : isRedisAway(error);
+/** Whatever the clients of Redis and MongoDB fail with; mistakes of ours would only repeat themselves. */
+function isOutage(error: unknown): boolean {
+  if (error instanceof AppError) return error.code === 'service_unavailable';
+  const isMistake = [TypeError, RangeError, SyntaxError, ReferenceError].some(
+    (kind) => error instanceof kind,
+  );
+  return !isMistake && isRedisAway(error);
+}
 
 const lookUps = 10;
 const lookUpPauseMs = 200;

@@ -13,6 +13,7 @@ import { encodeFrame, encodeOffer, pieceBytes, type Frame } from '../../../share
 import type { ControlMessage } from '../../../shared/reply/reply-channel.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
 let server: TestRedis;
@@ -349,6 +350,31 @@ test('a worker that was missing while nobody waited is not held against who come
   const late = { workerId: 'dead', endsAtMs: Date.now() - 1, queue: 'chat' } as const;
   t.deepEqual(await desk.wait(late), { failed: 'deadline_exceeded' });
   t.is(outcomes.length, 0);
+});
+
+test('after an outage of Redis no request is given up before its worker could say that it lives', async (t) => {
+  const desk = await openDesk(t);
+  const findAlive = desk.registry.findAlive.bind(desk.registry);
+  let looks = 0;
+  let isAway = true;
+  desk.registry.findAlive = async (queue) => {
+    looks += 1;
+    if (isAway) throw new Error('away');
+    return await findAlive(queue);
+  };
+  const late = desk.wait({ workerId: randomUUID(), endsAtMs: Date.now() - 1, queue: 'chat' });
+  const queued = desk.wait({ queue: 'chat' });
+  await waitFor('a look that fails', () => looks > 0);
+  desk.pass(60_000);
+  const failed = looks;
+  await waitFor('another', () => looks > failed);
+  isAway = false;
+  await waitFor('looks that succeed', () => looks > failed + 3);
+  t.deepEqual(desk.abandoned, []);
+  desk.pass(5_001);
+  t.deepEqual(await late, { failed: 'deadline_exceeded' });
+  desk.pass(10_001);
+  t.deepEqual(await queued, { failed: 'service_unavailable' });
 });
 
 test('when the subscription is cut nobody goes on waiting for pieces that may be lost', async (t) => {
