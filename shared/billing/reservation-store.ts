@@ -59,10 +59,42 @@ for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'GT', untilMs, ARGV[i]) end
 return 1
 `);
 
+/** A clock is set by less than this all the time. */
+const clockStepMs = 1_000;
+
+/** Where the clock stepped back, marks of dead processes would hold for as long as it did: all go back with it. */
+const followClockScript = new RedisScript(`${now}
+local held, clock = KEYS[1], KEYS[2]
+local stepMs = tonumber(redis.call('GET', clock) or '0') - now
+redis.call('SET', clock, string.format('%.0f', now))
+if stepMs < ${clockStepMs} then return 0 end
+local marks = redis.call('ZRANGE', held, 0, -1, 'WITHSCORES')
+for i = 1, #marks, 2 do
+  redis.call('ZADD', held, string.format('%.0f', tonumber(marks[i + 1]) - stepMs), marks[i])
+end
+return stepMs
+`);
+
+/** A reservation that seems to be of the future would stay too young to be an orphan until the clock has caught up. */
+const beginAgeScript = new RedisScript(`${now}
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+local before, after = string.match(ARGV[2], '^(%S+ %d+ %d )%d+(.*)$')
+redis.call('HSET', KEYS[1], ARGV[1], before .. string.format('%.0f', now) .. after)
+return 1
+`);
+
 /** A reservation that nobody has in hand. */
 export interface Orphan extends Reservation {
   /** Since when that is so, in ms of Redis's clock. */
   readonly lostSinceMs: number;
+}
+
+export interface OrphanLook {
+  readonly orphans: readonly Orphan[];
+  /** Admitted before the clock of Redis stepped back: how old they are cannot be told. */
+  readonly ahead: readonly Reservation[];
+  /** When they were read. */
+  readonly nowMs: number;
 }
 
 /** Takes a reservation from a request that nobody has in hand, and with it the claim of its Idempotency-Key. */
@@ -111,14 +143,16 @@ export class ReservationStore {
     );
   }
 
-  /** Reservations of one shard that nobody has in hand, and that are old enough to know; with the time they were read. */
-  async findOrphans(shard: number): Promise<{ readonly orphans: readonly Orphan[]; readonly nowMs: number }> {
+  /** Reservations of one shard that nobody has in hand, and that are old enough to know. */
+  async findOrphans(shard: number): Promise<OrphanLook> {
     const nowMs = await this.#readTime();
     const old: Reservation[] = [];
+    const ahead: Reservation[] = [];
     for await (const reservation of this.#scan(shard)) {
       if (nowMs - reservation.admittedAtMs > quietMs) old.push(reservation);
+      else if (reservation.admittedAtMs > nowMs + clockStepMs) ahead.push(reservation);
     }
-    if (old.length === 0) return { orphans: [], nowMs };
+    if (old.length === 0) return { orphans: [], ahead, nowMs };
     const heldUntil: (string | null)[] = [];
     for (let from = 0; from < old.length; from += idsPerCommand) {
       const ids = old.slice(from, from + idsPerCommand).map((one) => one.requestId);
@@ -128,7 +162,20 @@ export class ReservationStore {
       const untilMs = Number(heldUntil[i] ?? reservation.admittedAtMs + quietMs);
       return untilMs < nowMs ? [{ ...reservation, lostSinceMs: untilMs }] : [];
     });
-    return { orphans, nowMs };
+    return { orphans, ahead, nowMs };
+  }
+
+  /** Takes marks back with a clock of Redis that stepped back since this was last called. */
+  async followClock(shard: number): Promise<void> {
+    const keys = [redisKeys.heldRequests(shard), redisKeys.orphanClock(shard)];
+    await callRedis(() => followClockScript.run(this.#redis, keys, []));
+  }
+
+  /** Has a reservation of before the clock's step count as one of now. */
+  async beginAge(reservation: Reservation): Promise<void> {
+    const keys = [redisKeys.reservations(shardOf(reservation.accountId))];
+    const args = [reservation.requestId, formatReservation(reservation)];
+    await callRedis(() => beginAgeScript.run(this.#redis, keys, args));
   }
 
   /** @returns whether it was released now: not where it was settled, or is in hand again */

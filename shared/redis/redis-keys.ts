@@ -27,6 +27,8 @@ export const redisKeys = {
    * than a few seconds are ever in it.
    */
   heldRequests: (shard: number) => `mg:${tag(shard)}:held`,
+  /** Redis's time at the last look for orphans (ms): by it a clock that stepped back is noticed. */
+  orphanClock: (shard: number) => `mg:${tag(shard)}:orphan-clock`,
   /** Hash: request id → the reservation that was taken from it as an orphan; an hour, for a settlement that comes late. */
   orphans: (shard: number) => `mg:${tag(shard)}:orphans`,
   /** Hash: minute of the hour → `minute requests nano-roubles` of one account's last hour. */

@@ -31,7 +31,9 @@ export class OrphanSweeper {
     const found = new Map<string, number>();
     for (let shard = 0; shard < shardCount; shard++) {
       if ((await this.#leases.take(shard)) === null) continue;
-      const { orphans } = await this.#reservations.findOrphans(shard);
+      await this.#reservations.followClock(shard);
+      const { orphans, ahead } = await this.#reservations.findOrphans(shard);
+      for (const reservation of ahead) await this.#reservations.beginAge(reservation);
       for (const orphan of orphans) {
         const { requestId, accountId, costNano } = orphan;
         const looks = (suspects.get(requestId) ?? 0) + 1;

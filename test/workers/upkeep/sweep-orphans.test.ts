@@ -90,3 +90,43 @@ test.serial('two sweepers that both believe to hold the lease release once', asy
   for (let i = 0; i < 3; i++) await Promise.all([sweeper.sweep(), second.sweep()]);
   t.is(await readReserved(), 0n);
 });
+
+/** As if Redis's clock had gone back by an hour since the last look, and the requests before it. */
+async function stepBack(shard: number, requestIds: readonly string[], accountId: string): Promise<void> {
+  const hour = 3_600_000;
+  await redis().incrby(redisKeys.orphanClock(shard), hour);
+  const held = redisKeys.heldRequests(shard);
+  for (const requestId of requestIds) {
+    await ageReservation(redis(), accountId, requestId, -hour);
+    if ((await redis().zscore(held, requestId)) !== null) await redis().zincrby(held, hour, requestId);
+  }
+}
+
+test.serial(
+  'after a clock that stepped back, dead requests are released as soon as ever, and none in hand',
+  async (t) => {
+    const { accountId, sweeper, reservations, held, readReserved } = await setScene();
+    const shard = shardOf(accountId);
+    const [living, queued] = [await admitOld(accountId), await admitOld(accountId)];
+    await reservations.hold([held, { accountId, requestId: living.requestId }]);
+    await reservations.hold([{ accountId, requestId: queued.requestId }], 60_000);
+    await sweeper.sweep();
+    await stepBack(shard, [held.requestId, living.requestId, queued.requestId], accountId);
+
+    await sweeper.sweep();
+    const now = Number((await redis().time())[0]) * 1_000;
+    const until = await redis().zscore(redisKeys.heldRequests(shard), held.requestId);
+    t.true(Number(until) <= now + 10_000, 'its mark runs out as if nothing had been');
+    const [first] = (await redis().hget(redisKeys.reservations(shard), held.requestId))!.split(' ').slice(3);
+    t.true(Number(first) <= now + 1_000, 'it is as old as any');
+
+    // Ten seconds later.
+    for (const { requestId } of [held, living, queued]) {
+      await ageReservation(redis(), accountId, requestId, 10_000);
+      await redis().zincrby(redisKeys.heldRequests(shard), -10_000, requestId);
+    }
+    await reservations.hold([{ accountId, requestId: living.requestId }]);
+    for (let look = 0; look < 3; look++) await sweeper.sweep();
+    t.is(await readReserved(), 200n);
+  },
+);
