@@ -97,7 +97,10 @@ export interface OrphanLook {
   readonly nowMs: number;
 }
 
-/** Takes a reservation from a request that nobody has in hand, and with it the claim of its Idempotency-Key. */
+/**
+ * Takes a reservation from a request that nobody has in hand, and with it the claim of its Idempotency-Key, which a late
+ * settlement gives back.
+ */
 const releaseScript = new RedisScript(`${now}
 local account, reservations, orphans, held, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, value = ARGV[1], ARGV[2]
@@ -105,13 +108,14 @@ if redis.call('HGET', reservations, id) ~= value then return 0 end
 local untilMs = redis.call('ZSCORE', held, id)
 if untilMs and tonumber(untilMs) >= now then return 0 end
 redis.call('HDEL', reservations, id)
-redis.call('HSET', orphans, id, value .. '|' .. string.format('%.0f', now))
+local body = claim and redis.call('HGET', claim, 'id') == id and redis.call('HGET', claim, 'body')
+redis.call('HSET', orphans, id, value .. (body and ' ' .. body or '') .. '|' .. string.format('%.0f', now))
 if redis.call('EXISTS', account) == 1 then
   local cost, isFree = string.match(value, '^%S+ (%d+) (%d)')
   if isFree == '1' then redis.call('HINCRBY', account, 'fres', -1)
   elseif cost ~= '0' then redis.call('HINCRBY', account, 'res', '-' .. cost) end
 end
-if claim and redis.call('HGET', claim, 'id') == id then redis.call('DEL', claim) end
+if body then redis.call('DEL', claim) end
 return 1
 `);
 

@@ -13,7 +13,8 @@ export const mostOfReserved = 2;
  * reserved is debited only from what no other request holds, and only up to as much again; the rest is the shortfall.
  *
  * A reservation that was taken for an orphan, while its process only seemed dead, is settled late: from what is
- * spendable now. One that an Idempotency-Key stands for is not: its caller has been told to send it again.
+ * spendable now. So is one of an Idempotency-Key, whose claim was freed with it, unless the caller has sent it again by
+ * now: one of the two is paid. A success gets its claim back, so that whoever sends it later finds the answer.
  *
  * A failure ends the claim of its Idempotency-Key, a success keeps it: failures are not replayed.
  *
@@ -33,12 +34,15 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
     if not held then return {'absent'} end
     late = true
   end
-  local accountId, reserved, isFree, claimHash = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
-  if late and claimHash ~= '' then return {'absent'} end
+  local accountId, reserved, isFree, claimHash, claimBody =
+    string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^ |]*) ?([^|]*)')
+  local isClaimedLate = late and claimHash ~= ''
+  if isClaimedLate and (not claim or claimBody == '' or redis.call('EXISTS', claim) == 1) then return {'absent'} end
 
   local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
   if not a[1] and event ~= '' then return {'unknown'} end
   redis.call('HDEL', late and orphans or reservations, id)
+  if isClaimedLate then redis.call('HSET', claim, 'body', claimBody, 'id', id) end
   if claim and redis.call('HGET', claim, 'id') == id then
     if keepsClaim == '1' then redis.call('EXPIRE', claim, claimSeconds) else redis.call('DEL', claim) end
   end

@@ -66,8 +66,10 @@ export class AccountModel {
     const request = this.#requests.get(id);
     if (request === undefined || request.state === 'ended') return;
     const isLate = request.state === 'orphaned';
-    if (isLate && request.claim !== null) return;
+    // Whoever sent it again pays for that one.
+    if (isLate && request.claim !== null && this.#claims.has(request.claim)) return;
     request.state = 'ended';
+    if (isLate && request.claim !== null) this.#claims.set(request.claim, id);
     this.#endClaim(id, request.claim, fails);
     const { balance, reserved, free, freeHeld } = this.balance;
     const isFree = request.free && (!isLate || free > freeHeld);

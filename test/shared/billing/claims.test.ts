@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { runAdmission, type AdmissionRequest } from '../../../shared/billing/admit-script.ts';
 import { createClaim, type Claim } from '../../../shared/billing/claim.ts';
 import { ReservationStore } from '../../../shared/billing/reservation-store.ts';
@@ -149,8 +149,10 @@ test('a settlement never ends the claim of another request', async (t) => {
   t.is(await redis().hget(key, 'id'), second.requestId);
 });
 
-test('the claim of an orphan ends with it, and its late settlement charges nothing', async (t) => {
-  const { id, claim, requestId, key } = await admitClaimed();
+/** A request under a claim whose reservation was taken for an orphan. */
+async function orphanClaimed(t: ExecutionContext) {
+  const claimed = await admitClaimed();
+  const { id, claim, requestId, key } = claimed;
   const store = new ReservationStore(redis());
   await ageReservation(redis(), id, requestId, 60_000);
   const { orphans } = await store.findOrphans(shardOf(id));
@@ -158,12 +160,39 @@ test('the claim of an orphan ends with it, and its late settlement charges nothi
   t.like(own, { accountId: id, costNano: 100n, free: false, claimHash: claim.keyHash });
   t.true(await store.releaseOrphan(own!));
   t.is(await redis().exists(key), 0);
+  return claimed;
+}
+
+test('the claim of an orphan ends with it; once it was sent again, its late settlement charges nothing', async (t) => {
+  const { id, claim, requestId, key } = await orphanClaimed(t);
   const second = admission(id, { fixedNano: 100n, claim });
   t.is((await runAdmission(redis(), second)).outcome, 'ok');
   const late = await runSettlement(redis(), usageEvent(id, requestId), 70n, false, claim.keyHash);
   t.is(late.outcome, 'absent');
   t.is(await redis().hget(key, 'id'), second.requestId);
   t.like(await readBalance(redis(), id), { balance: 1_000n, reserved: 100n });
+});
+
+test('an orphan that was not sent again is charged late, once, and its claim stands for its answer', async (t) => {
+  const { id, claim, requestId, key } = await orphanClaimed(t);
+  const settle = () => runSettlement(redis(), usageEvent(id, requestId), 70n, false, claim.keyHash);
+  t.like(await settle(), { outcome: 'settled', costNano: 70n });
+  t.is((await settle()).outcome, 'absent');
+  t.like(await readBalance(redis(), id), { balance: 930n, reserved: 0n });
+  t.deepEqual(await redis().hgetall(key), { body: claim.bodyHash, id: requestId });
+  t.true((await redis().ttl(key)) > day - 60);
+  t.like(await runAdmission(redis(), admission(id, { fixedNano: 100n, claim })), {
+    outcome: 'attached',
+    requestId,
+  });
+});
+
+test('an orphan that broke midway is charged late too, and its key is free', async (t) => {
+  const { id, claim, requestId, key } = await orphanClaimed(t);
+  const late = await runSettlement(redis(), failureEvent(id, requestId), 60n, false, claim.keyHash);
+  t.is(late.costNano, 60n);
+  t.is(await redis().exists(key), 0);
+  t.is((await readBalance(redis(), id)).balance, 940n);
 });
 
 test('a claim of a free request gives it back where it fails', async (t) => {
