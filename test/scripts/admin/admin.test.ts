@@ -102,6 +102,14 @@ test('a used or unknown code cannot be revoked, and revoking twice changes nothi
   t.is((await runAdmin('code', 'list', '--used')).exitCode, 2);
 });
 
+test('an account that cannot be is not found, whatever it is called', async (t) => {
+  await stack.createAccount();
+  for (const name of ['x'.repeat(100_000), '__proto__', '{"$gt":""}']) {
+    const { exitCode, stderr } = await runAdmin('account', 'show', name);
+    t.deepEqual([exitCode, stderr.trim()], [1, 'There is no such account.']);
+  }
+});
+
 test('a ban shows its reason, an unban forgets it and the guesses that led to it', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   for (let i = 0; i < 10; i++) await redeem(apiKey, `none-${i}`);

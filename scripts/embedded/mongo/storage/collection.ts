@@ -3,7 +3,7 @@ import type { Doc } from '../bson/document.ts';
 import { decodeDocument, encodeDocument, maxDocumentBytes } from '../bson/document.ts';
 import { MongoError } from '../errors.ts';
 import type { IndexSpec } from './indexes.ts';
-import { Index, noKeys, readRecordId } from './indexes.ts';
+import { Index, maxEntryBytes, noKeys, readRecordId } from './indexes.ts';
 import { toNumber } from '../bson/numbers.ts';
 import type { Store } from './store.ts';
 
@@ -26,6 +26,11 @@ export class StoredDocument {
 
 /** Bounds of index entries, the upper one exclusive. */
 export type KeyRange = { start: Buffer; end: Buffer };
+
+/** A range as LMDB can be asked for it: what is longer than any entry lies between the same two entries when it is cut. */
+function cutRange({ start, end }: KeyRange): KeyRange {
+  return { start: start.subarray(0, maxEntryBytes), end: end.subarray(0, maxEntryBytes) };
+}
 
 type Identity = { id: number; db: string; name: string; indexes?: Doc[] };
 
@@ -113,15 +118,16 @@ export class Collection {
   }
 
   /** The numbers of the documents entered within the range, in the order of their keys or against it. */
-  *scanEntries(range: KeyRange, isReverse: boolean): Generator<number> {
+  *scanEntries(asked: KeyRange, isReverse: boolean): Generator<number> {
+    const range = cutRange(asked);
     const [from, end] = isReverse ? [range.end, range.start] : [range.start, range.end];
     const read = (start: Buffer, exclusiveStart: boolean, limit: number) =>
       Array.from(this.#store.entries.getKeys({ start, end, exclusiveStart, reverse: isReverse, limit }));
     for (const key of this.#inChunks(from, read, (key) => key)) yield readRecordId(key);
   }
 
-  countEntries({ start, end }: KeyRange): number {
-    return this.#store.entries.getKeysCount({ start, end });
+  countEntries(range: KeyRange): number {
+    return this.#store.entries.getKeysCount(cutRange(range));
   }
 
   createIndex(spec: IndexSpec): void {

@@ -24,8 +24,9 @@ export type DocumentKeys = { keys: Map<string, Buffer>; hasArray: boolean };
 export const noKeys: DocumentKeys = { keys: new Map(), hasArray: false };
 
 const recordIdBytes = 6;
-// LMDB's limit for a key is 1978 bytes; 10 of them are the numbers of the index and of the document.
-const maxKeyBytes = 1968;
+/** LMDB's limit for a key; 10 bytes of an entry are the numbers of the index and of the document. */
+export const maxEntryBytes = 1978;
+const maxKeyBytes = maxEntryBytes - 10;
 const specFields = new Set([
   'v',
   'key',

@@ -29,6 +29,20 @@ test('a unique index refuses a second key with 11000, and says which', async (t)
   t.is(codeOf(await t.throwsAsync(accounts.insertOne({ other: 2 }))), 11000, 'missing counts as null');
 });
 
+test('a value longer than any key of an index is looked for like any other', async (t) => {
+  const texts = collectionOf(t);
+  await texts.insertMany([{ _id: 'a' as never }, { _id: 'x' as never }, { _id: 'y' as never }]);
+  const long = 'x'.repeat(100_000);
+  const find = async (filter: object): Promise<unknown[]> =>
+    (await texts.find(filter).sort({ _id: 1 }).toArray()).map(({ _id }) => _id);
+  t.deepEqual(await find({ _id: long }), []);
+  t.deepEqual(await find({ _id: { $in: ['a', long] } }), ['a']);
+  t.deepEqual(await find({ _id: { $gt: long } }), ['y']);
+  t.deepEqual(await find({ _id: { $lte: long } }), ['a', 'x']);
+  t.is(await texts.countDocuments({ _id: long as never }), 0);
+  t.is((await texts.updateOne({ _id: long as never }, { $set: { b: 1 } })).matchedCount, 0);
+});
+
 test('unique indexes may be compound, partial, sparse and over arrays', async (t) => {
   const compound = collectionOf(t);
   await compound.createIndex({ a: 1, b: -1 }, { unique: true });
