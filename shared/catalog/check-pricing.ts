@@ -8,7 +8,7 @@ import type { Location } from './yaml-source.ts';
 const measuredBy: Record<ModelType, readonly PricingType[]> = {
   chat: ['tokens', 'time', 'request'],
   vision: ['tokens', 'time', 'request'],
-  image: ['image', 'time', 'characters', 'request'],
+  image: ['image', 'tokens', 'time', 'characters', 'request'],
   embedding: ['tokens', 'time', 'characters', 'request'],
 };
 

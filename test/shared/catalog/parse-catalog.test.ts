@@ -271,6 +271,7 @@ test('prices that would silently let requests cost nothing are warned of', (t) =
   ]);
   t.deepEqual(warningsOf('{ type: image, cost_per_image: 1, cost_per_image_quality: { hd: 2 } }'), []);
   t.deepEqual(warningsOf('{ prompt: 0 }', 'chat'), []);
+  t.deepEqual(warningsOf('{ prompt: 5, completion: 40 }'), [], 'of images, too, tokens are counted');
   t.deepEqual(warningsOf('{ type: characters, cost_per_million: 1 }', 'chat'), [
     'catalog.yaml:8:22 models[0].pricing.type is not measured for models of type chat, so this costs nothing; tokens, time, request are',
   ]);
