@@ -1,3 +1,4 @@
+import { maxJsonDepth } from '../../shared/runtime/json-reader.ts';
 import { UpstreamError } from './upstream.ts';
 
 /** Narrowing of what vendors send: everything of theirs is unknown until one of these has looked at it. */
@@ -32,6 +33,19 @@ export function readCount(value: unknown): number | null {
 
 export function readArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/**
+ * Whether a value that came as a text within a body is nested deeper than a body may be: JSON.parse reads any depth, and
+ * JSON.stringify, which writes the vendor's request, does not.
+ */
+export function isTooDeep(value: unknown): boolean {
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxJsonDepth) return true;
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
+  }
+  return false;
 }
 
 /** Parses a body or a chunk that must be a JSON object; the text itself stays out of the error, it may be anything. */

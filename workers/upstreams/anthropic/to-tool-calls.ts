@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, isTooDeep, type JsonRecord, readArray, readText } from '../json-value.ts';
 import { type ChatMessage, UpstreamError } from '../upstream.ts';
 import type { Block } from './to-content.ts';
 
@@ -40,6 +40,7 @@ function parseArguments(text: unknown, where: string): JsonRecord {
   if (!isRecord(value)) {
     throw new UpstreamError('rejected', `${where}: its arguments are not a JSON object.`);
   }
+  if (isTooDeep(value)) throw new UpstreamError('rejected', `${where}: its arguments are nested too deep.`);
   return value;
 }
 

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
+import { isRecord, isTooDeep, type JsonRecord, readArray, readText } from '../json-value.ts';
 import {
   type ChatBody,
   type ChatMessage,
@@ -143,7 +143,10 @@ function readArguments(text: unknown, name: string): JsonRecord {
   }
   const args = parseObject(text);
   if (args === null) {
-    throw new UpstreamError('rejected', `The arguments of a call of ${name} are no JSON object.`);
+    throw new UpstreamError(
+      'rejected',
+      `The arguments of a call of ${name} are no JSON object, or nested too deep.`,
+    );
   }
   return args;
 }
@@ -173,7 +176,7 @@ function toGivenId(id: string | null): JsonRecord {
 function parseObject(text: string): JsonRecord | null {
   try {
     const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : null;
+    return isRecord(value) && !isTooDeep(value) ? value : null;
   } catch {
     return null;
   }

@@ -165,6 +165,15 @@ test('a call without an answer and an answer without a call are refused, and nam
   t.regex(refuse(t, [user('x'), calls({ function: { name: 'f' } })]), /needs an id/);
 });
 
+test('arguments that are nested deeper than a request may be are refused, and no others', (t) => {
+  const nest = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+  for (const depth of [101, 100_000]) {
+    const message = refuse(t, [user('Hi'), calls(call('a', 'f', nest(depth))), answer('a')]);
+    t.is(message, "messages[1].tool_calls[0] (f, 'a'): its arguments are nested too deep.");
+  }
+  t.notThrows(() => convert([user('Hi'), calls(call('a', 'f', nest(100))), answer('a', nest(100_000))]));
+});
+
 test('arguments that are no JSON object are refused with the name of the call', (t) => {
   t.is(
     refuse(t, [user('x'), calls(call('a', 'f', '{"half"')), answer('a')]),

@@ -211,6 +211,25 @@ test('calls and their answers carry names, objects and Gemini’s own ids, all a
   }
 });
 
+test('arguments nested deeper than a request may be are refused; an answer of that kind goes as its text', (t) => {
+  const nest = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+  const asked = (args: string, content: string): JsonRecord => ({
+    messages: [
+      ...HELLO,
+      { role: 'assistant', content: null, tool_calls: [call('a', 'f', args)] },
+      { role: 'tool', tool_call_id: 'a', content },
+    ],
+  });
+  for (const depth of [101, 100_000]) {
+    const error = t.throws(() => translate(asked(nest(depth), 'ok')), { instanceOf: UpstreamError });
+    t.is(error.failure, 'rejected');
+    const answered = contents(asked(nest(100), nest(depth))) as { parts: unknown[] }[];
+    const response = { result: nest(depth) };
+    t.deepEqual(answered.at(-1)?.parts, [{ functionResponse: { id: 'a', name: 'f', response } }]);
+    t.notThrows(() => JSON.stringify(answered));
+  }
+});
+
 test('an answer to a call that nobody made is refused, and says which', (t) => {
   for (const tool_call_id of ['lost', null, undefined]) {
     const messages = [...HELLO, CALLS, { role: 'tool', tool_call_id, content: 'x' }];
