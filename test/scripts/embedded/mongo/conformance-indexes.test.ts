@@ -31,7 +31,7 @@ test('a unique index refuses a second key with 11000, and says which', async (t)
 
 test('a value longer than any key of an index is looked for like any other', async (t) => {
   const texts = collectionOf(t);
-  await texts.insertMany([{ _id: 'a' as never }, { _id: 'x' as never }, { _id: 'y' as never }]);
+  await texts.insertMany([{ _id: 'a' }, { _id: 'x' }, { _id: 'y' }]);
   const long = 'x'.repeat(100_000);
   const find = async (filter: object): Promise<unknown[]> =>
     (await texts.find(filter).sort({ _id: 1 }).toArray()).map(({ _id }) => _id);
@@ -39,8 +39,8 @@ test('a value longer than any key of an index is looked for like any other', asy
   t.deepEqual(await find({ _id: { $in: ['a', long] } }), ['a']);
   t.deepEqual(await find({ _id: { $gt: long } }), ['y']);
   t.deepEqual(await find({ _id: { $lte: long } }), ['a', 'x']);
-  t.is(await texts.countDocuments({ _id: long as never }), 0);
-  t.is((await texts.updateOne({ _id: long as never }, { $set: { b: 1 } })).matchedCount, 0);
+  t.is(await texts.countDocuments({ _id: long }), 0);
+  t.is((await texts.updateOne({ _id: long }, { $set: { b: 1 } })).matchedCount, 0);
 });
 
 test('unique indexes may be compound, partial, sparse and over arrays', async (t) => {
