@@ -80,8 +80,9 @@ export function toFinish(index: number, native: string | null): ChatEvent {
 
 /**
  * Usage as it stands in a body or chunk, laid over what was known: the last word wins, field by field, and a zero is
- * a word. `prompt_tokens` includes the cached ones and `completion_tokens` the reasoning; the details are parts of
- * them. Looks also where others than OpenAI put it: Groq's `x_groq`, Moonshot's choices, DeepSeek's cache fields.
+ * a word. `prompt_tokens` includes the cached ones and `completionTokens` the reasoning; the details are parts of
+ * them. Looks also where others than OpenAI put it: Groq's `x_groq`, Moonshot's choices, DeepSeek's cache fields,
+ * Perplexity's `reasoning_tokens`.
  */
 export function readUsage(body: JsonRecord, known: UpstreamUsage | null): UpstreamUsage | null {
   const usage = findUsage(body);
@@ -90,9 +91,8 @@ export function readUsage(body: JsonRecord, known: UpstreamUsage | null): Upstre
   }
   const prompt = isRecord(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {};
   const completion = isRecord(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {};
-  return {
+  const parts = {
     promptTokens: readCount(usage['prompt_tokens']) ?? known?.promptTokens ?? null,
-    completionTokens: readCount(usage['completion_tokens']) ?? known?.completionTokens ?? null,
     cachedTokens:
       readCount(prompt['cached_tokens']) ??
       readCount(usage['prompt_cache_hit_tokens']) ??
@@ -100,9 +100,35 @@ export function readUsage(body: JsonRecord, known: UpstreamUsage | null): Upstre
       known?.cachedTokens ??
       null,
     cacheWriteTokens: readCount(prompt['cache_write_tokens']) ?? known?.cacheWriteTokens ?? null,
-    reasoningTokens: readCount(completion['reasoning_tokens']) ?? known?.reasoningTokens ?? null,
+    reasoningTokens:
+      readCount(completion['reasoning_tokens']) ??
+      readCount(usage['reasoning_tokens']) ??
+      known?.reasoningTokens ??
+      null,
     webSearchTokens: readCount(prompt['web_search_tokens']) ?? known?.webSearchTokens ?? null,
   };
+  return { ...parts, completionTokens: countCompletion(usage, parts) ?? known?.completionTokens ?? null };
+}
+
+type Parts = Omit<UpstreamUsage, 'completionTokens'>;
+
+/**
+ * xAI, and Gemini in OpenAI's form, count reasoning beside `completion_tokens` and within `total_tokens`; Perplexity
+ * counts it beside both. Where the total says more than its parts, the rest was generated as well, unless it is just
+ * what was cached: some servers leave that out of `prompt_tokens`.
+ */
+function countCompletion(usage: JsonRecord, parts: Parts): number | null {
+  const said = readCount(usage['completion_tokens']);
+  if (said === null) {
+    return null;
+  }
+  const { promptTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = parts;
+  const [reasoned, cached, written] = [reasoningTokens ?? 0, cachedTokens ?? 0, cacheWriteTokens ?? 0];
+  const total = promptTokens === null ? 0 : (readCount(usage['total_tokens']) ?? 0);
+  const rest = total - (promptTokens ?? 0) - said;
+  const isCached = rest !== reasoned && [cached, written, cached + written].includes(rest);
+  // A part is never more than its whole: so much reasoning is no part of what was said.
+  return said + Math.max(0, isCached ? 0 : rest, reasoned > said ? reasoned : 0);
 }
 
 function findUsage(body: JsonRecord): JsonRecord | null {

@@ -115,6 +115,46 @@ test('usage of other vendors is read where they put it', (t) => {
   });
 });
 
+test('reasoning that is counted beside the completion is part of it, wherever a total or its own count says so', (t) => {
+  for (const { what, usage, completion } of [
+    { what: 'as OpenAI reports it', usage: [20, 530, 550, 233], completion: 530 },
+    { what: 'xAI: within the total alone', usage: [37, 530, 800, 233], completion: 763 },
+    { what: 'xAI: more of it than was said', usage: [20, 1, 5_120, 5_099], completion: 5_100 },
+    { what: 'Gemini in this form: told by the total alone', usage: [20, 198, 623, null], completion: 603 },
+    { what: 'beside both', usage: [33, 7_163, 7_196, 73_997], completion: 81_160 },
+    { what: 'without a total', usage: [20, 1, null, 5_099], completion: 5_100 },
+    { what: 'without a word said', usage: [21, 0, 81, 60], completion: 60 },
+    { what: 'a total that is too small', usage: [20, 530, 0, 233], completion: 530 },
+  ] as const) {
+    const [prompt, said, total, reasoned] = usage;
+    const events = answer({
+      ...DOCUMENTED,
+      usage: {
+        prompt_tokens: prompt,
+        completion_tokens: said,
+        total_tokens: total,
+        completion_tokens_details: { reasoning_tokens: reasoned },
+      },
+    });
+    t.like(events.at(-1), { usage: { completionTokens: completion, reasoningTokens: reasoned } }, what);
+  }
+  const flat = { prompt_tokens: 33, completion_tokens: 10, total_tokens: 43, reasoning_tokens: 90 };
+  t.like(answer({ ...DOCUMENTED, usage: flat }).at(-1), { usage: { completionTokens: 100 } });
+});
+
+test('what a server leaves out of the prompt because it was cached is no completion', (t) => {
+  const details = { cached_tokens: 4_000, cache_write_tokens: 500 };
+  for (const total of [4_030, 530, 4_530]) {
+    const usage = {
+      prompt_tokens: 20,
+      completion_tokens: 10,
+      total_tokens: total,
+      prompt_tokens_details: details,
+    };
+    t.like(answer({ ...DOCUMENTED, usage }).at(-1), { usage: { completionTokens: 10 } }, `${total}`);
+  }
+});
+
 test('counts that no answer can have are taken for not reported', (t) => {
   for (const count of [-1, 1.5, 1e15, '10', null]) {
     const usage = { ...DOCUMENTED.usage, completion_tokens: count };
