@@ -17,7 +17,8 @@ const MAX_EVENT_BYTES = 64 * 1024 * 1024;
  * model that repeats itself and is passed on; a repeated end or usage counts once.
  *
  * Usage before the end is partial until its count of completion tokens grows: some servers send zeros, or the numbers
- * of their first chunk, until they send the real ones.
+ * of their first chunk, until they send the real ones. It stays partial where they never do, and something was said
+ * after it.
  *
  * @param choices how many answers were asked for: a stream that is cut before all of them came is not whole
  */
@@ -29,6 +30,8 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
   let usage: UpstreamUsage | null = null;
   let isGrowing = false;
   let isLastReportPartial = false;
+  /** After the last chunk with usage. */
+  let isSaidSince = false;
   let isDone = false;
   let hasEnded = false;
 
@@ -52,6 +55,8 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
         takeChoice(choice, readCount(choice['index']) ?? 0, events);
       }
     }
+    // What comes with usage is counted in it.
+    isSaidSince = usage === known && (isSaidSince || events.some(({ type }) => type === 'delta'));
     if (usage !== null && !isSameUsage(usage, known)) {
       isGrowing ||= (usage.completionTokens ?? 0) > (known?.completionTokens ?? Infinity);
       reportUsage(usage, !isGrowing && !isFinished(), events);
@@ -99,7 +104,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     if (finishedChoices.size === 0) {
       throw new UpstreamError('unavailable', 'the stream of the upstream held no answer');
     }
-    if (usage !== null && isLastReportPartial) {
+    if (usage !== null && isLastReportPartial && !isSaidSince) {
       reportUsage(usage, false, events);
     }
   }

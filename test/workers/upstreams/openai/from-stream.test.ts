@@ -224,6 +224,31 @@ test('usage on every chunk is reported with each, and holds all so far once it i
   );
 });
 
+test('usage that is never told again after more was said stays partial; told again, or last, it is final', (t) => {
+  const usage = { usage: { prompt_tokens: 5, completion_tokens: 0 } };
+  const partial = Object.assign(count(5, 0), { isPartial: true });
+  const begin = say({ role: 'assistant', content: '' }, null, usage);
+  const begun = [delta({ role: 'assistant', content: '' }), partial];
+  t.deepEqual(translateText(toStream(begin, say({ content: 'a' }), say({}, 'stop'), '[DONE]')), [
+    ...begun,
+    delta({ content: 'a' }),
+    STOP,
+  ]);
+  t.deepEqual(translateText(toStream(begin, say({ content: 'a' }), say({}, 'stop', usage), '[DONE]')), [
+    ...begun,
+    delta({ content: 'a' }),
+    STOP,
+    count(5, 0),
+  ]);
+  // Without a finish of its own, an answer has ended with the mark.
+  t.deepEqual(translateText(toStream(say({ content: 'a' }), { choices: [], ...usage }, '[DONE]')), [
+    delta({ content: 'a' }),
+    partial,
+    { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null },
+    count(5, 0),
+  ]);
+});
+
 test('usage after the end mark is too late, and its absence is no error', (t) => {
   const late = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1 } };
   t.deepEqual(translateText(toStream(say({ content: 'a' }, 'stop'), '[DONE]', late)), [
