@@ -3,6 +3,7 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { claimLifetimeSeconds, type Claim } from './claim.ts';
 import { keptBytesFunctions, maxKeptBytesPerAccount } from './kept-bytes.ts';
 import type { AccountRefusal } from './account-refusal.ts';
+import { mostOfReserved } from './reservation-store.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
@@ -44,7 +45,7 @@ if claim and keptBytesExceed(KEYS[6], tonumber(ARGV[16])) then
 end
 
 local free, freeHeld = tonumber(a[3]), tonumber(a[4])
-local units, cost, isFree = wanted, 0, '0'
+local units, cost, most, isFree = wanted, 0, 0, '0'
 if freeAllowed == '1' and free > freeHeld then
   isFree = '1'
   redis.call('HSET', account, 'win', used, 'last', nowMs, 'fres', freeHeld + 1)
@@ -64,9 +65,12 @@ else
     return {'insufficient', limit, limit - used, 60, string.format('%.0f', cost), string.format('%.0f', spendable)}
   end
   redis.call('HSET', account, 'win', used, 'last', nowMs, 'res', string.format('%.0f', reserved + cost))
+  -- What is left to the balance is no estimate that a vendor may be right to exceed.
+  most = cost * ${mostOfReserved}
+  if share < 1000 then most = most - unit * units * ${mostOfReserved - 1} end
 end
 cost = string.format('%.0f', cost)
-local reservation = accountId .. ' ' .. cost .. ' ' .. isFree .. ' ' .. nowMs
+local reservation = accountId .. ' ' .. cost .. ' ' .. isFree .. ' ' .. nowMs .. string.format(' <%.0f', most)
 if claim then
   reservation = reservation .. ' ' .. ARGV[14]
   redis.call('HSET', claim, 'body', ARGV[13], 'id', id)

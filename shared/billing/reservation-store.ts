@@ -1,6 +1,12 @@
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 
+/**
+ * A request costs at most this many times what was reserved for it, but for the open-ended part, which it may cost once: a
+ * vendor's mistake does not empty a customer.
+ */
+export const mostOfReserved = 2;
+
 /** What a request holds of its account from admission to settlement. */
 export interface Reservation {
   readonly requestId: string;
@@ -9,19 +15,23 @@ export interface Reservation {
   /** Holds a free request in place of money. */
   readonly free: boolean;
   readonly admittedAtMs: number;
+  /** The most that may be debited for it; null in one of an earlier version. */
+  readonly mostNano: bigint | null;
   /** Of the Idempotency-Key that stands for the request, if any. */
   readonly claimHash: string | null;
 }
 
 export function parseReservation(requestId: string, value: string): Reservation {
-  const [accountId = '', cost = '0', free, admittedAt, claimHash] = value.split(' ');
+  const [accountId = '', cost = '0', free, admittedAt, ...rest] = value.split(' ');
+  const most = rest[0]?.startsWith('<') === true ? rest.shift()!.slice(1) : null;
   return {
     requestId,
     accountId,
     costNano: BigInt(cost),
     free: free === '1',
     admittedAtMs: Number(admittedAt),
-    claimHash: claimHash ?? null,
+    mostNano: most === null ? null : BigInt(most),
+    claimHash: rest[0] ?? null,
   };
 }
 
@@ -228,7 +238,9 @@ export class ReservationStore {
   }
 }
 
-function formatReservation({ accountId, costNano, free, admittedAtMs, claimHash }: Reservation): string {
+function formatReservation(reservation: Reservation): string {
+  const { accountId, costNano, free, admittedAtMs, mostNano, claimHash } = reservation;
   const words = [accountId, costNano, free ? 1 : 0, admittedAtMs];
-  return (claimHash === null ? words : [...words, claimHash]).join(' ');
+  const rest = [mostNano === null ? null : `<${mostNano}`, claimHash];
+  return [...words, ...rest.filter((word) => word !== null)].join(' ');
 }

@@ -3,14 +3,13 @@ import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
 import { claimLifetimeSeconds } from './claim.ts';
-
-/** A request costs at most this many times what was reserved for it: a vendor's mistake does not empty a customer. */
-export const mostOfReserved = 2;
+import { mostOfReserved } from './reservation-store.ts';
 
 /**
  * Settlement: ends a reservation, debits the exact cost, appends the usage event. The reservation itself is what
  * makes it repeatable: it is taken away by the first settlement, and without one nothing happens. More than was
- * reserved is debited only from what no other request holds, and only up to as much again; the rest is the shortfall.
+ * reserved is debited only from what no other request holds, and only up to what the reservation names as the most;
+ * the rest is the shortfall.
  *
  * A reservation that was taken for an orphan, while its process only seemed dead, is settled late: from what is
  * spendable now. So is one of an Idempotency-Key, whose claim was freed with it, unless the caller has sent it again by
@@ -23,7 +22,6 @@ export const mostOfReserved = 2;
  */
 const script = new RedisScript(`
 local reservations, stream, orphans = KEYS[1], KEYS[2], KEYS[3]
-local mostOfReserved = ${mostOfReserved}
 
 local function settle(account, minutes, claim, id, wanted, keepsFree, event, keepsClaim, claimSeconds)
   local held = redis.call('HGET', reservations, id)
@@ -34,8 +32,11 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
     if not held then return {'absent'} end
     late = true
   end
-  local accountId, reserved, isFree, claimHash, claimBody =
-    string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^ |]*) ?([^|]*)')
+  local accountId, reserved, isFree, rest = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
+  local bound, claims = string.match(rest, '^<(%d+) ?(.*)$')
+  -- An earlier version named no bound.
+  if not bound then bound, claims = tonumber(reserved) * ${mostOfReserved}, rest end
+  local claimHash, claimBody = string.match(claims, '^(%S*) ?(.*)$')
   local isClaimedLate = late and claimHash ~= ''
   if isClaimedLate and (not claim or claimBody == '' or redis.call('EXISTS', claim) == 1) then return {'absent'} end
 
@@ -51,7 +52,7 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
   local balance, allReserved, free, freeHeld = tonumber(a[1]), tonumber(a[2]), tonumber(a[3]), tonumber(a[4])
   reserved = tonumber(reserved)
   -- A free request reserved no money, so that nothing bounds what it costs where it must be paid for.
-  local most = isFree == '1' and wanted or math.min(wanted, reserved * mostOfReserved)
+  local most = isFree == '1' and wanted or math.min(wanted, tonumber(bound))
   if late then
     reserved = 0
     if isFree == '1' and free <= freeHeld then isFree = '0' end

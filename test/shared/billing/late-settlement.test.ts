@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { runAdmission, type AdmissionRequest } from '../../../shared/billing/admit-script.ts';
 import { ReservationStore } from '../../../shared/billing/reservation-store.ts';
@@ -63,6 +64,17 @@ test('a late settlement takes at most twice what had been reserved', async (t) =
   t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n, false)).costNano, 200n);
   t.like((await readEntries(redis(), id))[0], { costNano: 200n, shortfallNano: 700n });
   t.like(await readBalance(redis(), id), { balance: 800n, reserved: 0n });
+});
+
+test('a late settlement of an open-ended request takes no more than one in time, also where an earlier version reserved', async (t) => {
+  const openEnded = { fixedNano: 100n, nanoPerUnit: 1n, wantedUnits: 400, sharePermille: 500 };
+  const id = await createHotAccount(redis(), 1_000n);
+  const requestId = await orphan(id, openEnded);
+  t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n, false)).costNano, 600n);
+  const earlier = randomUUID();
+  const key = redisKeys.orphans(shardOf(id));
+  await redis().hset(key, earlier, `${id} 100 0 1|1`);
+  t.is((await runSettlement(redis(), usageEvent(id, earlier), 900n, false)).costNano, 200n);
 });
 
 test('a late settlement on an account with nothing left is all shortfall', async (t) => {

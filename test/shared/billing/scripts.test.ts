@@ -187,6 +187,21 @@ test('a request costs at most twice what was reserved for it, however much there
   t.like(await readBalance(id), { balance: 1_000_000n - 5_999n, reserved: 0n });
 });
 
+test('what an open-ended request left to the balance it costs once at most, and the rest twice', async (t) => {
+  const id = await createAccount(1_000_000n);
+  const request = admission(id, {
+    fixedNano: 1_000n,
+    nanoPerUnit: 10n,
+    wantedUnits: 100_000,
+    sharePermille: 500,
+  });
+  t.like(await runAdmission(redis, request), { reservedNano: 500_000n, units: 49_900 });
+  const settled = await runSettlement(redis, usageEvent(id, request.requestId), 990_000n, false);
+  t.is(settled.costNano, 501_000n);
+  t.like((await readEntries(id)).at(-1), { costNano: 501_000n, shortfallNano: 489_000n });
+  t.like(await readBalance(id), { balance: 499_000n, reserved: 0n });
+});
+
 test('large sums stay exact to the last nano-rouble', async (t) => {
   const id = await createAccount(8_999_999_999_999_999n);
   const request = admission(id, { fixedNano: 8_999_999_999_999_998n });
