@@ -4,7 +4,6 @@ import { operations } from '../../shared/contract/operations.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { DispatchedChat, NewChatJob } from '../dispatch/dispatch-chat.ts';
 import type { Receiver } from '../dispatch/waiter.ts';
-import type { RecalledReasoning } from '../../shared/queue/job-kinds.ts';
 import { readFiles } from '../files/read-files.ts';
 import { admit, type Admitted } from '../middleware/admit.ts';
 import { holderOf } from '../middleware/authenticate.ts';
@@ -14,7 +13,7 @@ import type { ApiContext } from '../middleware/request-context.ts';
 import { SseStream } from '../present/sse-stream.ts';
 import type { Services } from '../services.ts';
 import { createCountingTurn } from './counting-turn.ts';
-import { estimateChat } from './estimate-chat.ts';
+import { estimateChat, type ChatEstimate } from './estimate-chat.ts';
 import { findModel } from './find-model.ts';
 import { prepareChat } from './prepare-chat.ts';
 import { hasFiles } from './prompt-content.ts';
@@ -37,12 +36,12 @@ export function createChat(services: Services) {
       readFiles(services.documents, accountId, body, model, callerSignal(context.res)),
     ]);
     const contents = { files, reasoning: recalled };
-    const { estimate, reasoning } = await estimateChat(body, model, contents, createCountingTurn(context));
-    const admitted = await admit(services, context, estimate);
+    const estimated = await estimateChat(body, model, contents, createCountingTurn(context));
+    const admitted = await admit(services, context, estimated.estimate);
     const start = (receiver: Receiver): Promise<DispatchedChat> =>
       admitted.outcome === 'attached'
         ? Promise.resolve(services.chats.attach(admitted, receiver))
-        : services.chats.dispatch(toJob(body, reasoning, admitted), receiver);
+        : services.chats.dispatch(toJob(body, estimated, admitted), receiver);
     if (body.stream === true) await streamAnswer(context, start);
     else await sendAnswer(context, start);
   };
@@ -87,19 +86,22 @@ async function sendAnswer(context: ApiContext, start: StartChat): Promise<void> 
 
 const toJob = (
   body: ChatRequest,
-  reasoning: readonly RecalledReasoning[],
+  { mostPromptTokens, reasoning }: ChatEstimate,
   admitted: Admitted,
 ): NewChatJob => ({
   v: 1,
   kind: 'chat',
   request: admitted.request,
   body: boundBody(body, admitted),
+  mostPromptTokens,
+  reservedTokens: admitted.units,
   ...(reasoning.length === 0 ? {} : { reasoning }),
 });
 
 /** The body as the vendor gets it: as many tokens to each choice as the reservation affords, under the caller's name. */
 function boundBody(body: ChatRequest, { units }: Admitted): ChatRequest {
-  const { max_completion_tokens: newer, max_tokens: _older, ...rest } = body;
-  const tokens = Math.max(1, Math.floor(units / (body.n ?? 1)));
+  const { max_completion_tokens: newer, max_tokens: older, ...rest } = body;
+  // More than was asked for is reserved where a vendor reasons beyond the bound.
+  const tokens = Math.min(newer || older || Infinity, Math.max(1, Math.floor(units / (body.n ?? 1))));
   return { ...rest, [newer ? 'max_completion_tokens' : 'max_tokens']: tokens };
 }

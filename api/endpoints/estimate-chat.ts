@@ -2,6 +2,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../shared/contract/chat.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { allowForSearch, asksSearch } from '../../shared/pricing/search-allowance.ts';
+import { findMostPromptTokens, isBounded, type PromptMakeup } from '../../shared/pricing/usage-bounds.ts';
 import type { CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import type { RecalledReasoning } from '../../shared/queue/job-kinds.ts';
 import type { FileContent } from '../files/file-content.ts';
@@ -43,6 +44,8 @@ export interface ChatContents {
 
 export interface ChatEstimate {
   readonly estimate: Estimate;
+  /** The most that the prompt can count in any vocabulary. */
+  readonly mostPromptTokens: number;
   /** As much of the recalled reasoning as was counted: no more than this may be sent. */
   readonly reasoning: readonly RecalledReasoning[];
 }
@@ -58,13 +61,20 @@ export async function estimateChat(
   turn: CountingTurn,
 ): Promise<ChatEstimate> {
   const counter = new PromptCounter(model, turn);
-  await countPrompt(counter, body, model, contents.files);
+  const { fileTextBytes, ...makeup } = await countPrompt(counter, body, model, contents.files);
   const reasoning = await countReasoning(counter, model, contents.reasoning);
   const promptTokens = counter.tokens;
+  const textBytes = counter.textBytes - fileTextBytes;
+  const mostPromptTokens = findMostPromptTokens({
+    ...makeup,
+    tokens: promptTokens,
+    textBytes,
+    fileTextBytes,
+  });
   const choices = body.n ?? 1;
-  // Where a route is told no bound, the vendor keeps to none but its own.
-  const isBounded = !model.routes.some(({ drops }) => boundNames.every((name) => drops.has(name)));
-  const asked = isBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
+  // Where a bound does not hold for all that is generated, the vendor keeps to none but its own.
+  const isEachBounded = model.routes.every(isBounded);
+  const asked = isEachBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
   const slack = templateSlackTokens + Math.ceil(promptTokens * vendorCountSlack);
   const perChoice =
     asked > 0 ? Math.min(asked, findRoom(model, promptTokens, 0)) : findRoom(model, promptTokens, slack);
@@ -81,14 +91,12 @@ export async function estimateChat(
     fixedNano: worst.fixedNano + predicted * worst.nanoPerCompletionToken,
     nanoPerUnit: worst.nanoPerCompletionToken,
     wantedUnits: perChoice * choices,
-    leastUnits: (isBounded ? Math.min(perChoice, leastCompletionTokens) : perChoice) * choices,
-    sharePermille: asked > 0 || !isBounded ? 1_000 : openEndedSharePermille,
+    leastUnits: (isEachBounded ? Math.min(perChoice, leastCompletionTokens) : perChoice) * choices,
+    sharePermille: asked > 0 || !isEachBounded ? 1_000 : openEndedSharePermille,
     user: body.user ?? null,
   };
-  return { estimate, reasoning };
+  return { estimate, mostPromptTokens, reasoning };
 }
-
-const boundNames = ['max_tokens', 'max_completion_tokens'];
 
 async function countPrediction(
   counter: PromptCounter,
@@ -104,23 +112,32 @@ async function countPrompt(
   body: ChatRequest,
   model: CatalogModel,
   files: readonly FileContent[],
-): Promise<void> {
+): Promise<Omit<PromptMakeup, 'tokens' | 'textBytes'>> {
   const { images, audioCharacters } = countMedia(body);
   const pages = files.reduce((sum, file) => sum + file.pages, 0);
   const fileTokens = files.reduce((sum, file) => sum + file.tokens, 0);
+  const audioTokens = Math.ceil(audioCharacters / charactersPerAudioToken);
   const additions = listAdditions(body, model);
   counter.add(
     tokensToAnswer +
       tokensPerMessage * body.messages.length +
       images * model.tokensPerPicture +
       pages * model.tokensPerPage +
-      Math.ceil(audioCharacters / charactersPerAudioToken) +
+      audioTokens +
       fileTokens +
       additions.tokens,
   );
   for (const text of listTexts(body)) await counter.addText(text);
   for (const text of additions.texts) await counter.addText(text);
+  const textBytes = counter.textBytes;
   for (const { texts } of files) for (const text of texts) await counter.addText(text);
+  const unread = files.filter(({ tokens }) => tokens > 0).length;
+  return {
+    fileTextBytes: counter.textBytes - textBytes,
+    pictures: images + pages + unread,
+    fileTokens,
+    audioTokens,
+  };
 }
 
 /**
@@ -135,9 +152,10 @@ async function countReasoning(
   let left = Math.floor((model.context - counter.tokens) / 2);
   let first = reasoning.length;
   while (first > 0) {
-    const tokens = await counter.countUpTo(JSON.stringify(reasoning[first - 1]!.value), left);
+    const text = JSON.stringify(reasoning[first - 1]!.value);
+    const tokens = await counter.countUpTo(text, left);
     if (tokens === null) break;
-    counter.add(tokens);
+    counter.add(tokens, Buffer.byteLength(text));
     left -= tokens;
     first -= 1;
   }

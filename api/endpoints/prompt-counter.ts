@@ -7,6 +7,7 @@ export class PromptCounter {
   readonly #model: CatalogModel;
   readonly #turn: CountingTurn;
   #tokens = 0;
+  #textBytes = 0;
 
   constructor(model: CatalogModel, turn: CountingTurn) {
     this.#model = model;
@@ -17,9 +18,18 @@ export class PromptCounter {
     return this.#tokens;
   }
 
-  /** @throws AppError `content_too_long` beyond the model's context */
-  add(tokens: number): void {
+  /** Of all texts that were added. */
+  get textBytes(): number {
+    return this.#textBytes;
+  }
+
+  /**
+   * @param textBytes of the text that has so many tokens, if it is one
+   * @throws AppError `content_too_long` beyond the model's context
+   */
+  add(tokens: number, textBytes = 0): void {
     this.#tokens += tokens;
+    this.#textBytes += textBytes;
     if (this.#tokens > this.#model.context) throw tooLong(this.#model);
   }
 
@@ -28,7 +38,7 @@ export class PromptCounter {
     // Counting stops at what is left of the context: a prompt far beyond it costs no more than one just beyond.
     const tokens = await this.countUpTo(text, this.#model.context - this.#tokens);
     if (tokens === null) throw tooLong(this.#model);
-    this.#tokens += tokens;
+    this.add(tokens, Buffer.byteLength(text));
   }
 
   /** Counts without adding. @returns null above the limit */

@@ -42,6 +42,7 @@ export function buildModel(
         thinking: route.thinking ?? null,
         drops,
         onDisconnect: route.onDisconnect,
+        maxTokens: route.maxTokens,
       },
     ];
   });

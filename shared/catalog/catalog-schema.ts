@@ -90,6 +90,9 @@ export interface CatalogUpstream {
  */
 export type OnDisconnect = 'cancel' | 'drain';
 
+/** What a bound on tokens holds for at a vendor: all that is generated, or the answer without its reasoning. */
+export type MaxTokensScope = 'all' | 'answer';
+
 export interface CatalogRoute {
   /** Names the route among all of the catalog, and stays the same while it leads to the same place. */
   readonly id: string;
@@ -104,6 +107,7 @@ export interface CatalogRoute {
   /** Request fields that are left out: the route's and its upstream's together. */
   readonly drops: ReadonlySet<string>;
   readonly onDisconnect: OnDisconnect;
+  readonly maxTokens: MaxTokensScope;
 }
 
 export interface CatalogDimensions {
@@ -197,6 +201,7 @@ export const RouteEntry = Type.Object({
   thinking: Type.Optional(StringEnum(['budget', 'effort'])),
   drops: drops(),
   onDisconnect: StringEnum(['cancel', 'drain'], { default: 'cancel' }),
+  maxTokens: StringEnum(['all', 'answer'], { default: 'all' }),
 });
 export type RouteEntry = Static<typeof RouteEntry>;
 

@@ -48,6 +48,10 @@ export interface ChatJob {
   readonly request: AdmittedRequest;
   /** Validated, with `max_tokens` as large as the reservation affords. */
   readonly body: ChatRequest;
+  /** The most that the prompt can count in any vocabulary; absent in a job of an earlier version. */
+  readonly mostPromptTokens?: number;
+  /** Completion tokens that were reserved for, of all choices together; absent in a job of an earlier version. */
+  readonly reservedTokens?: number;
   /** What is kept of the reasoning behind earlier turns, counted at admission; absent where there is none. */
   readonly reasoning?: readonly RecalledReasoning[];
   readonly replyChannel: string;

@@ -40,7 +40,7 @@ ${chatModel('both-families', 'scripted', 'scripted', 'pricing: { in_cost_per_mil
       completion: 20.2
       overrides:
         - { min_prompt_tokens: 2000, prompt: 20.5, completion: 60.7 }
-        - { min_prompt_tokens: 5000, prompt: 31.3 }
+        - { min_prompt_tokens: 3000, prompt: 31.3 }
     routes: [{ upstream: scripted, model: scripted }]
 ${chatModel('by-request', 'gpt-sim', 'vendor', 'pricing: { type: request, cost_per_request: 0.123456789 }')}
 ${chatModel('by-time', 'gpt-sim+slow-300', 'vendor', 'pricing: { type: time, cost_per_second: 0.01 }')}
@@ -223,24 +223,19 @@ const priced: readonly (readonly [what: string, model: string, usage: string, na
   [
     'without a price of their own cached tokens cost what the prompt does',
     'no-cache-price',
-    usageOf(1000, 0, { cached_tokens: 400 }),
-    13_370_000n,
+    usageOf(1000, 1, { cached_tokens: 400 }),
+    13_412_420n,
   ],
   ['in_ and out_cost_per_million are prices of tokens', 'first-family', usageOf(100, 10), 809_000n],
   ['prompt and completion win over them', 'both-families', usageOf(100, 10), 175_000n],
   ['below an override the base price holds', 'overridden', usageOf(1999, 10), 20_391_900n],
   ['an override holds from its first token on', 'overridden', usageOf(2000, 10), 41_607_000n],
-  [
-    'an override that is silent on a price leaves the base one',
-    'overridden',
-    usageOf(5000, 10),
-    156_702_000n,
-  ],
+  ['an override that is silent on a price leaves the base one', 'overridden', usageOf(3000, 10), 94_102_000n],
   [
     'more cached tokens than there are tokens cost no more than all of them',
     'by-script',
-    usageOf(10, 0, { cached_tokens: 999 }),
-    33_100n,
+    usageOf(10, 1, { cached_tokens: 999 }),
+    75_520n,
   ],
 ];
 for (const [what, model, usage, nano] of priced) {
@@ -293,10 +288,10 @@ for (const stream of [false, true]) {
 test('a vendor that counts more than the balance holds takes it to zero and never below', async (t) => {
   const account = await stack.createAccount({ balance: '0.01' });
   // It reserves more than half of the balance, so that twice as much is more than there is.
-  const { status, requestId } = await ask(account, 'by-script', { max_tokens: 200 }, usageOf(10_000, 10));
+  const { status, requestId } = await ask(account, 'by-script', { max_tokens: 200 }, usageOf(4_000, 10));
   t.is(status, 200);
   const row = await findRow(stack, requestId);
-  const wanted = 134_124_200n;
+  const wanted = 53_904_200n;
   t.is((await stack.readAccount(account.id)).balanceNano, 0n);
   t.is(row.costNano, 10_000_000n);
   t.is(row.shortfallNano, wanted - 10_000_000n);

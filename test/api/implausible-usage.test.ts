@@ -8,6 +8,8 @@ import { startStack, type TestStack } from '../support/stack.ts';
 
 /** What the vendor reports next. */
 let reported: object = {};
+/** What it says next in place of its one word. */
+let said: readonly string[] | object | null = null;
 let vendor: ScriptedVendor;
 let stack: TestStack;
 
@@ -21,13 +23,17 @@ test.before(async () => {
     if (path.endsWith('/images/generations')) {
       return { created: 1, data: [{ b64_json: tinyPng }], usage: reported };
     }
-    return answerWithUsage(reported);
+    return said ?? answerWithUsage(reported);
   });
   stack = await startStack({
     catalog: `
 upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
 models:
   - { id: chat, type: chat, context: 128000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+  - { id: pictured, type: vision, context: 128000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+  - { id: searcher, type: chat, context: 128000, web_search: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+  - { id: thinker, type: chat, context: 128000, reasoning: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+  - { id: overrunner, type: chat, context: 128000, max_output_tokens: 20000, reasoning: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor, maxTokens: answer }] }
   - { id: unbounded, type: chat, context: 128000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor, drops: [max_tokens, max_completion_tokens] }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 2 }, pricing: { in_cost_per_million: 10 }, routes: [{ upstream: vendor }] }
   - { id: pictures, type: image, context: 8192, max_output_tokens: 5000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
@@ -46,12 +52,12 @@ const messages = [{ role: 'user', content: 'hello there world' }];
 const [promptTokens, answerTokens] = [10, 1];
 const chatPath = '/v1/chat/completions';
 
-async function ask(path: string, body: object, usage: object) {
+async function ask(path: string, body: object, usage: object, balance = '1000') {
   reported = usage;
-  const account = await stack.createAccount({ balance: '1000' });
+  const account = await stack.createAccount({ balance });
   const response = await stack.post(path, account.apiKey, body);
   const row = await findRow(stack, response.headers.get('x-request-id')!);
-  const loss = await readLoss(stack, account.id, '1000');
+  const loss = await readLoss(stack, account.id, balance);
   return { status: response.status, row, loss };
 }
 
@@ -71,6 +77,11 @@ for (const { what, usage, expected } of [
   {
     what: 'a prompt of 100 million tokens',
     usage: usageOf(100_000_000, 1),
+    expected: { promptTokens, completionTokens: 1, cacheReadTokens: 0 },
+  },
+  {
+    what: 'a prompt that fits the context, and that its words have in no vocabulary',
+    usage: usageOf(50_000, 1),
     expected: { promptTokens, completionTokens: 1, cacheReadTokens: 0 },
   },
   {
@@ -108,12 +119,106 @@ test.serial(
   'a request costs at most twice what was reserved for it; the rest is the operator’s',
   async (t) => {
     const body = { model: 'chat', messages, max_tokens: 190 };
-    const { row, loss } = await ask(chatPath, body, { prompt_tokens: 50_000, completion_tokens: 190 });
-    t.like(row, { counted: false, promptTokens: 50_000, completionTokens: 190 });
+    const { row, loss } = await ask(chatPath, body, { prompt_tokens: 3_000, completion_tokens: 190 });
+    t.like(row, { counted: false, promptTokens: 3_000, completionTokens: 190 });
     // Ten tokens of prompt and 190 of completion were reserved.
     t.is(row.costNano, 2n * 200n * 10_000n);
-    t.is(row.costNano + row.shortfallNano, 50_190n * 10_000n);
+    t.is(row.costNano + row.shortfallNano, 3_190n * 10_000n);
     t.is(loss, row.costNano);
+  },
+);
+
+const malayalam = 'ഒരു ചെറിയ വാചകം ഇവിടെ എഴുതിയിരിക്കുന്നു. '.repeat(100);
+
+for (const { what, model, body, prompt } of [
+  { what: 'what a vendor adds of its own', model: 'chat', body: { messages }, prompt: 700 },
+  {
+    what: 'a vocabulary with a token for each byte',
+    model: 'chat',
+    body: { messages: [{ role: 'user', content: malayalam }] },
+    prompt: Buffer.byteLength(malayalam),
+  },
+  {
+    what: 'a run of spaces, of which our vocabulary makes a token and others many',
+    model: 'chat',
+    body: { messages: [{ role: 'user', content: `a${' '.repeat(20_000)}b` }] },
+    prompt: 20_002,
+  },
+  {
+    what: 'a picture of the dearest kind',
+    model: 'pictured',
+    body: {
+      messages: [
+        { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a.test/a.png' } }] },
+      ],
+    },
+    prompt: 48_100,
+  },
+  {
+    what: 'a search that was asked for',
+    model: 'searcher',
+    body: { messages, web_search: true },
+    prompt: 90_000,
+  },
+  { what: 'a search of the vendor’s own accord', model: 'searcher', body: { messages }, prompt: 90_000 },
+]) {
+  test.serial(`an honest count of a prompt is charged as reported: ${what}`, async (t) => {
+    const { row, loss } = await ask(chatPath, { model, ...body }, usageOf(prompt, 1));
+    t.like(row, { success: true, counted: false, promptTokens: prompt });
+    t.is(loss, BigInt(prompt + 1) * 10_000n);
+  });
+}
+
+test.serial('a vendor’s mistake takes no more of an open-ended chat than its parts can cost', async (t) => {
+  const hi = [{ role: 'user', content: 'hi' }];
+  for (const [n, prompt] of [
+    [1, 127_000],
+    [8, 1_000_000],
+  ] as const) {
+    const { row, loss } = await ask(chatPath, { model: 'chat', messages: hi, n }, usageOf(prompt, 1), '0.2');
+    t.like(row, { counted: true, promptTokens: 8, completionTokens: 1 });
+    t.is(loss, 90_000n);
+  }
+});
+
+const reasoningOf = (words: number): object => ({
+  ...answerWithUsage({
+    prompt_tokens: 12,
+    completion_tokens: words + 1,
+    completion_tokens_details: { reasoning_tokens: words },
+  }),
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'Yes', reasoning_content: ' so'.repeat(words) },
+      finish_reason: 'stop',
+    },
+  ],
+});
+
+test.serial(
+  'a report beyond max_tokens that agrees with what was seen is believed, and the rest of it the operator’s',
+  async (t) => {
+    said = reasoningOf(5_000);
+    const { row } = await ask(chatPath, { model: 'thinker', messages, max_tokens: 16 }, {});
+    said = null;
+    t.like(row, { counted: false, promptTokens: 12, completionTokens: 5_001 });
+    // Ten tokens of prompt and 16 of completion were reserved.
+    t.is(row.costNano, 2n * 26n * 10_000n);
+    t.is(row.costNano + row.shortfallNano, 5_013n * 10_000n);
+  },
+);
+
+test.serial(
+  'on a route whose vendor bounds the answer alone, reasoning beyond it is reserved and paid',
+  async (t) => {
+    said = reasoningOf(5_000);
+    const body = { model: 'overrunner', messages, max_tokens: 16 };
+    const { row } = await ask(chatPath, body, {});
+    t.like(row, { counted: false, completionTokens: 5_001, shortfallNano: 0n, costNano: 5_013n * 10_000n });
+    said = null;
+    const { apiKey } = await stack.createAccount({ balance: '0.1' });
+    t.is((await stack.post(chatPath, apiKey, body)).status, 402);
   },
 );
 

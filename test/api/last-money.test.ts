@@ -18,7 +18,7 @@ models:
 `;
 
 /** Far more than any prompt of these tests reserves, and no more than the model's context holds. */
-const reported = { prompt_tokens: 8_000, completion_tokens: 100, total_tokens: 8_100 };
+const reported = { prompt_tokens: 4_000, completion_tokens: 100, total_tokens: 4_100 };
 
 let vendor: VendorSimulator;
 let scripted: ScriptedVendor;
@@ -64,8 +64,8 @@ test('what a vendor reports beyond the balance is never charged, and its row say
   t.true(responses.every((one) => one.status === 200 || one.status === 402));
   t.like(await stack.readAccount(account.id), { balanceNano: 0n, reservedNano: 0n });
   const rows = await Promise.all(answered.map((one) => findRow(stack, one.headers.get('x-request-id')!)));
-  // 8100 tokens at a thousand roubles a million.
-  t.true(rows.every((row) => row.costNano + row.shortfallNano === 8_100_000_000n));
+  // 4100 tokens at a thousand roubles a million.
+  t.true(rows.every((row) => row.costNano + row.shortfallNano === 4_100_000_000n));
   t.true(rows.every((row) => row.shortfallNano > 0n));
   t.is(
     rows.reduce((sum, row) => sum + row.costNano, 0n),

@@ -38,5 +38,6 @@ export function createRoute(id: string, options: RouteOptions = {}): CatalogRout
     thinking: null,
     drops: new Set(),
     onDisconnect: 'cancel',
+    maxTokens: 'all',
   };
 }

@@ -1,11 +1,11 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { allowForSearch, asksSearch, countSearchCalls } from '../../shared/pricing/search-allowance.ts';
-import { findUsageBounds, type UsageBounds } from '../../shared/pricing/usage-bounds.ts';
+import { allowForSearch, asksSearch } from '../../shared/pricing/search-allowance.ts';
+import { mostTokensPerSecond } from '../../shared/pricing/usage-bounds.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ChatEvent, UpstreamUsage } from '../upstreams/upstream.ts';
+import { ChatReportFilter, countReserved, mayReason } from './chat-report-filter.ts';
 import { countDelta } from './count-delta.ts';
-import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
 
 /**
  * How a call of a vendor ended. `complete`: it came to its end, whoever read it. `left`: it was sent, and its caller left
@@ -27,11 +27,6 @@ export interface MeteredChat {
   readonly billedMs: number;
 }
 
-/**
- * Tokens a second that one answer is taken to be generated with where nobody saw them: several times what most vendors
- * reach, since this is an upper count, and what the fastest hosts of large models seldom exceed.
- */
-const mostTokensPerSecond = 1_000;
 /** Between two words that are said a model has no time to generate anything else. */
 const longestStepMs = 500;
 
@@ -40,16 +35,16 @@ export class ChatMeter {
   readonly #job: ChatJob;
   #model: CatalogModel | null = null;
   #route: CatalogRoute | null = null;
-  #bounds: UsageBounds | null = null;
-  #log: Logger | null = null;
+  #reports: ChatReportFilter | null = null;
   /** The last report, without counts that cannot be. */
   #reported: UpstreamUsage | null = null;
   /** The highest count of completion tokens of all reports. */
   #mostReported = 0;
   /** Whether the last report holds everything generated so far. */
   #isCovered = false;
-  #isImplausible = false;
   #counted = 0;
+  /** As `#counted`, beyond what was reserved as well. */
+  #seen = 0;
   #calls = 0;
   #sentAtMs = 0;
   #startedAtMs = 0;
@@ -83,12 +78,12 @@ export class ChatMeter {
   start(model: CatalogModel, route: CatalogRoute, log: Logger): void {
     this.#model = model;
     this.#route = route;
-    this.#bounds = findChatBounds(this.#job, model, route);
-    this.#log = log;
+    this.#reports = new ChatReportFilter(this.#job, model, route, log);
     this.#reported = null;
     this.#mostReported = 0;
     this.#isCovered = false;
     this.#counted = 0;
+    this.#seen = 0;
     this.#calls = 0;
     this.#startedAtMs = this.#nowMs();
     this.#silentMs = 0;
@@ -114,7 +109,8 @@ export class ChatMeter {
   takeDelta(delta: Readonly<Record<string, unknown>>): void {
     const tokens = countDelta(delta, this.#model?.tokenizer);
     // Our own count may be wrong, and never charges for more than was reserved.
-    this.#counted = Math.min(boundOf(this.#job.body), this.#counted + tokens);
+    this.#counted = Math.min(countReserved(this.#job, this.#route), this.#counted + tokens);
+    this.#seen += tokens;
     this.#isCovered = false;
     if (this.#isSaid(delta)) {
       const stepMs = this.#nowMs() - this.#saidAtMs;
@@ -124,7 +120,7 @@ export class ChatMeter {
   }
 
   takeUsage({ usage, isPartial }: Extract<ChatEvent, { type: 'usage' }>): void {
-    this.#reported = this.#leaveOutImplausible(usage);
+    this.#reported = this.#reports?.take(usage, { tokens: this.#seen, elapsedMs: this.elapsedMs }) ?? usage;
     const { completionTokens } = this.#reported;
     this.#mostReported = Math.max(this.#mostReported, completionTokens ?? 0);
     this.#isCovered = isPartial !== true && completionTokens !== null;
@@ -183,7 +179,7 @@ export class ChatMeter {
       : this.#endedAtMs - this.#sentAtMs;
     const seconds = Math.max(0, silentMs) / 1_000;
     const unseen = Math.ceil(seconds * mostTokensPerSecond) * (body.n ?? 1);
-    return Math.max(known, Math.min(boundOf(body), this.#counted + unseen));
+    return Math.max(known, Math.min(countReserved(this.#job, this.#route), this.#counted + unseen));
   }
 
   /**
@@ -201,53 +197,16 @@ export class ChatMeter {
 
   #mayGenerateUnseen(): boolean {
     const { body } = this.#job;
-    const { reasoning, output_modalities: made } = this.#model!.published;
-    const effort = body.reasoning_effort ?? null;
-    const reasons = reasoning === true || (effort !== null && effort !== 'none');
+    const { output_modalities: made } = this.#model!.published;
     const modalities = body.modalities ?? made ?? [];
     return (
       body.stream !== true ||
-      reasons ||
+      mayReason(this.#job, this.#model!) ||
       asksSearch(body) ||
       modalities.includes('image') ||
       modalities.includes('audio')
     );
   }
-
-  /** Logged once a request: continuous reports would repeat it with every chunk. */
-  #leaveOutImplausible(usage: UpstreamUsage): UpstreamUsage {
-    if (this.#bounds === null || this.#model === null) return usage;
-    const plausible = leaveOutImplausible(usage, this.#bounds);
-    if (plausible !== usage && !this.#isImplausible && this.#log !== null) {
-      this.#isImplausible = true;
-      logImplausible(this.#log, { model: this.#model.id, route: this.#route?.id }, usage, this.#bounds);
-    }
-    return plausible;
-  }
 }
 
 const nothing = { cachedTokens: null, cacheWriteTokens: null, reasoningTokens: null, webSearchTokens: null };
-
-/** Completion tokens that were reserved for. */
-function boundOf(body: ChatJob['body']): number {
-  return (readMaxTokens(body) ?? Infinity) * (body.n ?? 1);
-}
-
-function readMaxTokens({ max_completion_tokens: newer, max_tokens: older }: ChatJob['body']): number | null {
-  return newer ?? older ?? null;
-}
-
-function findChatBounds({ request, body }: ChatJob, model: CatalogModel, route: CatalogRoute): UsageBounds {
-  const searches = asksSearch(body);
-  const isBounded = !route.drops.has('max_tokens') || !route.drops.has('max_completion_tokens');
-  return findUsageBounds({
-    context: model.context,
-    calls: searches ? countSearchCalls(model) : 1,
-    searchTokens: searches ? allowForSearch(model, request.promptTokens) : 0,
-    choices: body.n ?? 1,
-    maxTokens: isBounded ? readMaxTokens(body) : null,
-    // A token is a character at least, as near as it matters here.
-    predictedTokens: body.prediction ? JSON.stringify(body.prediction).length : 0,
-    mayDraw: (model.published.output_modalities ?? []).includes('image'),
-  });
-}

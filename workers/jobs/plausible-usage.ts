@@ -32,3 +32,11 @@ export function logImplausible(
     'implausible usage reported; own count used',
   );
 }
+
+/** The report is charged, but for what is beyond twice the reservation: an operator can have more reserved. */
+export function logOverrun(
+  ...[log, where, { completionTokens }, most]: Parameters<typeof logImplausible>
+): void {
+  const fields = { ...where, reported: completionTokens, most: most.completionTokens };
+  log.warn(fields, 'vendor overran max_tokens');
+}

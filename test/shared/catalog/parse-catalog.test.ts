@@ -130,6 +130,7 @@ test('a route says what becomes of calls whose callers leave, its upstream for h
   const [route] = parse(fileOf(model, upstreamOf(0))).find('first')!.routes;
   t.is(route?.onDisconnect, 'drain');
   t.is(route?.upstream.disconnectGraceMs, 0);
+  t.is(route?.maxTokens, 'all');
   const error = t.throws(() => parse(fileOf(model.replace('drain', 'stop'), upstreamOf(20_001))));
   t.regex(error.message, /upstreams.lab.disconnectGraceMs must be <= 20000/);
   t.regex(error.message, /models\[0\].routes\[0\].onDisconnect must be/);

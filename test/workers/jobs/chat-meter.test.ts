@@ -25,7 +25,8 @@ function start(
   } as unknown as ChatJob;
   const model = { id: 'm', context: 8_192, tokensPerSearch: 100, routes: [route], published };
   const logged: object[] = [];
-  const log = { error: (fields: object) => logged.push(fields) } as unknown as Logger;
+  const note = (fields: object): number => logged.push(fields);
+  const log = { error: note, warn: note } as unknown as Logger;
   const meter = new ChatMeter(job, nowMs);
   meter.start(model as unknown as CatalogModel, route, log);
   meter.markSent();
@@ -137,5 +138,25 @@ test('summaries of reasoning do not end the silence, and one of several choices 
     }
     meter.end();
     t.true(meter.measure('left').completionTokens >= 2_000, JSON.stringify(body));
+  }
+});
+
+test('a report beyond max_tokens is believed as far as it was seen, or the time allows a model that reasons', (t) => {
+  for (const { seen, seconds, published, reported, isBelieved } of [
+    { seen: 500, seconds: 0, published: {}, reported: 500, isBelieved: true },
+    { seen: 500, seconds: 0, published: {}, reported: 1_000, isBelieved: false },
+    { seen: 1, seconds: 5, published: { reasoning: true }, reported: 5_000, isBelieved: true },
+    { seen: 1, seconds: 5, published: { reasoning: true }, reported: 6_000, isBelieved: false },
+    { seen: 1, seconds: 5, published: {}, reported: 5_000, isBelieved: false },
+    { seen: 9_000, seconds: 60, published: { reasoning: true }, reported: 20_000, isBelieved: false },
+  ]) {
+    let nowMs = 1_000;
+    const { meter, report, logged } = start({ max_tokens: 100 }, published, () => nowMs);
+    nowMs += seconds * 1_000;
+    say(meter, seen);
+    report({ promptTokens: 12, completionTokens: reported });
+    meter.end();
+    t.is(meter.measure('complete').counted, !isBelieved, `${reported} of ${seen} seen in ${seconds} s`);
+    t.is(logged.length, 1, 'an operator hears of either');
   }
 });

@@ -1,0 +1,93 @@
+import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
+import { allowForSearch, asksSearch, countSearchCalls } from '../../shared/pricing/search-allowance.ts';
+import {
+  allowOverrun,
+  findUsageBounds,
+  isBounded,
+  mostTokensPerSecond,
+  type ChatUsageBounds,
+  type UsageBounds,
+} from '../../shared/pricing/usage-bounds.ts';
+import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { UpstreamUsage } from '../upstreams/upstream.ts';
+import { leaveOutImplausible, logImplausible, logOverrun } from './plausible-usage.ts';
+
+/** Leaves out of one call's reports what cannot be. */
+export class ChatReportFilter {
+  readonly #job: ChatJob;
+  readonly #model: CatalogModel;
+  readonly #route: CatalogRoute;
+  readonly #log: Logger;
+  readonly #bounds: ChatUsageBounds;
+  /** Continuous reports would repeat their lines with every chunk. */
+  readonly #logged = new Set<typeof logImplausible>();
+
+  constructor(job: ChatJob, model: CatalogModel, route: CatalogRoute, log: Logger) {
+    this.#job = job;
+    this.#model = model;
+    this.#route = route;
+    this.#log = log;
+    this.#bounds = findChatBounds(job, model, route);
+  }
+
+  /** @param seen the tokens of the answer that were seen so far, by our own count, and how long that took */
+  take(usage: UpstreamUsage, seen: { readonly tokens: number; readonly elapsedMs: number }): UpstreamUsage {
+    const choices = this.#job.body.n ?? 1;
+    const reasons = mayReason(this.#job, this.#model) || (usage.reasoningTokens ?? 0) > 0;
+    const perChoice = (seen.elapsedMs / 1_000) * mostTokensPerSecond;
+    const unseenTokens = reasons ? perChoice * choices : 0;
+    const bounds = allowOverrun(this.#bounds, { tokens: seen.tokens, unseenTokens, choices });
+    const plausible = leaveOutImplausible(usage, bounds);
+    if (plausible !== usage) this.#logOnce(logImplausible, usage, bounds);
+    const isOverrun = (plausible.completionTokens ?? 0) > this.#bounds.completionTokens;
+    if (isOverrun) this.#logOnce(logOverrun, plausible, this.#bounds);
+    return plausible;
+  }
+
+  #logOnce(
+    write: typeof logImplausible,
+    usage: UpstreamUsage,
+    { promptTokens, completionTokens }: UsageBounds,
+  ): void {
+    if (this.#logged.has(write)) return;
+    this.#logged.add(write);
+    write(this.#log, { model: this.#model.id, route: this.#route.id }, usage, {
+      promptTokens,
+      completionTokens,
+    });
+  }
+}
+
+export function mayReason({ body }: ChatJob, { published }: CatalogModel): boolean {
+  const effort = body.reasoning_effort ?? null;
+  return published.reasoning === true || (effort !== null && effort !== 'none');
+}
+
+/** Completion tokens that were reserved for. */
+export function countReserved({ body, reservedTokens }: ChatJob, route: CatalogRoute | null): number {
+  const asked = (readMaxTokens(body) ?? Infinity) * (body.n ?? 1);
+  return route !== null && !isBounded(route) ? (reservedTokens ?? asked) : asked;
+}
+
+function readMaxTokens({ max_completion_tokens: newer, max_tokens: older }: ChatJob['body']): number | null {
+  return newer ?? older ?? null;
+}
+
+function findChatBounds(job: ChatJob, model: CatalogModel, route: CatalogRoute): ChatUsageBounds {
+  const { request, body } = job;
+  const searches = asksSearch(body);
+  // A model of OpenAI's form may search without being asked, and only its vendor knows what it found.
+  const maySearch = searches || (model.published.web_search === true && route.upstream.kind === 'openai');
+  return findUsageBounds({
+    context: model.context,
+    mostPromptTokens: maySearch ? null : (job.mostPromptTokens ?? null),
+    calls: searches ? countSearchCalls(model) : 1,
+    searchTokens: searches ? allowForSearch(model, request.promptTokens) : 0,
+    choices: body.n ?? 1,
+    maxTokens: isBounded(route) ? readMaxTokens(body) : null,
+    // A token is a character at least, as near as it matters here.
+    predictedTokens: body.prediction ? JSON.stringify(body.prediction).length : 0,
+    mayDraw: (model.published.output_modalities ?? []).includes('image'),
+  });
+}
