@@ -85,6 +85,16 @@ for (const { what, usage, expected } of [
     expected: { promptTokens, completionTokens: 1, cacheReadTokens: 0 },
   },
   {
+    what: 'a completion of no tokens, where a word was said',
+    usage: usageOf(promptTokens, 0),
+    expected: { promptTokens, completionTokens: answerTokens },
+  },
+  {
+    what: 'a prompt of no tokens',
+    usage: usageOf(0, 1),
+    expected: { promptTokens, completionTokens: 1 },
+  },
+  {
     what: 'a completion beyond the bound that the vendor was sent',
     usage: usageOf(promptTokens, 300),
     expected: { promptTokens, completionTokens: answerTokens },
@@ -221,6 +231,24 @@ test.serial(
     t.is((await stack.post(chatPath, apiKey, body)).status, 402);
   },
 );
+
+test.serial('counts ahead of an answer that nobody tells again are no free answer', async (t) => {
+  const chunk = (delta: object, more: object = {}): string =>
+    JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }], ...more });
+  const words = Array.from({ length: 100 }, () => chunk({ content: ' cat' }));
+  const finish = JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
+  const body = { model: 'chat', messages, stream: true, max_tokens: 1_000 };
+  for (const [told, completionTokens, counted] of [
+    [0, 100, true],
+    [60, 100, true],
+    [130, 130, false],
+  ] as const) {
+    said = [chunk({ role: 'assistant', content: '' }, { usage: usageOf(12, told) }), ...words, finish];
+    const { row } = await ask(chatPath, body, {});
+    t.like(row, { success: true, promptTokens: 12, completionTokens, counted }, `${told}`);
+  }
+  said = null;
+});
 
 test.serial(
   'embeddings and images are charged by own count as well, where the report cannot be',

@@ -45,6 +45,7 @@ export class ChatMeter {
   #counted = 0;
   /** As `#counted`, beyond what was reserved as well. */
   #seen = 0;
+  #showsReasoning = false;
   #calls = 0;
   #sentAtMs = 0;
   #startedAtMs = 0;
@@ -84,6 +85,7 @@ export class ChatMeter {
     this.#isCovered = false;
     this.#counted = 0;
     this.#seen = 0;
+    this.#showsReasoning = false;
     this.#calls = 0;
     this.#startedAtMs = this.#nowMs();
     this.#silentMs = 0;
@@ -111,6 +113,7 @@ export class ChatMeter {
     // Our own count may be wrong, and never charges for more than was reserved.
     this.#counted = Math.min(countReserved(this.#job, this.#route), this.#counted + tokens);
     this.#seen += tokens;
+    this.#showsReasoning ||= this.#isReasoning(delta);
     this.#isCovered = false;
     if (this.#isSaid(delta)) {
       const stepMs = this.#nowMs() - this.#saidAtMs;
@@ -143,16 +146,21 @@ export class ChatMeter {
 
   /** As the vendor reported it; null where that is unknown. */
   #findPrompt(ending: CallEnding): number | null {
-    const prompt = this.#reported?.promptTokens ?? null;
+    // No prompt is empty: a zero stands for a count that was to follow.
+    const prompt = this.#reported?.promptTokens || null;
     if (ending === 'complete') return prompt;
-    // No prompt is empty: a zero stands for a count that was to follow. Of a search the results are counted at its end.
+    // Of a search the results are counted at its end.
     const isFinal = this.#isCovered || !asksSearch(this.#job.body);
-    return prompt !== null && prompt > 0 && isFinal ? prompt : null;
+    return isFinal ? prompt : null;
   }
 
   #findCompletion(ending: CallEnding): number | null {
-    const isKnown = ending === 'complete' || this.#isCovered;
-    return isKnown ? (this.#reported?.completionTokens ?? null) : null;
+    const reported = this.#reported?.completionTokens ?? null;
+    if (reported === null) return null;
+    // What is told ahead of an answer and never again is as good as our own count, where it is more; no answer is empty
+    // that was seen.
+    const isKnown = this.#isCovered || (ending === 'complete' && reported >= this.#counted);
+    return isKnown && (reported > 0 || this.#seen === 0) ? reported : null;
   }
 
   #countPrompt(ending: CallEnding): number {
@@ -166,11 +174,12 @@ export class ChatMeter {
 
   /**
    * What was seen or reported so far, and no more where the vendor or we failed. A caller who left pays for what the vendor
-   * may have generated unseen as well: as much as fits the time, within the reservation.
+   * may have generated unseen as well: as much as fits the time, within the reservation. So does one whose answer came to
+   * its end without a count, for reasoning that was not shown.
    */
   #countCompletion(ending: CallEnding): number {
     const known = ending === 'complete' ? this.#counted : this.completionTokens;
-    if (ending !== 'left' || !this.#mayGenerateUnseen()) return known;
+    if (!this.#mayMissTokens(ending)) return known;
     const { body } = this.#job;
     // Of several choices one may be silent while another speaks.
     const isAlone = (body.n ?? 1) === 1 && body.stream === true;
@@ -193,6 +202,21 @@ export class ChatMeter {
   }: Record<string, unknown>): boolean {
     const isReasoning = Boolean(reasoning) && this.#route?.upstream.kind === 'openai';
     return Boolean(content) || Array.isArray(toolCalls) || isReasoning;
+  }
+
+  #mayMissTokens(ending: CallEnding): boolean {
+    if (ending !== 'complete') return ending === 'left' && this.#mayGenerateUnseen();
+    // A server of one's own that reports nothing mostly streams what it reasons; without any, it was told not to.
+    return (
+      !this.#showsReasoning &&
+      this.#job.body.reasoning_effort !== 'none' &&
+      mayReason(this.#job, this.#model!)
+    );
+  }
+
+  /** What servers of OpenAI's form send is the reasoning itself. */
+  #isReasoning({ reasoning_content: reasoning, reasoning: newer }: Record<string, unknown>): boolean {
+    return Boolean(reasoning || newer) && this.#route?.upstream.kind === 'openai';
   }
 
   #mayGenerateUnseen(): boolean {

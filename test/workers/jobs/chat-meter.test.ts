@@ -141,6 +141,56 @@ test('summaries of reasoning do not end the silence, and one of several choices 
   }
 });
 
+test('a complete answer without a count is charged for reasoning that was not shown, and as seen where it was', (t) => {
+  for (const { what, body, published, delta, unseen } of [
+    { what: 'hidden', body: {}, published: { reasoning: true }, delta: {}, unseen: 5_000 },
+    {
+      what: 'shown',
+      body: {},
+      published: { reasoning: true },
+      delta: { reasoning_content: ' so' },
+      unseen: 0,
+    },
+    {
+      what: 'shown as newer servers do',
+      body: {},
+      published: { reasoning: true },
+      delta: { reasoning: ' so' },
+      unseen: 0,
+    },
+    {
+      what: 'turned off',
+      body: { reasoning_effort: 'none' },
+      published: { reasoning: true },
+      delta: {},
+      unseen: 0,
+    },
+    { what: 'turned on', body: { reasoning_effort: 'low' }, published: {}, delta: {}, unseen: 5_000 },
+    { what: 'of a model that does not reason', body: {}, published: {}, delta: {}, unseen: 0 },
+    {
+      what: 'beyond the reservation',
+      body: { max_tokens: 1_000 },
+      published: { reasoning: true },
+      delta: {},
+      unseen: 999,
+    },
+  ] as const) {
+    let nowMs = 1_000;
+    const { meter } = start({ max_tokens: 100_000, ...body }, published, () => nowMs);
+    nowMs += 5_000;
+    if (Object.keys(delta).length > 0) meter.takeDelta(delta);
+    say(meter, 1);
+    meter.end();
+    const shown = Object.keys(delta).length;
+    t.like(
+      meter.measure('complete'),
+      { promptTokens: 10, completionTokens: 1 + shown + unseen, counted: true },
+      what,
+    );
+    t.is(meter.measure('broken').completionTokens, 1 + shown, what);
+  }
+});
+
 test('a report beyond max_tokens is believed as far as it was seen, or the time allows a model that reasons', (t) => {
   for (const { seen, seconds, published, reported, isBelieved } of [
     { seen: 500, seconds: 0, published: {}, reported: 500, isBelieved: true },
