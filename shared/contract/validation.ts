@@ -16,17 +16,26 @@ export const maxIssues = 20;
 
 const maxHttpsUrlLength = 2083;
 const maxDataUriBytes = 20_000_000;
-/** Some vendors take whatever comes here by its type, and bill a document by its text. */
+/** Some vendors take whatever comes here by its type or its bytes, and bill a document by its text. */
 const dataUriStart = /^data:(?:image\/[a-z0-9.+-]+|application\/octet-stream)(?:;[a-z0-9=.+-]+)*;base64,/i;
-/** The first bytes of a PDF and of a ZIP archive, in base64. */
-const documentStart = /^(?:JVBERi|UEsDB)/;
+/** Readers of PDFs look for the beginning in so many bytes, whatever stands before it. */
+const sniffedBytes = 1024;
+/** The first bytes of PNG, JPEG, GIF, WebP, BMP, TIFF, and of HEIC and AVIF. SVG is text, and billed as such. */
+const pictureStart =
+  /^(?:\x89PNG\r\n.\n|\xff\xd8\xff|GIF8[79]a|RIFF[^]{4}WEBP|BM[^]{4}\0{4}|II\*\0|MM\0\*|[^]{4}ftyp(?:hei|hev|mif1|msf1|avi[fs]))/;
 
-/** An https URL or a base64 data URI of a picture; the base64 itself is checked by who decodes it. */
+/** An https URL or a base64 data URI of a picture; the rest of the base64 is checked by who decodes it. */
 export function isImageUrl(value: string): boolean {
   if (value.startsWith('https://')) return value.length <= maxHttpsUrlLength && URL.canParse(value);
-  const start = dataUriStart.exec(value.slice(0, 200));
-  if (start === null || documentStart.test(value.slice(start[0].length, start[0].length + 8))) return false;
-  return ((value.length - start[0].length) * 3) / 4 <= maxDataUriBytes;
+  const start = dataUriStart.exec(value.slice(0, 200))?.[0].length;
+  if (start === undefined || !startsAsPicture(value.slice(start, start + (sniffedBytes / 3) * 4)))
+    return false;
+  return ((value.length - start) * 3) / 4 <= maxDataUriBytes;
+}
+
+function startsAsPicture(base64: string): boolean {
+  const head = Buffer.from(base64, 'base64').toString('latin1');
+  return pictureStart.test(head) && !head.includes('%PDF-');
 }
 
 const formatMessages: Record<string, string> = {

@@ -727,7 +727,7 @@ const accepted: Readonly<Record<string, object>> = {
         role: 'user',
         content: [
           { type: 'text', text: 'what is this' },
-          { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(4_000)}` } },
+          { type: 'image_url', image_url: { url: `data:image/png;base64,iVBORw0KGgoA${'A'.repeat(4_000)}` } },
         ],
       },
     ],

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
+import { makePng } from '../../scripts/vendor-simulator/tiny-png.ts';
 import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { readSse } from '../support/sse-events.ts';
@@ -497,7 +498,8 @@ test('what the caller set reaches the vendor, what is unset does not', async (t)
 test('a picture reaches the vendor byte by byte', async (t) => {
   const account = await stack.createAccount();
   const text = uniqueText();
-  const url = `data:image/png;base64,${Buffer.alloc(3_000_000, 7).toString('base64')}`;
+  const bytes = Buffer.concat([makePng(8, 8, [200, 10, 10]), Buffer.alloc(3_000_000, 7)]);
+  const url = `data:image/png;base64,${bytes.toString('base64')}`;
   const content = [
     { type: 'text', text },
     { type: 'image_url', image_url: { url, detail: 'low' } },

@@ -55,7 +55,7 @@ models:
 `;
     const stack = await useStack(t, { catalog, workers: [] });
     const account = await stack.createAccount();
-    const url = `data:image/png;base64,${'QUJD'.repeat(3_700_000)}`;
+    const url = `data:image/png;base64,iVBORw0KGgoA${'QUJD'.repeat(3_700_000)}`;
     const image = { type: 'image_url', image_url: { url } };
     const bytes = Buffer.from(
       JSON.stringify({ model: 'see', messages: [{ role: 'user', content: [image, image] }] }),

@@ -315,7 +315,7 @@ test('a PDF goes to every vendor that reads it', async (t) => {
 
 test('a picture that is none is refused before it reaches a vendor that takes bytes', async (t) => {
   const { client } = await createClient();
-  const broken = `data:image/png;base64,${Buffer.from('not a picture').toString('base64')}`;
+  const broken = `data:image/png;base64,${Buffer.from('\x89PNG\r\n\x1a\nnot a picture', 'latin1').toString('base64')}`;
   for (const id of [models['anthropic by budget'], models['gemini by level']]) {
     const error = await t.throwsAsync(
       client.chat.completions.create({

@@ -121,16 +121,43 @@ test('defaults are filled in, and fields that we do not know stay', (t) => {
   });
 });
 
-test('an image is an https URL within the spec’s length, or a data URI', (t) => {
+test('an image is an https URL within the spec’s length, or a data URI of bytes that begin as a picture', (t) => {
   t.true(isImageUrl('https://example.com/a.png'));
-  t.true(isImageUrl('data:image/png;base64,AAAA'));
-  t.true(isImageUrl('data:application/octet-stream;base64,AAAA'));
+  const toUri = (start: string, type = 'image/png'): string =>
+    `data:${type};base64,${Buffer.from(start, 'latin1').toString('base64')}`;
+  const png = '\x89PNG\r\n\x1a\n';
+  for (const start of [
+    png,
+    '\xff\xd8\xff\xe0',
+    'GIF89a',
+    'RIFF\x24\0\0\0WEBPVP8 ',
+    'BM\x36\x10\0\0\0\0\0\0',
+    'II*\0',
+    'MM\0*',
+    '\0\0\0\x1cftypavif',
+    '\0\0\0\x18ftypheic',
+  ]) {
+    t.true(isImageUrl(toUri(start)), start);
+    t.true(isImageUrl(toUri(start, 'application/octet-stream')), start);
+  }
   // A document would be billed by its text, and counted as a picture.
   for (const type of ['application/pdf', 'video/mp4', 'audio/wav', 'text/plain']) {
-    t.false(isImageUrl(`data:${type};base64,AAAA`), type);
+    t.false(isImageUrl(toUri(png, type)), type);
   }
-  const pdf = Buffer.from('%PDF-1.7 and more').toString('base64');
-  t.false(isImageUrl(`data:image/png;base64,${pdf}`));
+  for (const start of [
+    '',
+    'plain words',
+    '<svg xmlns="http://www.w3.org/2000/svg">',
+    'PK\x03\x04',
+    '%PDF-1.7',
+    '\n%PDF-1.7',
+    `GIF89a${' '.repeat(1_000)}%PDF-1.7`,
+    'RIFF\x24\0\0\0WAVEfmt ',
+    '\0\0\0\x18ftypmp42',
+  ]) {
+    t.false(isImageUrl(toUri(start)), start);
+    t.false(isImageUrl(toUri(start, 'application/octet-stream')), start);
+  }
   t.false(isImageUrl(`https://example.com/${'a'.repeat(2_083)}`));
   t.false(isImageUrl('http://example.com/a.png'));
   t.false(isImageUrl('https://'));
