@@ -1,7 +1,8 @@
 import { PDFiumModule } from '@hyzyla/pdfium';
-import type { DocumentAnswer, DocumentRequest } from './file-content.ts';
+import type { DocumentAnswer, DocumentFault, DocumentRequest } from './file-content.ts';
+import { copyPdf, hideCounts } from './pdf-copy.ts';
 
-type Pdfium = Awaited<ReturnType<typeof PDFiumModule>>;
+export type Pdfium = Awaited<ReturnType<typeof PDFiumModule>>;
 
 const wasmPageBytes = 64 * 1024;
 /** Of PDFium's own codes (fpdfview.h): the document wants a password. */
@@ -41,38 +42,58 @@ export async function loadPdfium(): Promise<Pdfium> {
   return pdfium;
 }
 
+type PdfLimits = Pick<DocumentRequest, 'maxCharacters' | 'maxPages'>;
+interface Fault {
+  readonly fault: DocumentFault;
+}
+
 /**
  * All text of a PDF: also what stands beside the page or cannot be seen, for vendors read it too. Throws where PDFium
  * runs out of memory, and is of no more use then.
+ *
+ * A document says itself how many pages it has, and PDFium takes it at its word. Other readers follow the tree of pages:
+ * where that leads to another number, the pages are those of the tree.
  */
-export function readPdf(
-  pdfium: Pdfium,
-  { bytes, maxCharacters, maxPages }: Omit<DocumentRequest, 'kind'>,
-): DocumentAnswer {
+export function readPdf(pdfium: Pdfium, { bytes, ...limits }: Omit<DocumentRequest, 'kind'>): DocumentAnswer {
+  return withDocument<DocumentAnswer>(pdfium, bytes, (document) => {
+    const saidPages = pdfium._FPDF_GetPageCount(document);
+    if (saidPages > limits.maxPages) return { fault: 'too_long' };
+    const copy = copyPdf(pdfium, document);
+    if (copy === null) return { fault: 'unreadable' };
+    const isAsSaid = withDocument<DocumentAnswer | true>(pdfium, hideCounts(copy), (tree) =>
+      pdfium._FPDF_GetPageCount(tree) === saidPages ? true : readPages(pdfium, tree, limits),
+    );
+    return isAsSaid === true ? readPages(pdfium, document, limits) : isAsSaid;
+  });
+}
+
+function withDocument<T>(pdfium: Pdfium, bytes: Uint8Array, use: (document: number) => T): T | Fault {
   const address = pdfium.wasmExports.malloc(bytes.length);
   if (address === 0) throw new RangeError('PDFium has no memory for the document');
   pdfium.HEAPU8.set(bytes, address);
   const document = pdfium._FPDF_LoadMemDocument(address, bytes.length, 0);
   try {
-    if (document === 0) {
-      return { fault: pdfium._FPDF_GetLastError() === passwordError ? 'protected' : 'unreadable' };
-    }
-    const pages = pdfium._FPDF_GetPageCount(document);
-    if (pages > maxPages) return { fault: 'too_long' };
-    const texts: string[] = [];
-    let characters = 0;
-    for (let index = 0; index < pages; index += 1) {
-      const text = readPage(pdfium, document, index);
-      if (text === null) return { fault: 'unreadable' };
-      characters += text.length;
-      if (characters > maxCharacters) return { fault: 'too_long' };
-      texts.push(text);
-    }
-    return { texts, pages };
+    if (document !== 0) return use(document);
+    return { fault: pdfium._FPDF_GetLastError() === passwordError ? 'protected' : 'unreadable' };
   } finally {
     if (document !== 0) pdfium._FPDF_CloseDocument(document);
     pdfium.wasmExports.free(address);
   }
+}
+
+function readPages(pdfium: Pdfium, document: number, { maxCharacters, maxPages }: PdfLimits): DocumentAnswer {
+  const pages = pdfium._FPDF_GetPageCount(document);
+  if (pages > maxPages) return { fault: 'too_long' };
+  const texts: string[] = [];
+  let characters = 0;
+  for (let index = 0; index < pages; index += 1) {
+    const text = readPage(pdfium, document, index);
+    if (text === null) return { fault: 'unreadable' };
+    characters += text.length;
+    if (characters > maxCharacters) return { fault: 'too_long' };
+    texts.push(text);
+  }
+  return { texts, pages };
 }
 
 function readPage(pdfium: Pdfium, document: number, index: number): string | null {

@@ -108,15 +108,18 @@ function findKinds(
 ): readonly (DocumentKind | 'text')[] {
   const name = filename ?? '';
   const startsWith = (head: string): boolean => bytes.toString('latin1', 0, head.length) === head;
-  const isPdf = mediaType === 'application/pdf' || pdfName.test(name) || startsWith('%PDF-');
   const kinds: (DocumentKind | 'text')[] = [];
-  // Pages lie in streams: without one a PDF holds nothing that could unpack to more than its bytes.
-  if (isPdf && bytes.includes('stream')) kinds.push('pdf');
+  if (mediaType === 'application/pdf' || pdfName.test(name) || beginsAsPdf(bytes)) kinds.push('pdf');
   if (zipType.test(mediaType) || zipName.test(name) || startsWith('PK\u0003\u0004')) kinds.push('zip');
   if (mediaType.startsWith('text/') || textName.test(name) || (kinds.length === 0 && isUtf8(bytes))) {
     kinds.push('text');
   }
   return kinds;
+}
+
+/** Readers look for the beginning in the first 1024 bytes; a text may speak of it there, and then has no objects. */
+function beginsAsPdf(bytes: Buffer): boolean {
+  return /%PDF-\d/.test(bytes.toString('latin1', 0, 1024)) && bytes.includes(' obj');
 }
 
 function refuse(fault: DocumentFault, kind: DocumentKind, model: CatalogModel, place: ErrorPlace): AppError {

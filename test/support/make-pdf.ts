@@ -5,13 +5,17 @@ export interface PdfOptions {
   readonly repeat?: number;
   /** Has every page paint the same form (an XObject) with this text, so many times. */
   readonly form?: { readonly text: string; readonly paints: number };
+  /** How many pages the document says that it has, where that is not the truth. */
+  readonly count?: number;
+  /** How often each page stands in the tree of pages. */
+  readonly listed?: number;
   /** An entry of the trailer, such as that of an encryption. */
   readonly trailer?: string;
 }
 
 /** A PDF with one page for each text. */
 export function makePdf(pages: readonly string[], options: PdfOptions = {}): Buffer {
-  const { repeat = 1, form, trailer = '' } = options;
+  const { repeat = 1, form, count, listed = 1, trailer = '' } = options;
   const objects: Buffer[] = [];
   const add = (text: string | Buffer): number => objects.push(Buffer.from(text));
   const addStream = (dictionary: string, content: string): number => {
@@ -41,12 +45,23 @@ export function makePdf(pages: readonly string[], options: PdfOptions = {}): Buf
     );
   });
   objects[1] = Buffer.from(
-    `<< /Type /Pages /Kids [${kids.map((id) => `${id} 0 R`).join(' ')}] /Count ${pages.length} >>`,
+    `<< /Type /Pages /Kids [${kids.map((id) => `${id} 0 R `.repeat(listed)).join('')}] /Count ${count ?? pages.length * listed} >>`,
   );
   return assemble(objects, trailer);
 }
 
-function assemble(objects: readonly Buffer[], trailer: string): Buffer {
+/** A PDF of pages that have no contents, and no word `stream` in it. */
+export function makeBlankPdf(pages: number): Buffer {
+  const kids = Array.from({ length: pages }, (_, index) => `${index + 3} 0 R`).join(' ');
+  const objects = [
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Pages /MediaBox [0 0 612 792] /Kids [${kids}] /Count ${pages} >>`,
+    ...Array.from({ length: pages }, () => '<< /Type /Page /Parent 2 0 R >>'),
+  ];
+  return assemble(objects.map((object) => Buffer.from(object)));
+}
+
+function assemble(objects: readonly Buffer[], trailer = ''): Buffer {
   const parts = [Buffer.from('%PDF-1.7\n')];
   const offsets: number[] = [];
   let offset = parts[0]!.length;

@@ -41,6 +41,19 @@ test('a PDF of more pages or characters than were asked for is too long', async 
   });
 });
 
+test('a PDF that says it has other pages than its tree has is read along its tree', async (t) => {
+  const read = useReader(t);
+  for (const count of [1, 99, 1_000, -1]) {
+    const answer = await read(makePdf(['alpha'], { count, listed: 100 }));
+    t.like(answer, { pages: 100 }, `says ${count}`);
+    const { texts } = answer as Extract<DocumentAnswer, { pages: number }>;
+    t.is(texts.join(' ').split('alpha').length - 1, 100);
+  }
+  t.like(await read(makePdf(['alpha', 'beta'], { count: 3 })), { pages: 2 });
+  const long = makePdf(['alpha'], { count: 1, listed: 100 });
+  t.deepEqual(await read(long, { maxPages: 99 }), { fault: 'too_long' });
+});
+
 test('what is no PDF, is cut or leads back to itself is unreadable, and ends nobody', async (t) => {
   const read = useReader(t);
   const whole = makePdf(['alpha']);

@@ -1,10 +1,11 @@
 import test from 'ava';
 import { DocumentReader } from '../../../api/files/document-reader.ts';
+import type { FileContent } from '../../../api/files/file-content.ts';
 import { readFiles } from '../../../api/files/read-files.ts';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { makePdf } from '../../support/make-pdf.ts';
+import { makeBlankPdf, makePdf } from '../../support/make-pdf.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
 const model = { id: 'm', context: 128_000, tokensPerPage: 258, tokensPerPicture: 1_445 } as CatalogModel;
@@ -16,12 +17,34 @@ test.after.always(async () => {
   await documents.close();
 });
 
-async function read(filename: string, mediaType: string, bytes: Buffer): Promise<string> {
+async function readFile(filename: string, mediaType: string, bytes: Buffer): Promise<FileContent> {
   const file = { filename, file_data: `data:${mediaType};base64,${bytes.toString('base64')}` };
   const body = { messages: [{ role: 'user', content: [{ type: 'file', file }] }] } as unknown as ChatRequest;
   const [content] = await readFiles(documents, 'a', body, model, new AbortController().signal);
-  return content!.texts.join(' ');
+  return content!;
 }
+
+async function read(filename: string, mediaType: string, bytes: Buffer): Promise<string> {
+  const { texts } = await readFile(filename, mediaType, bytes);
+  return texts.join(' ');
+}
+
+test('the pages of a PDF count where nothing in it is packed, and what stands in front of it hides none', async (t) => {
+  const blank = makeBlankPdf(200);
+  t.false(blank.includes('stream'));
+  const shifted = Buffer.concat([Buffer.from('\n'.repeat(1_000)), blank]);
+  for (const bytes of [blank, shifted]) {
+    t.is((await readFile('a.pdf', 'application/pdf', bytes)).pages, 200);
+    t.is((await readFile('a.bin', 'application/octet-stream', bytes)).pages, 200);
+  }
+  await t.throwsAsync(readFile('a.pdf', 'application/pdf', Buffer.from('%PDF-1.4 nothing but a head')), {
+    instanceOf: AppError,
+  });
+  t.is(
+    await read('a.md', 'text/markdown', Buffer.from('A PDF begins with %PDF-1.7.')),
+    'A PDF begins with %PDF-1.7.',
+  );
+});
 
 test('a file that is a PDF by its first bytes and an archive by its end counts as both, or is refused', async (t) => {
   // Places in the archive count from the beginning of the file, as tools that repair such archives write them.
