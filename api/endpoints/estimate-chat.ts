@@ -130,7 +130,7 @@ async function countPrompt(
   for (const text of listTexts(body)) await counter.addText(text);
   for (const text of additions.texts) await counter.addText(text);
   const textBytes = counter.textBytes;
-  for (const { texts } of files) for (const text of texts) await counter.addText(text);
+  for (const { texts } of files) for (const { text, times } of texts) await counter.addText(text, times);
   const unread = files.filter(({ tokens }) => tokens > 0).length;
   return {
     fileTextBytes: counter.textBytes - textBytes,

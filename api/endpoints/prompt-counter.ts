@@ -33,12 +33,15 @@ export class PromptCounter {
     if (this.#tokens > this.#model.context) throw tooLong(this.#model);
   }
 
-  /** @throws AppError `content_too_long` beyond the model's context */
-  async addText(text: string): Promise<void> {
+  /**
+   * @param times how often the text is sent: it is counted once
+   * @throws AppError `content_too_long` beyond the model's context
+   */
+  async addText(text: string, times = 1): Promise<void> {
     // Counting stops at what is left of the context: a prompt far beyond it costs no more than one just beyond.
-    const tokens = await this.countUpTo(text, this.#model.context - this.#tokens);
+    const tokens = await this.countUpTo(text, Math.floor((this.#model.context - this.#tokens) / times));
     if (tokens === null) throw tooLong(this.#model);
-    this.add(tokens, Buffer.byteLength(text));
+    this.add(tokens * times, Buffer.byteLength(text) * times);
   }
 
   /** Counts without adding. @returns null above the limit */

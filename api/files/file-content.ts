@@ -1,9 +1,15 @@
+export interface RepeatedText {
+  readonly text: string;
+  /** How often the file shows it. */
+  readonly times: number;
+}
+
 /** What a vendor reads of one file. */
 export interface FileContent {
-  readonly texts: readonly string[];
+  readonly texts: readonly RepeatedText[];
   /** Pages that are looked at as pictures, beside their text. */
   readonly pages: number;
-  /** Of a picture, or of what cannot be read here. */
+  /** Of a picture, of empty cells, or of what cannot be read here. */
   readonly tokens: number;
 }
 
@@ -34,5 +40,4 @@ export interface DocumentReply {
   readonly memoryBytes: number;
 }
 
-export type DocumentAnswer =
-  { readonly texts: readonly string[]; readonly pages: number } | { readonly fault: DocumentFault };
+export type DocumentAnswer = FileContent | { readonly fault: DocumentFault };

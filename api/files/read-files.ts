@@ -5,7 +5,13 @@ import type { FilePart } from '../../shared/contract/chat-messages.ts';
 import { parseDataUri } from '../../shared/contract/data-uri.ts';
 import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import type { DocumentReader } from './document-reader.ts';
-import type { DocumentFault, DocumentKind, DocumentRequest, FileContent } from './file-content.ts';
+import type {
+  DocumentFault,
+  DocumentKind,
+  DocumentRequest,
+  FileContent,
+  RepeatedText,
+} from './file-content.ts';
 
 type ErrorPlace = readonly (string | number)[];
 
@@ -38,24 +44,25 @@ export async function readFiles(
       const place = ['body', 'messages', i, 'content', j, 'file', 'file_data'];
       const { mediaType, bytes } = decode(file, place);
       const kinds = findKinds(file, mediaType, bytes);
-      const texts: string[] = [];
+      const texts: RepeatedText[] = [];
       let pages = 0;
+      let tokens = 0;
       for (const kind of kinds) {
         if (kind === 'text') {
-          texts.push(bytes.toString('utf8'));
+          texts.push({ text: bytes.toString('utf8'), times: 1 });
           continue;
         }
         const read = await readDocument(documents, accountId, { kind, bytes, left, model, place, signal });
         left.maxPages -= read.pages;
         pages += read.pages;
+        tokens += read.tokens;
         for (const text of read.texts) {
-          left.maxCharacters -= text.length;
+          left.maxCharacters -= text.text.length * text.times;
           texts.push(text);
         }
       }
-      const isPicture = mediaType.startsWith('image/');
-      const unread = kinds.length === 0 ? Math.ceil(bytes.length / bytesPerUnreadToken) : 0;
-      const tokens = isPicture ? model.tokensPerPicture : unread;
+      if (mediaType.startsWith('image/')) tokens += model.tokensPerPicture;
+      else if (kinds.length === 0) tokens += Math.ceil(bytes.length / bytesPerUnreadToken);
       contents.push({ texts, pages, tokens });
     }
   }
@@ -75,7 +82,7 @@ async function readDocument(
   documents: DocumentReader,
   accountId: string,
   { kind, bytes, left, model, place, signal }: DocumentToRead,
-): Promise<Pick<FileContent, 'texts' | 'pages'>> {
+): Promise<FileContent> {
   const request: DocumentRequest = { kind, bytes, ...left };
   const answer = await documents.read(accountId, request, signal);
   if ('fault' in answer) throw refuse(answer.fault, kind, model, place);
@@ -92,8 +99,9 @@ function decode(file: FilePart, place: ErrorPlace): { mediaType: string; bytes: 
 }
 
 const pdfName = /\.pdf$/i;
-const zipName = /\.(?:docx|xlsx|pptx|od[tsp]|epub|zip)$/i;
-const zipType = /^application\/(?:zip|epub\+zip|vnd\.openxmlformats|vnd\.oasis\.opendocument)/;
+const zipName = /\.(?:docx|docm|dotx|xlsx|xlsm|xlsb|xltx|pptx|pptm|ppsx|potx|od[tspg]|epub|zip)$/i;
+const zipType =
+  /^application\/(?:zip|epub\+zip|vnd\.openxmlformats|vnd\.oasis\.opendocument|vnd\.ms-.*\.macroenabled)/;
 /** Names of files that are read as text whatever their bytes look like. */
 const textName = /\.(?:txt|md|markdown|csv|tsv|json|x?html?|xml|ya?ml|log)$/i;
 

@@ -1,32 +1,121 @@
-import { readMarkup } from './markup-text.ts';
+import { readAttribute, walkXml } from './walk-xml.ts';
 
 /**
- * A spreadsheet keeps each text once, and its cells name texts by number: a few kilobytes show one text in a hundred
- * thousand cells. Whatever reads the sheet reads it as often.
+ * A spreadsheet (xlsx) keeps each text once, and its cells name texts by number: a few kilobytes show one text in a
+ * hundred thousand cells. Whatever reads the sheet reads it as often.
  */
 
-const stringTable = /<(?:\w+:)?sst[\s>]/;
-const stringStart = /<(?:\w+:)?si[\s>]/;
-const cell = /^(?:\w+:)?c[\s>/]/;
-const cellValue = /^(?:\w+:)?v[\s>]/;
-/** Also where the letter is written as a character reference. */
-const namesText = /\st\s*=\s*["'](?:s["']|&#)/;
+const stringTable = /<(?:[^\s<>:]+:)?sst[\s>]/;
+const cell = /<(?:[^\s<>:]+:)?c[\s/>]/;
+const maxRows = 1_048_576;
+const maxColumns = 16_384;
 
 /** The texts of a spreadsheet's table; null for other markup. */
 export function readStringTable(markup: string): readonly string[] | null {
   if (!stringTable.test(markup)) return null;
-  const [, ...items] = markup.split(stringStart);
-  return items.map((item) => readMarkup(`<si ${item}`) ?? '');
+  const strings: string[] = [];
+  let pieces: string[] = [];
+  walkXml(markup, {
+    open(name) {
+      if (name === 'si') pieces = [];
+    },
+    text: (text) => pieces.push(text),
+    close(name) {
+      if (name === 'si') strings.push(pieces.join(''));
+    },
+  });
+  return strings;
 }
 
-/** The numbers of the texts that the cells of a sheet show, in order; NaN for one that cannot be read. */
-export function* listShownTexts(markup: string): Generator<number> {
-  let isText = false;
-  for (const piece of markup.split('<')) {
-    if (cell.test(piece)) isText = namesText.test(piece.slice(0, piece.indexOf('>')));
-    else if (isText && cellValue.test(piece)) {
-      const value = piece.slice(piece.indexOf('>') + 1).trim();
-      yield /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+export interface SheetContent {
+  /** How often cells show each text of the table; NaN stands for one that cannot be read. */
+  readonly shown: ReadonlyMap<number, number>;
+  /** Cells up to the last row and column with anything in them: readers write them out, as commas or as `NaN`. */
+  readonly blankCells: number;
+}
+
+/** Null for other markup. */
+export function readSheet(markup: string): SheetContent | null {
+  if (!cell.test(markup)) return null;
+  const reader = new SheetReader();
+  walkXml(markup, reader);
+  return reader;
+}
+
+class SheetReader implements SheetContent {
+  readonly shown = new Map<number, number>();
+  #filledCells = 0;
+  #lastRow = 0;
+  #lastColumn = 0;
+  #row = 0;
+  #column = 0;
+  #isCell = false;
+  #isFilled = false;
+  #namesText = false;
+  #value: string | null = null;
+
+  get blankCells(): number {
+    return Math.max(0, this.#lastRow * this.#lastColumn - this.#filledCells);
+  }
+
+  open(name: string, attributes: string): void {
+    if (name === 'row') this.#openRow(readAttribute(attributes, 'r'));
+    else if (name === 'c') this.#openCell(readAttribute(attributes, 'r'), readAttribute(attributes, 't'));
+    else if (this.#isCell && (name === 'v' || name === 'f' || name === 'is')) {
+      this.#isFilled = true;
+      if (name === 'v') this.#value = '';
     }
   }
+
+  text(text: string): void {
+    if (this.#value !== null) this.#value += text;
+  }
+
+  close(name: string): void {
+    if (name === 'v' && this.#value !== null) this.#closeValue(this.#value.trim());
+    else if (name === 'c') this.#closeCell();
+  }
+
+  #openRow(number: string | null): void {
+    this.#row = number === null ? this.#row + 1 : readNumber(number, maxRows);
+    this.#column = 0;
+  }
+
+  #openCell(place: string | null, type: string | null): void {
+    this.#isCell = true;
+    this.#isFilled = false;
+    this.#namesText = type === 's';
+    if (place === null) {
+      this.#column += 1;
+      return;
+    }
+    const match = /^\$?([A-Z]{1,3})\$?(\d{1,7})$/i.exec(place.trim());
+    if (match === null) throw new RangeError('a cell has no place in the sheet');
+    this.#column = 0;
+    for (const letter of match[1]!.toUpperCase())
+      this.#column = this.#column * 26 + letter.charCodeAt(0) - 64;
+    this.#row = readNumber(match[2]!, maxRows);
+    if (this.#column > maxColumns) throw new RangeError('a cell is beyond the last column');
+  }
+
+  #closeValue(value: string): void {
+    this.#value = null;
+    if (!this.#namesText) return;
+    const index = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+    this.shown.set(index, (this.shown.get(index) ?? 0) + 1);
+  }
+
+  #closeCell(): void {
+    this.#isCell = false;
+    if (!this.#isFilled) return;
+    this.#filledCells += 1;
+    this.#lastRow = Math.max(this.#lastRow, this.#row);
+    this.#lastColumn = Math.max(this.#lastColumn, this.#column);
+  }
+}
+
+function readNumber(text: string, most: number): number {
+  const number = /^\s*\d{1,7}\s*$/.test(text) ? Number(text) : Number.NaN;
+  if (!(number <= most)) throw new RangeError('a cell is beyond the last row');
+  return number;
 }

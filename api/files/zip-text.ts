@@ -1,28 +1,21 @@
-import { constants, inflateRawSync } from 'node:zlib';
-import type { DocumentAnswer } from './file-content.ts';
+import type { DocumentAnswer, FileContent } from './file-content.ts';
 import { decodeText, isMarkup, readMarkup } from './markup-text.ts';
-import { listShownTexts, readStringTable } from './sheet-text.ts';
+import { addRepeats } from './open-document.ts';
+import { RepeatedTexts } from './repeated-texts.ts';
+import { readSheet, readStringTable } from './sheet-text.ts';
+import { ShownParts } from './shown-parts.ts';
+import { listEntries, unpack, unpackHead } from './zip-entries.ts';
 
 /** What all entries of an archive may unpack to. */
 const maxUnpackedBytes = 64 * 1024 * 1024;
 /** Parts of office documents and books that hold text by their names. */
 const textEntry = /\.(?:xml|x?html?|txt|md|csv|json|rels)$/i;
-/** Enough of an entry to see whether it is markup: deflate makes at most a thousand bytes of one. */
-const headBytes = 1024;
+/** The types of a workbook whose cells are not XML (xlsb). */
+const binarySheet = /ms-excel\.sheet\.binary/i;
 
-const endSignature = Buffer.from('PK\u0005\u0006', 'latin1');
-const entrySignature = 0x02014b50;
-const endBytes = 22;
-const entryHeadBytes = 46;
-const localHeadBytes = 30;
-const methods = { stored: 0, deflated: 8 };
-
-/** The text of a document that is a ZIP archive of XML or HTML: docx, xlsx, pptx, odt, epub. */
+/** The text of a document that is a ZIP archive of XML or HTML: docx, xlsx, pptx, ods, odt, epub. */
 export function readZip(archive: Buffer, maxCharacters: number): DocumentAnswer {
-  const texts: string[] = [];
-  const strings: string[] = [];
-  const shown: number[] = [];
-  let characters = 0;
+  const reader = new ArchiveReader();
   let bytesLeft = maxUnpackedBytes;
   try {
     for (const entry of listEntries(archive)) {
@@ -31,76 +24,65 @@ export function readZip(archive: Buffer, maxCharacters: number): DocumentAnswer 
       const unpacked = unpack(entry, bytesLeft);
       bytesLeft -= unpacked.length;
       if (bytesLeft <= 0) return { fault: 'too_large' };
-      const text = decodeText(unpacked);
-      const words = isMarkup(unpacked) ? readMarkup(text) : text;
-      if (words === null) return { fault: 'unreadable' };
-      characters += words.length;
-      if (characters > maxCharacters) return { fault: 'too_long' };
-      texts.push(words);
-      const table = readStringTable(text);
-      if (table === null) for (const index of listShownTexts(text)) shown.push(index);
-      else for (const string of table) strings.push(string);
+      reader.add(entry.name, unpacked);
+      if (reader.characters > maxCharacters) return { fault: 'too_long' };
     }
+    const content = reader.finish();
+    const characters = content.texts.reduce((sum, { text, times }) => sum + text.length * times, 0);
+    return characters > maxCharacters ? { fault: 'too_long' } : content;
   } catch (error) {
-    return {
-      fault: (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : 'unreadable',
-    };
+    const isTooLarge = (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE';
+    return { fault: isTooLarge ? 'too_large' : 'unreadable' };
   }
-  for (const index of shown) {
-    const string = strings[index];
-    if (string === undefined) return { fault: 'unreadable' };
-    characters += string.length;
-    if (characters > maxCharacters) return { fault: 'too_long' };
-  }
-  return { texts: [...texts, shown.map((index) => strings[index]).join(' ')].filter(Boolean), pages: 0 };
 }
 
-interface ZipEntry {
-  readonly name: string;
-  readonly method: number;
-  readonly packed: Buffer;
-}
+/** Every word of every part counts once, and once more for each further time that it is shown. */
+class ArchiveReader {
+  readonly #texts = new RepeatedTexts();
+  readonly #parts = new ShownParts();
+  readonly #tables: (readonly string[])[] = [];
+  /** How often cells show each text of the tables. */
+  readonly #shown = new Map<number, number>();
+  #blankCells = 0;
 
-/**
- * As the directory at the end has them. Readers find the directory in different ways: by its place, by its length, by the
- * number of entries. An archive in which these disagree shows each of them another document, and is refused.
- *
- * Throws a RangeError where the archive is cut or damaged.
- */
-function* listEntries(archive: Buffer): Generator<ZipEntry> {
-  const end = archive.lastIndexOf(endSignature);
-  if (end < 0) throw new RangeError('the archive has no directory');
-  const count = archive.readUInt16LE(end + 10);
-  const directoryBytes = archive.readUInt32LE(end + 12);
-  let at = archive.readUInt32LE(end + 16);
-  const commentBytes = archive.readUInt16LE(end + 20);
-  if (at + directoryBytes !== end || end + endBytes + commentBytes !== archive.length) {
-    throw new RangeError('the directory is not where it is said to be');
+  /** Of the texts so far. */
+  get characters(): number {
+    return this.#texts.characters;
   }
-  let found = 0;
-  for (; at < end; found += 1) {
-    if (archive.readUInt32LE(at) !== entrySignature) throw new RangeError('the directory is damaged');
-    const nameBytes = archive.readUInt16LE(at + 28);
-    const local = archive.readUInt32LE(at + 42);
-    const start =
-      local + localHeadBytes + archive.readUInt16LE(local + 26) + archive.readUInt16LE(local + 28);
-    yield {
-      name: archive.toString('utf8', at + entryHeadBytes, at + entryHeadBytes + nameBytes),
-      method: archive.readUInt16LE(at + 10),
-      packed: archive.subarray(start, start + archive.readUInt32LE(at + 20)),
-    };
-    at += entryHeadBytes + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
+
+  /** Throws a RangeError where a part can be read in more than one way. */
+  add(name: string, bytes: Buffer): void {
+    const text = decodeText(bytes);
+    if (!isMarkup(bytes)) {
+      this.#texts.add(text, 1);
+      return;
+    }
+    const words = readMarkup(text);
+    if (words === null) throw new RangeError('the markup declares words that stand for others');
+    if (name.toLowerCase() === '[content_types].xml' && binarySheet.test(text))
+      throw new RangeError('the cells are not XML');
+    this.#texts.add(words, 1);
+    this.#parts.add(name, text);
+    this.#blankCells += addRepeats(text, this.#texts);
+    const table = readStringTable(text);
+    if (table === null) this.#addSheet(text);
+    else this.#tables.push(table);
   }
-  if (found !== count) throw new RangeError('the directory has another number of entries than it says');
-}
 
-function unpack({ packed, method }: ZipEntry, maxBytes: number): Buffer {
-  if (method === methods.stored) return packed;
-  if (method !== methods.deflated) throw new RangeError('an entry is packed in a form that is not known');
-  return inflateRawSync(packed, { maxOutputLength: maxBytes });
-}
+  finish(): FileContent {
+    for (const [index, times] of this.#shown) {
+      const named = this.#tables.filter((table) => table[index] !== undefined);
+      if (named.length === 0) throw new RangeError('a cell names a text that is not there');
+      for (const table of named) this.#texts.add(table[index]!, times - 1);
+    }
+    const times = this.#parts.mostTimes;
+    return { texts: this.#texts.list(times), pages: 0, tokens: this.#blankCells * times };
+  }
 
-function unpackHead({ packed, method }: ZipEntry): Buffer {
-  const head = packed.subarray(0, headBytes);
-  return method === methods.deflated ? inflateRawSync(head, { finishFlush: constants.Z_SYNC_FLUSH }) : head;
+  #addSheet(text: string): void {
+    const sheet = readSheet(text);
+    if (sheet === null) return;
+    for (const [index, times] of sheet.shown) this.#shown.set(index, (this.#shown.get(index) ?? 0) + times);
+    this.#blankCells += sheet.blankCells;
+  }
 }

@@ -26,7 +26,7 @@ async function readFile(filename: string, mediaType: string, bytes: Buffer): Pro
 
 async function read(filename: string, mediaType: string, bytes: Buffer): Promise<string> {
   const { texts } = await readFile(filename, mediaType, bytes);
-  return texts.join(' ');
+  return texts.map(({ text }) => text).join(' ');
 }
 
 test('the pages of a PDF count where nothing in it is packed, and what stands in front of it hides none', async (t) => {

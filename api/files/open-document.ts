@@ -1,0 +1,152 @@
+import type { RepeatedTexts } from './repeated-texts.ts';
+import { listAttributes, readAttribute, walkXml, type XmlVisitor } from './walk-xml.ts';
+
+/**
+ * What OpenDocument says once and shows often: a cell stands for so many columns, a row for so many rows, an element for
+ * so many spaces. Readers write all of them out.
+ */
+
+const repeated = /number-(?:rows|columns)-repeated\s*=|<(?:[^\s<>:]+:)?s\s[^<>]*\bc\s*=/;
+/** Of the spaces that one element stands for: tokens hold about so many. */
+const spacesPerText = 64;
+
+/**
+ * Adds the texts of a part for all the times that they are shown after the first, which is counted with the other words.
+ * @returns the empty cells up to the last row and column with anything in them
+ */
+export function addRepeats(markup: string, texts: RepeatedTexts): number {
+  if (!repeated.test(markup)) return 0;
+  const reader = new RepeatReader(texts);
+  walkXml(markup, reader);
+  return reader.blankCells;
+}
+
+interface Table {
+  rows: number;
+  columns: number;
+  filledCells: number;
+  /** Rows without anything in them, which count where others come after them. */
+  emptyRows: number;
+  readonly outer: Table | null;
+}
+
+interface Row {
+  readonly times: number;
+  columns: number;
+  filledCells: number;
+  emptyCells: number;
+  readonly timesAround: number;
+  readonly outer: Row | null;
+}
+
+interface Cell {
+  readonly times: number;
+  /** What is shown where the cell has no text of its own. */
+  readonly value: string;
+  isFilled: boolean;
+  readonly timesAround: number;
+  readonly outer: Cell | null;
+}
+
+const cellNames = new Set(['table-cell', 'covered-table-cell']);
+const valueNames = new Set(['value', 'date-value', 'time-value', 'boolean-value', 'string-value']);
+
+class RepeatReader implements XmlVisitor {
+  blankCells = 0;
+  readonly #texts: RepeatedTexts;
+  #table: Table | null = null;
+  #row: Row | null = null;
+  #cell: Cell | null = null;
+  /** How often what stands here is shown. */
+  #times = 1;
+
+  constructor(texts: RepeatedTexts) {
+    this.#texts = texts;
+  }
+
+  open(name: string, attributes: string): void {
+    if (name === 'table') {
+      this.#table = { rows: 0, columns: 0, filledCells: 0, emptyRows: 0, outer: this.#table };
+    } else if (name === 'table-row') {
+      const times = readTimes(attributes, 'number-rows-repeated');
+      const counts = { columns: 0, filledCells: 0, emptyCells: 0 };
+      this.#row = { times, ...counts, timesAround: this.#times, outer: this.#row };
+      this.#times *= times;
+    } else if (cellNames.has(name)) {
+      const times = readTimes(attributes, 'number-columns-repeated');
+      const value = readValue(attributes);
+      this.#cell = { times, value, isFilled: false, timesAround: this.#times, outer: this.#cell };
+      this.#times *= times;
+    } else if (name === 's') {
+      const spaces = readTimes(attributes, 'c');
+      if (spaces > spacesPerText) {
+        this.#texts.add(' '.repeat(spacesPerText), Math.ceil(spaces / spacesPerText) * this.#times);
+      }
+    }
+  }
+
+  text(text: string): void {
+    if (text.trim() === '') return;
+    if (this.#cell !== null) this.#cell.isFilled = true;
+    this.#texts.add(text, this.#times - 1);
+  }
+
+  close(name: string): void {
+    if (cellNames.has(name)) this.#closeCell();
+    else if (name === 'table-row') this.#closeRow();
+    else if (name === 'table') this.#closeTable();
+  }
+
+  #closeCell(): void {
+    const cell = this.#cell;
+    if (cell === null) throw new RangeError('a cell ends that has not begun');
+    // The value is an attribute: it is none of the words that were counted.
+    if (!cell.isFilled) this.#texts.add(cell.value, this.#times);
+    this.#times = cell.timesAround;
+    this.#cell = cell.outer;
+    const row = this.#row;
+    if (row === null) return;
+    if (cell.isFilled || cell.value !== '') {
+      row.columns += row.emptyCells + cell.times;
+      row.filledCells += cell.times;
+      row.emptyCells = 0;
+    } else row.emptyCells += cell.times;
+  }
+
+  #closeRow(): void {
+    const row = this.#row;
+    if (row === null) throw new RangeError('a row ends that has not begun');
+    this.#times = row.timesAround;
+    this.#row = row.outer;
+    const table = this.#table;
+    if (table === null) return;
+    if (row.columns > 0) {
+      table.rows += table.emptyRows + row.times;
+      table.columns = Math.max(table.columns, row.columns);
+      table.filledCells += row.filledCells * row.times;
+      table.emptyRows = 0;
+    } else table.emptyRows += row.times;
+  }
+
+  #closeTable(): void {
+    const table = this.#table;
+    if (table === null) throw new RangeError('a table ends that has not begun');
+    this.#table = table.outer;
+    this.blankCells += Math.max(0, table.rows * table.columns - table.filledCells);
+    // A cell with a table in it is not empty.
+    if (this.#cell !== null && table.rows > 0) this.#cell.isFilled = true;
+  }
+}
+
+/** More than a billion is no number that a reader goes by. */
+function readTimes(attributes: string, name: string): number {
+  const value = readAttribute(attributes, name);
+  if (value === null) return 1;
+  if (!/^\s*\+?\d{1,9}\s*$/.test(value)) throw new RangeError('a number of repetitions cannot be read');
+  return Math.max(1, Number(value));
+}
+
+function readValue(attributes: string): string {
+  const values = Array.from(listAttributes(attributes)).filter(([name]) => valueNames.has(name));
+  return values.map(([, value]) => value).join(' ');
+}

@@ -1,0 +1,28 @@
+import type { RepeatedText } from './file-content.ts';
+
+/** Gathers texts by how often they are read, so that each number of times is counted once. */
+export class RepeatedTexts {
+  readonly #pieces = new Map<number, string[]>();
+  #characters = 0;
+
+  /** Of all texts, each as often as it is read. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  add(text: string, times: number): void {
+    if (times <= 0 || text === '') return;
+    this.#characters += text.length * times;
+    const pieces = this.#pieces.get(times);
+    if (pieces === undefined) this.#pieces.set(times, [text]);
+    else pieces.push(text);
+  }
+
+  /** @param factor how often all of them are read */
+  list(factor: number): RepeatedText[] {
+    return Array.from(this.#pieces, ([times, pieces]) => ({
+      text: pieces.join(' '),
+      times: times * factor,
+    }));
+  }
+}

@@ -1,0 +1,167 @@
+import test from 'ava';
+import type { DocumentAnswer, FileContent } from '../../../api/files/file-content.ts';
+import { readZip } from '../../../api/files/zip-text.ts';
+import { makeZip } from '../../support/make-zip.ts';
+
+/** What a document says once and shows often counts as often, and is never written out. */
+
+const read = (parts: Readonly<Record<string, string>>): DocumentAnswer =>
+  readZip(
+    makeZip(Object.fromEntries(Object.entries(parts).map(([name, text]) => [name, Buffer.from(text)]))),
+    1e12,
+  );
+
+function open(parts: Readonly<Record<string, string>>): FileContent {
+  const answer = read(parts);
+  if ('fault' in answer) throw new Error(answer.fault);
+  return answer;
+}
+
+function countTimes({ texts }: FileContent, word: string): number {
+  return texts.reduce((sum, { text, times }) => sum + (text.split(word).length - 1) * times, 0);
+}
+
+// Sheets, slides and chapters
+
+const relations = (targets: Readonly<Record<string, string>>): string =>
+  `<Relationships>${Object.entries(targets)
+    .map(([id, target]) => `<Relationship Id="${id}" Type="t" Target="${target}"/>`)
+    .join('')}</Relationships>`;
+const book = (ids: readonly string[]): string =>
+  `<workbook xmlns:r="r"><sheets>${ids.map((id, i) => `<sheet name="a>${i}" sheetId="${i + 1}" r:id="${id}"/>`).join('')}</sheets></workbook>`;
+const sheet =
+  '<worksheet><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>words</t></is></c></row></sheetData></worksheet>';
+
+test('a part of a document counts as often as it is shown, whichever way it is named', (t) => {
+  const workbook = (ids: readonly string[], targets: Readonly<Record<string, string>>): FileContent =>
+    open({
+      'xl/workbook.xml': book(ids),
+      'xl/_rels/workbook.xml.rels': relations(targets),
+      'xl/worksheets/sheet1.xml': sheet,
+    });
+  const target = 'worksheets/sheet1.xml';
+  t.is(countTimes(workbook(['rId1'], { rId1: target }), 'words'), 1);
+  t.is(countTimes(workbook(Array<string>(300).fill('rId1'), { rId1: target }), 'words'), 300);
+  t.is(countTimes(workbook(['rId1', '&#114;Id1', 'r&#x49;d1'], { rId1: target }), 'words'), 3);
+  const ways = [
+    target,
+    '/xl/worksheets/sheet1.xml',
+    '../xl/./worksheets/Sheet1.xml',
+    'worksheets/%73heet1.xml',
+  ];
+  const targets = Object.fromEntries(ways.map((way, i) => [`rId${i}`, way]));
+  t.is(countTimes(workbook(Object.keys(targets), targets), 'words'), 4);
+});
+
+test('slides that are shown again and chapters that are read again count again', (t) => {
+  const slides = '<p:sldId id="256" r:id="rId7"/>'.repeat(301);
+  const slide = open({
+    'ppt/presentation.xml': `<p:presentation><p:sldIdLst>${slides}</p:sldIdLst></p:presentation>`,
+    'ppt/_rels/presentation.xml.rels': relations({ rId7: 'slides/slide1.xml' }),
+    'ppt/slides/slide1.xml': '<p:sld><a:t>words</a:t></p:sld>',
+  });
+  t.is(countTimes(slide, 'words'), 301);
+  const manifest = '<item id="a" href="a.xhtml"/><item id="b" href="a.xhtml"/><item id="c" href="c.xhtml"/>';
+  const chapter = open({
+    'OEBPS/content.opf': `<package><manifest>${manifest}</manifest><spine><itemref idref="a"/><itemref idref="b"/><itemref idref="c"/></spine></package>`,
+    'OEBPS/a.xhtml': '<html>words</html>',
+    'OEBPS/c.xhtml': '<html>others</html>',
+  });
+  t.is(countTimes(chapter, 'words'), 2);
+});
+
+test('a workbook as it should be counts once, however its sheets lead to one another', (t) => {
+  const content = open({
+    '[Content_Types].xml': '<Types><Default Extension="xml" ContentType="application/xml"/></Types>',
+    'xl/workbook.xml': book(['rId1', 'rId2']),
+    'xl/_rels/workbook.xml.rels': relations({ rId1: 'worksheets/sheet1.xml', rId2: 'worksheets/sheet2.xml' }),
+    'xl/worksheets/sheet1.xml': sheet,
+    'xl/worksheets/sheet2.xml': sheet,
+    'xl/worksheets/_rels/sheet1.xml.rels': relations({ rId1: 'sheet2.xml', rId2: 'sheet2.xml' }),
+  });
+  t.is(countTimes(content, 'words'), 2);
+  t.is(content.tokens, 0);
+});
+
+test('an id that stands for two parts, and cells that are no XML, cannot be read', (t) => {
+  const twice = `${relations({ rId1: 'a.xml' }).replace('</Relationships>', '')}<Relationship Id="rId1" Target="b.xml"/></Relationships>`;
+  t.deepEqual(read({ 'xl/_rels/workbook.xml.rels': twice }), { fault: 'unreadable' });
+  const binary = 'application/vnd.ms-excel.sheet.binary.macroEnabled.main';
+  t.deepEqual(read({ '[Content_Types].xml': `<Types><Default ContentType="${binary}"/></Types>` }), {
+    fault: 'unreadable',
+  });
+});
+
+// Cells
+
+const table = (rows: string): FileContent =>
+  open({ 'content.xml': `<office:spreadsheet><table:table>${rows}</table:table></office:spreadsheet>` });
+const row = (times: number, cells: string): string =>
+  `<table:table-row table:number-rows-repeated="${times}">${cells}</table:table-row>`;
+const cell = (times: number, content: string): string =>
+  `<table:table-cell table:number-columns-repeated='${times}'>${content}</table:table-cell>`;
+
+test('a repeated cell of a repeated row counts for each place, and hides behind no comment or section', (t) => {
+  t.is(countTimes(table(row(200, cell(200, '<text:p>words</text:p>'))), 'words'), 40_000);
+  for (const hidden of [
+    '<!-- </table:table-cell></table:table-row> -->',
+    '<![CDATA[</table:table-row>]]>',
+    '<?a </table:table-cell> ?>',
+  ]) {
+    t.is(countTimes(table(row(200, cell(200, `<text:p>${hidden}words</text:p>`))), 'words'), 40_000, hidden);
+  }
+  const millions = table(row(1_000_000, cell(16_384, '<text:p>words</text:p>')));
+  t.is(countTimes(millions, 'words'), 1_000_000 * 16_384);
+});
+
+test('what a cell shows of its value alone counts, and so do spaces that one element stands for', (t) => {
+  const value =
+    '<table:table-cell office:value-type="string" office:string-value="words" table:number-columns-repeated="9"/>';
+  t.is(countTimes(table(row(3, value)), 'words'), 27);
+  const spaces = open({ 'content.xml': '<text:p>a<text:s text:c="1000000"/>b</text:p>' });
+  t.true(countTimes(spaces, ' ') >= 1_000_000);
+  t.is(countTimes(open({ 'content.xml': '<text:p>a<text:s text:c="4"/>b</text:p>' }), ' '), 1);
+});
+
+test('empty cells count up to the last that holds something, and not beyond', (t) => {
+  const words = '<text:p>words</text:p>';
+  // Every spreadsheet of LibreOffice ends like this.
+  const rest = row(1_048_573, cell(16_384, ''));
+  t.is(table(row(1, cell(1, words)) + rest).tokens, 0);
+  t.is(
+    table(row(1, cell(1, words)) + row(9, cell(16_384, '')) + row(1, cell(4, '') + cell(1, words)) + rest)
+      .tokens,
+    11 * 5 - 2,
+  );
+});
+
+const cells = (rows: string): DocumentAnswer =>
+  read({ 'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>` });
+
+test('the empty cells of a sparse sheet count, but for those that have nothing but a style', (t) => {
+  const value = (place: string): string => `<c r="${place}"><v>7</v></c>`;
+  t.like(cells(`<row r="1">${value('A1')}</row><row r="20000">${value('CV20000')}</row>`), {
+    tokens: 1_999_998,
+  });
+  t.like(cells(`<row r="1">${value('A1')}</row><row r="1048576"><c r="XFD1048576" s="1"/></row>`), {
+    tokens: 0,
+  });
+  // Places may be left out.
+  t.like(cells('<row><c><v>1</v></c><c/><c><v>1</v></c></row><row/><row><c><f>1+1</f></c></row>'), {
+    tokens: 6,
+  });
+  for (const place of ['XFE1', 'A1048577', 'A0x', ''])
+    t.deepEqual(cells(`<row>${value(place)}</row>`), { fault: 'unreadable' }, place);
+});
+
+test('a text of a spreadsheet is the one that its number names, whatever comments and tables there are', (t) => {
+  const long = 'words '.repeat(100);
+  const shows = `<worksheet><sheetData><row>${'<c t="s"><v>0</v></c>'.repeat(50)}</row></sheetData></worksheet>`;
+  const strings = (texts: string): string => `<sst>${texts}</sst>`;
+  for (const parts of [
+    { 'a.xml': strings(`<!-- <si><t>x</t></si> --><si><t>${long}</t></si>`), 'b.xml': shows },
+    { 'a.xml': strings('<si><t>x</t></si>'), 'b.xml': strings(`<si><t>${long}</t></si>`), 'c.xml': shows },
+  ]) {
+    t.true(countTimes(open(parts), 'words') >= 50 * 100);
+  }
+});
