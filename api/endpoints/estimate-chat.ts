@@ -13,8 +13,8 @@ import { PromptCounter } from './prompt-counter.ts';
 /** What a vendor's chat form adds to each message, and to start the answer; as OpenAI counts it, rounded up. */
 const tokensPerMessage = 4;
 const tokensToAnswer = 3;
-/** 32 tokens a second, which Gemini counts, of sound of 32 kbit a second: what holds less sound is larger. */
-const charactersPerAudioToken = 160;
+/** As Gemini counts; others count less. */
+const tokensPerSoundSecond = 32;
 
 /**
  * A chat that names no `max_tokens` may reserve half of what can be spent, so that it does not lock a small account
@@ -113,10 +113,10 @@ async function countPrompt(
   model: CatalogModel,
   files: readonly FileContent[],
 ): Promise<Omit<PromptMakeup, 'tokens' | 'textBytes'>> {
-  const { images, audioCharacters } = countMedia(body);
+  const { images, soundSeconds } = countMedia(body, model.context / tokensPerSoundSecond);
   const pages = files.reduce((sum, file) => sum + file.pages, 0);
   const fileTokens = files.reduce((sum, file) => sum + file.tokens, 0);
-  const audioTokens = Math.ceil(audioCharacters / charactersPerAudioToken);
+  const audioTokens = Math.ceil(soundSeconds * tokensPerSoundSecond);
   const additions = listAdditions(body, model);
   counter.add(
     tokensToAnswer +

@@ -1,6 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../shared/contract/chat.ts';
 import type { ContentItem, Message, ToolCall } from '../../shared/contract/chat-messages.ts';
+import { measureSound } from '../files/sound-length.ts';
 
 /**
  * What of a prepared chat a vendor counts as prompt. Everything that is sent counts unless it is taken out by name
@@ -13,17 +14,20 @@ const maxOptionCharacters = 64;
 /** Pictures and sound, which are not counted as text. */
 export interface PromptMedia {
   readonly images: number;
-  readonly audioCharacters: number;
+  readonly soundSeconds: number;
 }
 
-export function countMedia({ messages }: ChatRequest): PromptMedia {
+/** @param mostSeconds of sound, beyond which there is no need to count */
+export function countMedia({ messages }: ChatRequest, mostSeconds: number): PromptMedia {
   let images = 0;
-  let audioCharacters = 0;
+  let soundSeconds = 0;
   for (const { image_url: image, input_audio: audio } of messages.flatMap(listParts)) {
     if (image) images += 1;
-    audioCharacters += audio?.data.length ?? 0;
+    if (audio && soundSeconds <= mostSeconds) {
+      soundSeconds += measureSound(Buffer.from(audio.data, 'base64'), mostSeconds);
+    }
   }
-  return { images, audioCharacters };
+  return { images, soundSeconds };
 }
 
 export function hasFiles({ messages }: ChatRequest): boolean {
