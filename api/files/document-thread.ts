@@ -6,6 +6,7 @@ import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import type { DocumentAnswer, DocumentReply, DocumentRequest } from './file-content.ts';
 import { boundWasmMemory, loadPdfium, readPdf } from './pdf-text.ts';
+import { readXls } from './xls-text.ts';
 import { readZip } from './zip-text.ts';
 
 const maxWasmBytes = 512 * 1024 * 1024;
@@ -20,9 +21,9 @@ boundWasmMemory(maxWasmBytes);
 const pdfium = await loadPdfium();
 
 function read({ kind, bytes, maxCharacters, maxPages }: DocumentRequest): DocumentAnswer {
-  return kind === 'pdf'
-    ? readPdf(pdfium, { bytes, maxCharacters, maxPages })
-    : readZip(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), maxCharacters);
+  if (kind === 'pdf') return readPdf(pdfium, { bytes, maxCharacters, maxPages });
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return kind === 'zip' ? readZip(buffer, maxCharacters) : readXls(buffer, maxCharacters);
 }
 
 port.on('message', (request: DocumentRequest) => {

@@ -14,7 +14,7 @@ export interface FileContent {
 }
 
 /** Files that are read on a thread of their own, because what they unpack to is known only once they are read. */
-export type DocumentKind = 'pdf' | 'zip';
+export type DocumentKind = 'pdf' | 'zip' | 'xls';
 
 export interface DocumentRequest {
   readonly kind: DocumentKind;

@@ -12,6 +12,7 @@ import type {
   FileContent,
   RepeatedText,
 } from './file-content.ts';
+import { isXls } from './xls-text.ts';
 
 type ErrorPlace = readonly (string | number)[];
 
@@ -119,6 +120,7 @@ function findKinds(
   const kinds: (DocumentKind | 'text')[] = [];
   if (mediaType === 'application/pdf' || pdfName.test(name) || beginsAsPdf(bytes)) kinds.push('pdf');
   if (zipType.test(mediaType) || zipName.test(name) || startsWith('PK\u0003\u0004')) kinds.push('zip');
+  if (isXls(bytes)) kinds.push('xls');
   if (mediaType.startsWith('text/') || textName.test(name) || (kinds.length === 0 && isUtf8(bytes))) {
     kinds.push('text');
   }
@@ -140,7 +142,7 @@ function refuse(fault: DocumentFault, kind: DocumentKind, model: CatalogModel, p
         { code: 'content_too_long' },
       );
     case 'protected':
-      return invalidField(place, 'The PDF needs a password. Send it without protection.');
+      return invalidField(place, `The ${name} needs a password. Send it without protection.`);
     case 'unreadable':
       return invalidField(
         place,

@@ -1,0 +1,80 @@
+/** The container of older office documents: a file system in a file ([MS-CFB]). */
+
+const magic = Buffer.from('d0cf11e0a1b11ae1', 'hex');
+const headBytes = 512;
+const entryBytes = 128;
+const miniSectorBytes = 64;
+/** Sectors of the table that the head itself lists; later ones are listed in sectors of their own. */
+const listedInHead = 109;
+/** Above it stand marks, such as that of the end. */
+const lastSector = 0xff_ff_ff_fa;
+
+export const isCompoundFile = (bytes: Buffer): boolean => bytes.subarray(0, magic.length).equals(magic);
+
+/**
+ * The streams of these names.
+ *
+ * Throws a RangeError where the file is cut, damaged or leads back to itself.
+ */
+export function readStreams(bytes: Buffer, names: ReadonlySet<string>): Buffer[] {
+  const sectorBytes = 2 ** bytes.readUInt16LE(30);
+  if (sectorBytes !== 512 && sectorBytes !== 4_096) throw new RangeError('the sectors have no known size');
+  const readSector = (sector: number): Buffer => {
+    const at = (sector + 1) * sectorBytes;
+    if (at >= bytes.length) throw new RangeError('a sector is beyond the end of the file');
+    return bytes.subarray(at, at + sectorBytes);
+  };
+  const table = Buffer.concat(listTableSectors(bytes, readSector).map(readSector));
+  const readChain = (first: number): Buffer => Buffer.concat(followChain(table, first).map(readSector));
+  const directory = readChain(bytes.readUInt32LE(48));
+  const miniLimit = bytes.readUInt32LE(56);
+  const miniTable = bytes.readUInt32LE(60);
+  const streams: Buffer[] = [];
+  for (let at = 0; at + entryBytes <= directory.length; at += entryBytes) {
+    const nameBytes = Math.min(directory.readUInt16LE(at + 64), 64);
+    const name = directory.toString('utf16le', at, at + Math.max(0, nameBytes - 2));
+    if (!names.has(name.toLowerCase())) continue;
+    const first = directory.readUInt32LE(at + 116);
+    const size = directory.readUInt32LE(at + 120);
+    if (size >= miniLimit) streams.push(readChain(first).subarray(0, size));
+    else {
+      // Small streams lie in a stream of the first entry.
+      const minis = readChain(directory.readUInt32LE(116));
+      const sectors = followChain(readChain(miniTable), first).map((sector) =>
+        minis.subarray(sector * miniSectorBytes, (sector + 1) * miniSectorBytes),
+      );
+      streams.push(Buffer.concat(sectors).subarray(0, size));
+    }
+  }
+  return streams;
+}
+
+function listTableSectors(bytes: Buffer, readSector: (sector: number) => Buffer): number[] {
+  const sectors: number[] = [];
+  const add = (list: Buffer, count: number): void => {
+    for (let i = 0; i < count; i += 1) {
+      const sector = list.readUInt32LE(i * 4);
+      if (sector <= lastSector) sectors.push(sector);
+    }
+  };
+  add(bytes.subarray(76, headBytes), listedInHead);
+  const seen = new Set<number>();
+  for (let list = bytes.readUInt32LE(68); list <= lastSector;) {
+    if (seen.has(list)) throw new RangeError('the table of sectors leads back to itself');
+    seen.add(list);
+    const sector = readSector(list);
+    add(sector, sector.length / 4 - 1);
+    list = sector.readUInt32LE(sector.length - 4);
+  }
+  if (new Set(sectors).size < sectors.length) throw new RangeError('the table of sectors has one twice');
+  return sectors;
+}
+
+function followChain(table: Buffer, first: number): number[] {
+  const sectors: number[] = [];
+  for (let sector = first; sector <= lastSector; sector = table.readUInt32LE(sector * 4)) {
+    sectors.push(sector);
+    if (sectors.length > table.length / 4) throw new RangeError('a chain of sectors leads back to itself');
+  }
+  return sectors;
+}

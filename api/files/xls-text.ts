@@ -1,0 +1,188 @@
+import { isCompoundFile, readStreams } from './compound-file.ts';
+import type { DocumentAnswer } from './file-content.ts';
+import { RepeatedTexts } from './repeated-texts.ts';
+
+/**
+ * An older spreadsheet (xls) keeps each text once, as a newer one does, and its cells name texts by number. All else of it
+ * is no smaller than what it shows, and counts by its bytes.
+ */
+
+/** [MS-XLS] 2.3: what records are. */
+const records = {
+  formula: 0x06,
+  end: 0x0a,
+  password: 0x2f,
+  continued: 0x3c,
+  sheet: 0x85,
+  numbers: 0xbd,
+  richText: 0xd6,
+  strings: 0xfc,
+  stringCell: 0xfd,
+  number: 0x203,
+  text: 0x204,
+  truth: 0x205,
+  shortNumber: 0x27e,
+};
+/** Beginnings of a part, in all versions. */
+const beginnings = new Set([0x09, 0x209, 0x409, 0x809]);
+/** In the last version, whose texts lie in a table. */
+const bareBeginning = 0x809;
+/** They begin with the row and the column. */
+const cells = new Set([
+  records.formula,
+  records.numbers,
+  records.richText,
+  records.stringCell,
+  records.number,
+  records.text,
+  records.truth,
+  records.shortNumber,
+]);
+const streamNames = new Set(['workbook', 'book']);
+const bytesPerToken = 2;
+
+/** Also where the records stand alone, as some readers take them. */
+export const isXls = (bytes: Buffer): boolean =>
+  isCompoundFile(bytes) ||
+  (bytes.length > 4 && bytes.readUInt16LE(0) === bareBeginning && bytes.readUInt16LE(2) <= 32);
+
+export function readXls(bytes: Buffer, maxCharacters: number): DocumentAnswer {
+  const texts = new RepeatedTexts();
+  let tokens = Math.ceil(bytes.length / bytesPerToken);
+  try {
+    const streams = isCompoundFile(bytes) ? readStreams(bytes, streamNames) : [bytes];
+    for (const stream of streams) {
+      const book = new WorkbookReader(stream);
+      if (book.isProtected) return { fault: 'protected' };
+      const times = book.mostTimes;
+      for (const [index, shown] of book.shown) {
+        const text = book.strings[index];
+        if (text === undefined) throw new RangeError('a cell names a text that is not there');
+        texts.add(text, shown * times);
+      }
+      tokens += book.blankCells * times + (times - 1) * Math.ceil(stream.length / bytesPerToken);
+    }
+  } catch (error) {
+    if (error instanceof RangeError) return { fault: 'unreadable' };
+    throw error;
+  }
+  return texts.characters > maxCharacters
+    ? { fault: 'too_long' }
+    : { texts: texts.list(1), pages: 0, tokens };
+}
+
+class WorkbookReader {
+  readonly strings: string[] = [];
+  readonly shown = new Map<number, number>();
+  blankCells = 0;
+  isProtected = false;
+  /** How often each sheet is shown, by where it begins. */
+  readonly #sheets = new Map<number, number>();
+  #filledCells = 0;
+  #lastRow = 0;
+  #lastColumn = 0;
+
+  /** Throws a RangeError where the records are cut, or a sheet begins where none is. */
+  constructor(stream: Buffer) {
+    const begins = new Set<number>();
+    let depth = 0;
+    let table: Buffer[] | null = null;
+    for (let at = 0; at + 4 <= stream.length;) {
+      const type = stream.readUInt16LE(at);
+      const data = stream.subarray(at + 4, at + 4 + stream.readUInt16LE(at + 2));
+      // Texts go on from record to record.
+      if (type === records.strings) table = [data.subarray(8)];
+      else if (type === records.continued) table?.push(data);
+      else if (table !== null) {
+        for (const text of readStrings(table)) this.strings.push(text);
+        table = null;
+      }
+      if (beginnings.has(type)) {
+        if (depth === 0) begins.add(at);
+        depth += 1;
+      } else if (type === records.end) {
+        depth -= 1;
+        if (depth === 0) this.#endSheet();
+        // What follows the last end is filling.
+        if (depth < 0) break;
+      } else this.#read(type, data);
+      at += 4 + data.length;
+    }
+    this.#endSheet();
+    for (const place of this.#sheets.keys()) {
+      if (!begins.has(place)) throw new RangeError('a sheet begins where none is');
+    }
+  }
+
+  get mostTimes(): number {
+    return Array.from(this.#sheets.values()).reduce((most, times) => Math.max(most, times), 1);
+  }
+
+  #read(type: number, data: Buffer): void {
+    if (type === records.password) this.isProtected = true;
+    else if (type === records.sheet) {
+      const place = data.readUInt32LE(0);
+      this.#sheets.set(place, (this.#sheets.get(place) ?? 0) + 1);
+    } else if (cells.has(type)) {
+      const columns = type === records.numbers ? Math.floor((data.length - 6) / 6) : 1;
+      this.#filledCells += columns;
+      this.#lastRow = Math.max(this.#lastRow, data.readUInt16LE(0) + 1);
+      this.#lastColumn = Math.max(this.#lastColumn, data.readUInt16LE(2) + columns);
+      if (type !== records.stringCell) return;
+      const index = data.readUInt32LE(6);
+      this.shown.set(index, (this.shown.get(index) ?? 0) + 1);
+    }
+  }
+
+  #endSheet(): void {
+    this.blankCells += Math.max(0, this.#lastRow * this.#lastColumn - this.#filledCells);
+    this.#filledCells = 0;
+    this.#lastRow = 0;
+    this.#lastColumn = 0;
+  }
+}
+
+/** The texts of a table that is cut into pieces, anywhere within the characters of a text ([MS-XLS] 2.5.293). */
+function* readStrings(pieces: readonly Buffer[]): Generator<string> {
+  let index = 0;
+  let piece = pieces[0]!;
+  let at = 0;
+  const next = (): boolean => {
+    index += 1;
+    piece = pieces[index] ?? Buffer.alloc(0);
+    at = 0;
+    return index < pieces.length;
+  };
+  while (at < piece.length || next()) {
+    let left = piece.readUInt16LE(at);
+    let flags = piece.readUInt8(at + 2);
+    at += 3;
+    let formatBytes = 0;
+    if ((flags & 8) !== 0) {
+      formatBytes += piece.readUInt16LE(at) * 4;
+      at += 2;
+    }
+    if ((flags & 4) !== 0) {
+      formatBytes += piece.readUInt32LE(at);
+      at += 4;
+    }
+    let text = '';
+    for (;;) {
+      const width = (flags & 1) + 1;
+      const length = Math.min(left, Math.floor((piece.length - at) / width));
+      text += piece.toString(width === 2 ? 'utf16le' : 'latin1', at, at + length * width);
+      at += length * width;
+      left -= length;
+      if (left === 0 || !next()) break;
+      // Each piece says anew how wide its characters are.
+      flags = piece.readUInt8(0);
+      at = 1;
+    }
+    yield text;
+    while (formatBytes > piece.length - at) {
+      formatBytes -= piece.length - at;
+      if (!next()) return;
+    }
+    at += formatBytes;
+  }
+}
