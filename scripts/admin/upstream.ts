@@ -78,8 +78,13 @@ function describeWay(model: string, { route, apiKey, fingerprint }: RouteWay, st
     set_aside:
       state.setAside === null
         ? null
-        : { seconds: Math.ceil(state.setAside.forMs / 1_000), because: state.setAside.reason },
+        : {
+            seconds: Math.ceil(state.setAside.forMs / 1_000),
+            because: state.setAside.reason,
+            for: state.setAside.isForAll ? 'all' : 'accounts that were refused',
+          },
     breaker: state.breaker,
+    failed_accounts: state.failedAccounts,
     pause_seconds: Math.ceil(state.pauseMs / 1_000),
     succeeded: state.succeeded,
     failed: state.failed,

@@ -88,8 +88,21 @@ export const redisKeys = {
    * routing share a tag: one script looks at several routes of a model.
    */
   routeHealth: (routeId: string) => `mg:{routes}:health:${routeId}`,
-  /** Hash: fingerprint of an upstream's key, alone or with a route → until when it is set aside, and why. */
+  /**
+   * Hash: fingerprint of an upstream's key, alone or with a route → until when it is set aside for all, and why. Under
+   * `some` and those, the same for the account that it was last set aside for alone.
+   */
   keysSetAside: (upstream: string) => `mg:{routes}:set-aside:${upstream}`,
+  /** Sorted set: account → when a call of it last ended well on this route (ms); half a minute after the last. */
+  servedOn: (routeId: string) => `mg:{routes}:served:route:${routeId}`,
+  /** Sorted set: account whose latest call failed by the server of this route, and the one before too → when (ms). */
+  failedOn: (routeId: string) => `mg:{routes}:failed:route:${routeId}`,
+  /** Sorted set: account whose latest call failed so, and not the one before → when (ms); half a minute. */
+  struckOn: (routeId: string) => `mg:{routes}:struck:route:${routeId}`,
+  /** Sorted set: account → when a call of it last ended well with this key on this route (ms); half a minute. */
+  servedBy: (routeId: string, fingerprint: string) => `mg:{routes}:served:key:${fingerprint}:${routeId}`,
+  /** Sorted set: account that this key was refused to on this route → until when it is set aside for it (ms). */
+  refusedTo: (routeId: string, fingerprint: string) => `mg:{routes}:refused:key:${fingerprint}:${routeId}`,
   /** Sorted set: a call under way at an upstream, with one of its keys or on one route → when its lease runs out (ms). */
   callsOfUpstream: (upstream: string) => `mg:{routes}:calls:upstream:${upstream}`,
   callsOfKey: (upstream: string, fingerprint: string) => `mg:{routes}:calls:key:${upstream}:${fingerprint}`,

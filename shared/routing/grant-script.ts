@@ -2,11 +2,16 @@ import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { breakerRules } from './breaker-rules.ts';
 import type { RouteWay } from './route-way.ts';
+import { nameLease, setAsideFields, slotsOf } from './way-keys.ts';
 
 /**
  * Grants the first of the ways, in the order given, whose key is not set aside, whose route's breaker lets a call
  * through, and which has a free slot at its upstream, its key and its route. A slot is a lease, named for the account it
  * is used by; a worker that dies leaves it to run out.
+ *
+ * A key may be set aside for some accounts alone. A breaker that is open keeps out the accounts that failed, until its
+ * pause is over and one of them is its probe. Where it keeps out all, one that did not fail may probe a moment after the
+ * last failure, however long the pause has become.
  *
  * The slot goes to the first of the accounts that may have it. While any other account waits for slots of the same
  * upstream, key or route, an account has half of them at the most, rounded up, or the last of an odd number would stay
@@ -25,7 +30,8 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local lease, leaseMs, probeMs, waitingMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local accounts, recentMs = tonumber(ARGV[5]), tonumber(ARGV[6])
-local keyMs, breakerMs, busy, lacking = -1, -1, 0, {}
+-- Where nobody waits any more, there is nothing that pauses could be told of.
+local keyMs, breakerMs, busy, lacking = -1, -1, accounts == 0 and 1 or 0, {}
 local function sooner(known, ms)
   if known < 0 or ms < known then return ms end
   return known
@@ -80,30 +86,63 @@ local function noteUse(users, account)
   redis.call('PEXPIRE', users, recentMs)
 end
 
-for i = 0, (#KEYS / 11) - 1 do
-  local key, arg = i * 11, 6 + accounts + i * 5
-  local open, probe, setAsideMs = true, 0, 0
-  for _, setAside in ipairs(redis.call('HMGET', KEYS[key + 2], ARGV[arg + 4], ARGV[arg + 5])) do
-    local untilMs = setAside and tonumber(string.match(setAside, '^%d+'))
-    if untilMs and untilMs > now then
-      open = false
-      setAsideMs = math.max(setAsideMs, untilMs - now)
-    end
+-- Whether all are kept out by failures of some.
+local function isOpenToAll(failedOn, servedOn)
+  local failed = redis.call('ZCOUNT', failedOn, now - ${breakerRules.failedMs}, now)
+  if failed < ${breakerRules.leastAccounts} then return false end
+  return failed > redis.call('ZCOUNT', servedOn, now - ${breakerRules.bucketMs * breakerRules.buckets}, now)
+end
+
+-- Of the accounts those that the breaker lets through, and whether each is a probe.
+local function passBreaker(health, failedOn, servedOn, candidates)
+  local breaker = redis.call('HMGET', health, 'until', 'probe', 'failedAt')
+  if not breaker[1] then return candidates, {} end
+  local openMs, probeLeftMs = tonumber(breaker[1]) - now, tonumber(breaker[2] or '0') - now
+  local newcomerMs = tonumber(breaker[3] or '0') + ${breakerRules.firstPauseMs} - now
+  if openMs > ${breakerRules.longestPauseMs} then openMs = 0 end
+  if newcomerMs > ${breakerRules.firstPauseMs} then newcomerMs = 0 end
+  if probeLeftMs > probeMs then probeLeftMs = 0 end
+  local isToAll = isOpenToAll(failedOn, servedOn)
+  local passed, probes, soonestMs = {}, {}, -1
+  for _, a in ipairs(candidates) do
+    local failedAt = tonumber(redis.call('ZSCORE', failedOn, ARGV[6 + a]) or '0')
+    local isFailed = now - failedAt < ${breakerRules.failedMs}
+    local pauseMs = isFailed and openMs or newcomerMs
+    if not isFailed and not isToAll then passed[#passed + 1] = a
+    elseif pauseMs <= 0 and probeLeftMs <= 0 then
+      passed[#passed + 1] = a
+      probes[a] = 1
+    else soonestMs = sooner(soonestMs, math.max(pauseMs, math.min(probeLeftMs, 100))) end
   end
-  if not open then keyMs = sooner(keyMs, setAsideMs) end
-  local breaker = redis.call('HMGET', KEYS[key + 1], 'until', 'probe')
-  if open and breaker[1] then
-    local openMs = tonumber(breaker[1]) - now
-    local probeLeftMs = tonumber(breaker[2] or '0') - now
-    if openMs > ${breakerRules.longestPauseMs} then openMs = 0 end
-    if probeLeftMs > probeMs then probeLeftMs = 0 end
-    if openMs > 0 or probeLeftMs > 0 then
-      open = false
-      breakerMs = sooner(breakerMs, math.max(openMs, math.min(probeLeftMs, 100)))
-    end
-    probe = 1
+  if #passed == 0 then breakerMs = sooner(breakerMs, soonestMs) end
+  return passed, probes
+end
+
+-- The accounts that the key is not set aside for.
+local function passKey(setAside, fieldOfKey, fieldOnRoute, refusedTo)
+  local setAsideMs, passed, soonestMs = 0, {}, -1
+  for _, entry in ipairs(redis.call('HMGET', setAside, fieldOfKey, fieldOnRoute)) do
+    local untilMs = entry and tonumber(string.match(entry, '^%d+'))
+    if untilMs then setAsideMs = math.max(setAsideMs, untilMs - now) end
   end
-  if open then
+  for a = 1, accounts do
+    local refusedUntil = tonumber(redis.call('ZSCORE', refusedTo, ARGV[6 + a]) or '0')
+    local leftMs = math.max(setAsideMs, refusedUntil - now)
+    if leftMs <= 0 then passed[#passed + 1] = a
+    else soonestMs = sooner(soonestMs, leftMs) end
+  end
+  if #passed == 0 then keyMs = sooner(keyMs, soonestMs) end
+  return passed
+end
+
+for i = 0, (#KEYS / 14) - 1 do
+  local key, arg = i * 14, 6 + accounts + i * 5
+  local candidates = passKey(KEYS[key + 2], ARGV[arg + 4], ARGV[arg + 5], KEYS[key + 14])
+  local probes = {}
+  if #candidates > 0 then
+    candidates, probes = passBreaker(KEYS[key + 1], KEYS[key + 12], KEYS[key + 13], candidates)
+  end
+  if #candidates > 0 then
     local free = {}
     local isFull = false
     for j = 1, 3 do
@@ -117,8 +156,8 @@ for i = 0, (#KEYS / 11) - 1 do
         end
       end
     end
-    for a = 1, isFull and 0 or accounts do
-      local account = ARGV[6 + a]
+    for _, a in ipairs(isFull and {} or candidates) do
+      local account, probe = ARGV[6 + a], probes[a] or 0
       local spare, slots, isAllowed = 1000000, 1000000, true
       for j = 1, 3 do
         local limit = tonumber(ARGV[arg + j])
@@ -199,29 +238,6 @@ export interface GrantPause {
   readonly breakerMs: number | null;
 }
 
-/** Sorted sets that a call of this way takes a slot of, and their bounds; 0 where there is none. */
-export function slotsOf({ route, fingerprint }: RouteWay): { keys: string[]; limits: number[] } {
-  const { upstream } = route;
-  return {
-    keys: [
-      redisKeys.callsOfUpstream(upstream.name),
-      redisKeys.callsOfKey(upstream.name, fingerprint),
-      redisKeys.callsOfRoute(route.id),
-    ],
-    limits: [upstream.maxConcurrency, upstream.maxConcurrencyPerKey ?? 0, route.maxConcurrency ?? 0],
-  };
-}
-
-/** Under which names a key of this way is set aside: for everything, and on this route alone. */
-export function setAsideFields({ route, fingerprint }: RouteWay): { key: string; keyOnRoute: string } {
-  return { key: fingerprint, keyOnRoute: `${fingerprint} ${route.id}` };
-}
-
-/** The name under which an account's call holds its slots. */
-export function nameLease(accountId: string, lease: string): string {
-  return `${accountId}|${lease}`;
-}
-
 /**
  * One trip.
  * @param accountIds those that wait, in the order of their turns; at most `maxAccountsPerGrant`
@@ -242,6 +258,8 @@ export async function runGrant(
     const fields = setAsideFields(way);
     keys.push(redisKeys.routeHealth(way.route.id), redisKeys.keysSetAside(way.route.upstream.name));
     keys.push(...slots.keys, ...slots.keys.map(redisKeys.waitingFor), ...slots.keys.map(redisKeys.usersOf));
+    keys.push(redisKeys.failedOn(way.route.id), redisKeys.servedOn(way.route.id));
+    keys.push(redisKeys.refusedTo(way.route.id, way.fingerprint));
     args.push(...slots.limits, fields.key, fields.keyOnRoute);
   }
   const [wayNumber, accountNumber, third, fourth, fifth] = (await grantScript.run(redis, keys, [
@@ -267,21 +285,3 @@ export async function runGrant(
   const orNull = (ms: number): number | null => (ms < 0 ? null : ms);
   return { outcome: 'paused', keyMs: orNull(fourth), breakerMs: orNull(fifth) };
 }
-
-/** Whether another account waits for slots that this call holds. One trip. */
-export async function isContested(redis: RedisClient, { way, accountId }: RouteGrant): Promise<boolean> {
-  const slots = slotsOf(way);
-  const keys = slots.keys.filter((_, i) => slots.limits[i]! > 0).map((key) => redisKeys.waitingFor(key));
-  return (await contestedScript.run(redis, keys, [accountId])) === 1;
-}
-
-const contestedScript = new RedisScript(`
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-for _, waiting in ipairs(KEYS) do
-  for _, account in ipairs(redis.call('ZRANGE', waiting, now, '+inf', 'BYSCORE', 'LIMIT', 0, 2)) do
-    if account ~= ARGV[1] then return 1 end
-  end
-end
-return 0
-`);

@@ -1,29 +1,70 @@
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { breakerRules } from './breaker-rules.ts';
-import { setAsideFields, slotsOf, type RouteGrant } from './grant-script.ts';
+import type { RouteGrant } from './grant-script.ts';
+import { setAsideFields, slotsOf } from './way-keys.ts';
 
 /**
  * Gives a call's slots back, counts how it went, and moves the breaker: open where too much of the window failed, closed
  * again by a probe that succeeded, open for longer by one that failed. The window is a ring of buckets, each marked with
- * the time it stands for. Answers what became of the breaker.
+ * the time it stands for.
+ *
+ * Whom a breaker that is open keeps out is decided by the votes of accounts, each by its latest calls: two failures in a
+ * row make one that failed, as one alone happens on any route. Calls that began before the breaker opened change no vote
+ * of an account that it keeps out. Once all failures are forgotten the breaker is closed.
+ *
+ * A key that may have been refused for what one account asked is set aside for that account, and for all where several
+ * were refused, more than were served with it lately.
+ *
+ * Answers what became of the breaker, and for whom the key was set aside.
  */
 const outcomeScript = new RedisScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local health, setAside = KEYS[1], KEYS[2]
+local health, setAside, servedOn, failedOn, struckOn = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local servedBy, refusedTo = KEYS[6], KEYS[7]
 local lease, verdict, probe = ARGV[1], ARGV[2], ARGV[3] == '1'
-local bucketMs, buckets, leastCalls, failedPercent = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local firstPauseMs, longestPauseMs, forgottenMs = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-for i = 3, #KEYS do redis.call('ZREM', KEYS[i], lease) end
-if ARGV[11] ~= '' then
-  local untilMs = now + tonumber(ARGV[12])
-  local known = redis.call('HGET', setAside, ARGV[11])
-  if not known or tonumber(string.match(known, '^%d+')) < untilMs then
-    redis.call('HSET', setAside, ARGV[11], string.format('%.0f', untilMs) .. ' ' .. ARGV[13])
-  end
-  if redis.call('PTTL', setAside) < tonumber(ARGV[12]) then redis.call('PEXPIRE', setAside, ARGV[12]) end
+local field, scope, reason = ARGV[4], ARGV[5], ARGV[6]
+local forMs, forAccountMs = tonumber(ARGV[7]), tonumber(ARGV[8])
+local accounts = {}
+for i = 9, #ARGV do accounts[#accounts + 1] = ARGV[i] end
+local bucketMs, buckets = ${breakerRules.bucketMs}, ${breakerRules.buckets}
+local firstPauseMs, longestPauseMs = ${breakerRules.firstPauseMs}, ${breakerRules.longestPauseMs}
+local leastAccounts, failedMs, forgottenMs = ${breakerRules.leastAccounts}, ${breakerRules.failedMs}, ${breakerRules.forgottenAfterMs}
+local windowMs = bucketMs * buckets
+for i = 8, #KEYS do redis.call('ZREM', KEYS[i], lease) end
+
+local function keepFor(key, ms)
+  if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, string.format('%.0f', ms)) end
 end
+local function forget(votes, ms) redis.call('ZREMRANGEBYSCORE', votes, '-inf', now - ms) end
+local function putAside(name, ms)
+  local untilMs = now + ms
+  local known = redis.call('HGET', setAside, name)
+  if not known or tonumber(string.match(known, '^%d+')) < untilMs then
+    redis.call('HSET', setAside, name, string.format('%.0f', untilMs) .. ' ' .. reason)
+  end
+  keepFor(setAside, ms)
+end
+local function setKeyAside()
+  if scope ~= 'key' then
+    for _, account in ipairs(accounts) do
+      redis.call('ZADD', refusedTo, 'GT', now + forAccountMs, account)
+      redis.call('ZREM', servedBy, account)
+    end
+    forget(refusedTo, windowMs)
+    keepFor(refusedTo, forAccountMs + windowMs)
+    local refused = redis.call('ZCARD', refusedTo)
+    if refused < leastAccounts or refused <= redis.call('ZCOUNT', servedBy, now - windowMs, now) then
+      putAside('some ' .. field, forAccountMs)
+      return 'accounts'
+    end
+  end
+  putAside(field, forMs)
+  return 'all'
+end
+local aside = field == '' and 'nobody' or setKeyAside()
+
 local bucket = math.floor(now / bucketMs)
 local place = bucket % buckets
 local function count()
@@ -36,24 +77,71 @@ end
 if verdict == 'none' or verdict == 'limited' then
   if probe then redis.call('HDEL', health, 'probe') end
   if verdict == 'limited' then count() end
-  return 'same'
+  return { 'same', aside }
 end
-local openUntil = redis.call('HGET', health, 'until')
-if openUntil then
-  if not probe then return 'same' end
-  if verdict == 'ok' then
-    redis.call('DEL', health)
-    return 'closed'
+
+local openUntil = tonumber(redis.call('HGET', health, 'until') or '0')
+if openUntil > 0 then
+  forget(failedOn, failedMs)
+  if redis.call('ZCARD', failedOn) == 0 then
+    redis.call('HDEL', health, 'until', 'probe', 'pauses', 'failedAt')
+    openUntil = 0
   end
-  local pauses = redis.call('HINCRBY', health, 'pauses', 1)
-  local pauseMs = math.min(longestPauseMs, firstPauseMs * 2 ^ math.min(pauses - 1, 20))
+end
+-- One that was said to answer well has closed the breaker already.
+probe = probe and openUntil > 0
+local function note(votes, account, keepMs)
+  redis.call('ZADD', votes, now, account)
+  keepFor(votes, keepMs)
+end
+local function isNoted(votes, account)
+  local at = tonumber(redis.call('ZSCORE', votes, account) or '0')
+  return at <= now and at > now - 1000
+end
+local function noteOk(account)
+  -- A failure since then would have taken it out.
+  if isNoted(servedOn, account) and isNoted(servedBy, account) then return end
+  forget(servedOn, windowMs)
+  forget(servedBy, windowMs)
+  note(servedBy, account, windowMs)
+  local refusedUntil = redis.call('ZSCORE', refusedTo, account)
+  if refusedUntil and tonumber(refusedUntil) <= now then redis.call('ZREM', refusedTo, account) end
+  if openUntil > 0 and not probe and redis.call('ZSCORE', failedOn, account) then return end
+  note(servedOn, account, windowMs)
+  redis.call('ZREM', failedOn, account)
+  redis.call('ZREM', struckOn, account)
+end
+local function noteBad(account)
+  redis.call('ZREM', servedOn, account)
+  local isAgain = redis.call('ZREM', struckOn, account) == 1 or redis.call('ZSCORE', failedOn, account)
+  if probe or isAgain then note(failedOn, account, failedMs)
+  else note(struckOn, account, windowMs) end
+end
+if verdict == 'ok' then
+  for _, account in ipairs(accounts) do noteOk(account) end
+else
+  forget(failedOn, failedMs)
+  forget(struckOn, windowMs)
+  for _, account in ipairs(accounts) do noteBad(account) end
+end
+if probe then
+  if verdict == 'ok' then
+    redis.call('DEL', health, failedOn, struckOn)
+    return { 'closed', aside }
+  end
   redis.call('HDEL', health, 'probe')
-  redis.call('HSET', health, 'until', string.format('%.0f', now + pauseMs))
+  redis.call('HSET', health, 'failedAt', now)
+  -- Accounts that did not fail yet are let probe before its pause is over.
+  if openUntil <= now or openUntil > now + longestPauseMs then
+    local pauses = redis.call('HINCRBY', health, 'pauses', 1)
+    local pauseMs = math.min(longestPauseMs, firstPauseMs * 2 ^ math.min(pauses - 1, 20))
+    redis.call('HSET', health, 'until', string.format('%.0f', now + pauseMs))
+  end
   redis.call('PEXPIRE', health, forgottenMs)
-  return 'open'
+  return { 'open', aside }
 end
 count()
-if verdict == 'ok' then return 'same' end
+if verdict == 'ok' or openUntil > 0 or redis.call('ZCARD', failedOn) == 0 then return { 'same', aside } end
 local ok, bad = 0, 0
 for i = 0, buckets - 1 do
   local counts = redis.call('HMGET', health, 'at:' .. i, 'ok:' .. i, 'bad:' .. i)
@@ -61,21 +149,27 @@ for i = 0, buckets - 1 do
     ok, bad = ok + tonumber(counts[2]), bad + tonumber(counts[3])
   end
 end
-if ok + bad < leastCalls or bad * 100 < (ok + bad) * failedPercent then return 'same' end
-redis.call('HSET', health, 'until', string.format('%.0f', now + firstPauseMs), 'pauses', 1)
-return 'opened'
+if ok + bad < ${breakerRules.leastCalls} or bad * 100 < (ok + bad) * ${breakerRules.failedPercent} then
+  return { 'same', aside }
+end
+redis.call('HSET', health, 'until', string.format('%.0f', now + firstPauseMs), 'pauses', 1, 'failedAt', now)
+return { 'opened', aside }
 `);
 
 /**
  * How a granted call went, for its route: `bad` is a failure of the server; `limited`, a key over its limit, is counted for
- * people alone; `none` says nothing of it (a caller that left, a key that is at fault).
+ * people alone; `none` says nothing of it (a caller that left, a key that is at fault, an end that the request brought
+ * about).
  */
 export type RouteVerdict = 'ok' | 'bad' | 'limited' | 'none';
 
 /** A key that is not to be used for a while: for anything, or on this route alone. */
 export interface SetAside {
+  /** On a route it may be for what was asked: then others than the accounts that asked may go on using it. */
   readonly scope: 'key' | 'keyOnRoute';
   readonly forMs: number;
+  /** Where it is for the accounts of the call alone; `forMs` unless given. */
+  readonly forAccountMs?: number;
   /** Short, without secrets; operators read it. */
   readonly reason: string;
 }
@@ -83,44 +177,65 @@ export interface SetAside {
 /** `open`: a probe failed, and the breaker stays open for longer. */
 export type BreakerChange = 'same' | 'opened' | 'open' | 'closed';
 
-/** Ends a granted call, in one trip. */
+export interface OutcomeAnswer {
+  readonly breaker: BreakerChange;
+  /** For whom the key was set aside: nobody, the accounts of the call, or all. */
+  readonly setAsideFor: 'nobody' | 'accounts' | 'all';
+}
+
+/** More accounts than these of one call are not noted. */
+const maxAccountsNoted = 1_000;
+
+/**
+ * Ends a granted call, in one trip.
+ * @param accountIds whose request it was made for
+ */
 export async function runOutcome(
   redis: RedisClient,
   { way, lease, isProbe }: RouteGrant,
   verdict: RouteVerdict,
   setAside: SetAside | null,
-): Promise<BreakerChange> {
-  const rules = breakerRules;
+  accountIds: readonly string[],
+): Promise<OutcomeAnswer> {
+  const { route, fingerprint } = way;
   const slots = slotsOf(way);
   const taken = slots.keys.filter((_, i) => slots.limits[i]! > 0);
-  const field = setAside === null ? '' : setAsideFields(way)[setAside.scope];
-  return (await outcomeScript.run(
+  const [breaker, setAsideFor] = (await outcomeScript.run(
     redis,
-    [redisKeys.routeHealth(way.route.id), redisKeys.keysSetAside(way.route.upstream.name), ...taken],
+    [
+      redisKeys.routeHealth(route.id),
+      redisKeys.keysSetAside(route.upstream.name),
+      redisKeys.servedOn(route.id),
+      redisKeys.failedOn(route.id),
+      redisKeys.struckOn(route.id),
+      redisKeys.servedBy(route.id, fingerprint),
+      redisKeys.refusedTo(route.id, fingerprint),
+      ...taken,
+    ],
     [
       lease,
       verdict,
       isProbe ? 1 : 0,
-      rules.bucketMs,
-      rules.buckets,
-      rules.leastCalls,
-      rules.failedPercent,
-      rules.firstPauseMs,
-      rules.longestPauseMs,
-      rules.forgottenAfterMs,
-      field,
-      Math.ceil(setAside?.forMs ?? 0),
+      setAside === null ? '' : setAsideFields(way)[setAside.scope],
+      setAside?.scope ?? '',
       setAside?.reason ?? '',
+      Math.ceil(setAside?.forMs ?? 0),
+      Math.ceil(setAside?.forAccountMs ?? setAside?.forMs ?? 0),
+      ...accountIds.slice(0, maxAccountsNoted),
     ],
-  )) as BreakerChange;
+  )) as [BreakerChange, OutcomeAnswer['setAsideFor']];
+  return { breaker, setAsideFor };
 }
 
 const confirmScript = new RedisScript(`
 if redis.call('HEXISTS', KEYS[1], 'until') == 0 then return 0 end
-return redis.call('DEL', KEYS[1])
+redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
+return 1
 `);
 
 /** Closes the breaker for whose probe the vendor has begun to answer well. @returns whether it was open still */
 export async function confirmProbe(redis: RedisClient, { way }: RouteGrant): Promise<boolean> {
-  return (await confirmScript.run(redis, [redisKeys.routeHealth(way.route.id)], [])) === 1;
+  const { id } = way.route;
+  const keys = [redisKeys.routeHealth(id), redisKeys.failedOn(id), redisKeys.struckOn(id)];
+  return (await confirmScript.run(redis, keys, [])) === 1;
 }

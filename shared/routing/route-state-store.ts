@@ -1,8 +1,8 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { breakerRules } from './breaker-rules.ts';
-import { setAsideFields, slotsOf } from './grant-script.ts';
 import { findWays, type RouteWay } from './route-way.ts';
+import { setAsideFields, slotsOf } from './way-keys.ts';
 import type { CatalogRoute, CatalogUpstream } from '../catalog/catalog-schema.ts';
 
 /** How one way stands just now, for people to read. */
@@ -10,6 +10,8 @@ export interface WayState {
   readonly breaker: 'closed' | 'open' | 'half-open';
   /** Until the breaker lets a probe through; 0 unless it is open. */
   readonly pauseMs: number;
+  /** Accounts whose calls failed lately: where the breaker is open, it is so to these at least. */
+  readonly failedAccounts: number;
   /** Calls that ended in the breaker's window. */
   readonly succeeded: number;
   readonly failed: number;
@@ -17,8 +19,8 @@ export interface WayState {
   readonly rateLimited: number;
   /** Calls under way at the way's upstream, of all workers. */
   readonly calls: number;
-  /** Null where the key is in use. */
-  readonly setAside: { readonly forMs: number; readonly reason: string } | null;
+  /** Null where the key is in use; `isForAll` unless it is set aside for some accounts alone. */
+  readonly setAside: { readonly forMs: number; readonly reason: string; readonly isForAll: boolean } | null;
 }
 
 /** What all workers know of routes and keys; written by the scripts of routing alone. */
@@ -34,24 +36,32 @@ export class RouteStateStore {
     const { route } = way;
     const { keys } = slotsOf(way);
     const fields = setAsideFields(way);
-    const [health, setAside, calls] = await callRedis(() =>
+    const [health, failedAccounts, forAll, forSome, calls] = await callRedis(() =>
       Promise.all([
         this.#redis.hgetall(redisKeys.routeHealth(route.id)),
+        this.#redis.zcount(redisKeys.failedOn(route.id), nowMs - breakerRules.failedMs, '+inf'),
         this.#redis.hmget(redisKeys.keysSetAside(route.upstream.name), fields.key, fields.keyOnRoute),
+        this.#redis.hmget(redisKeys.keysSetAside(route.upstream.name), fields.keyForSome),
         this.#redis.zcount(keys[0]!, nowMs, '+inf'),
       ]),
     );
-    return { ...readHealth(health, nowMs), calls, setAside: readSetAside(setAside, nowMs) };
+    const setAside = readSetAside(forAll, nowMs, true) ?? readSetAside(forSome, nowMs, false);
+    return { ...readHealth(health, nowMs), failedAccounts, calls, setAside };
   }
 
   /** Forgets why an upstream's keys are set aside and that its routes failed: all are called again at once. */
   async reset(upstream: CatalogUpstream, routes: readonly CatalogRoute[]): Promise<void> {
-    await callRedis(() =>
-      this.#redis.del(
-        redisKeys.keysSetAside(upstream.name),
-        ...routes.map((route) => redisKeys.routeHealth(route.id)),
-      ),
-    );
+    const names = routes
+      .flatMap(findWays)
+      .flatMap(({ route: { id }, fingerprint }) => [
+        redisKeys.routeHealth(id),
+        redisKeys.servedOn(id),
+        redisKeys.failedOn(id),
+        redisKeys.struckOn(id),
+        redisKeys.servedBy(id, fingerprint),
+        redisKeys.refusedTo(id, fingerprint),
+      ]);
+    await callRedis(() => this.#redis.del(redisKeys.keysSetAside(upstream.name), ...names));
   }
 }
 
@@ -86,11 +96,15 @@ function readHealth(health: Readonly<Record<string, string>>, nowMs: number): He
   return { breaker, pauseMs, succeeded, failed, rateLimited };
 }
 
-function readSetAside(texts: readonly (string | null)[], nowMs: number): WayState['setAside'] {
+function readSetAside(
+  texts: readonly (string | null)[],
+  nowMs: number,
+  isForAll: boolean,
+): WayState['setAside'] {
   const entries = texts.flatMap((text) => {
     const [, untilMs, reason = ''] = /^(\d+) (.*)$/s.exec(text ?? '') ?? [];
     const forMs = Number(untilMs ?? 0) - nowMs;
-    return forMs > 0 ? [{ forMs, reason }] : [];
+    return forMs > 0 ? [{ forMs, reason, isForAll }] : [];
   });
   return entries.sort((a, b) => b.forMs - a.forMs)[0] ?? null;
 }

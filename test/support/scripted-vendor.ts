@@ -10,6 +10,19 @@ export interface ScriptedCall {
 
 type Events = readonly string[] | AsyncIterable<string>;
 
+/** An answer of another status than 200. */
+export class ScriptedRefusal {
+  readonly status: number;
+  readonly body: object;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, body: object, headers: Readonly<Record<string, string>> = {}) {
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
 /**
  * What the vendor says to a body: an object is sent as JSON, texts are sent as the events of a stream, each as soon as
  * there is one.
@@ -57,6 +70,11 @@ export async function startScriptedVendor(script: Script): Promise<ScriptedVendo
 
 async function answer(response: ServerResponse, scripted: ReturnType<Script>): Promise<void> {
   const said = await scripted;
+  if (said instanceof ScriptedRefusal) {
+    const headers = { 'content-type': 'application/json', ...said.headers };
+    response.writeHead(said.status, headers).end(JSON.stringify(said.body));
+    return;
+  }
   if (!isEvents(said)) {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(said));
     return;

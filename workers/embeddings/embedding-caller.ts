@@ -81,6 +81,7 @@ export class EmbeddingCaller {
         for (const unit of units) unit.failLeft(left);
         units = units.filter((unit) => unit.isWanted);
         if (units.length === 0) throw new NothingWanted();
+        chance.onShared(new Set(units.map(({ accountId }) => accountId)));
         await this.#embed(model, upstream, target, units);
       },
     });

@@ -46,9 +46,8 @@ export type InputOutcome = EmbeddedInput | FailedInput;
 
 /** Whether a vendor refused what it was sent: the fault of an input, and of nobody who did not send it. */
 export function isRefusal(error: unknown): boolean {
-  return (
-    error instanceof AppError && error.cause instanceof UpstreamError && error.cause.failure === 'rejected'
-  );
+  const cause = error instanceof AppError ? error.cause : null;
+  return cause instanceof UpstreamError && (cause.failure === 'rejected' || cause.failure === 'too_large');
 }
 
 /** One request's part of the work. */

@@ -31,6 +31,8 @@ export interface Chance {
   readonly onAlive: () => void;
   /** Whether another account waits for the slot that this call holds. One trip to Redis. */
   readonly isContested: () => Promise<boolean>;
+  /** To be told of a call that is made for other accounts than that one: how it ends speaks for all of them. */
+  readonly onShared: (accountIds: Iterable<string>) => void;
 }
 
 export interface RouteCall<T> {
@@ -137,6 +139,7 @@ async function enterGate<T>(
 
 async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, grant: RouteGrant): Promise<T> {
   const { route, apiKey } = grant.way;
+  let accountIds: readonly string[] = [grant.accountId];
   try {
     const answer = await call.attempt(upstreams.get(route.upstream), toTarget(route, apiKey), {
       accountId: grant.accountId,
@@ -145,13 +148,16 @@ async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, gra
       slots: grant.slots,
       onAlive: () => gate.confirm(grant),
       isContested: () => gate.isContested(grant),
+      onShared: (shared) => {
+        accountIds = [...shared];
+      },
     });
-    gate.leave(grant, 'ok');
+    gate.leave(grant, 'ok', null, accountIds);
     return answer;
   } catch (error) {
-    // A caller who left, and a fault of the request that we found ourselves, say nothing of the route.
-    const isTold = error instanceof UpstreamError && !call.signal.aborted;
-    if (isTold) gate.leave(grant, judgeFailure(error), findSetAside(error));
+    // A call that was ended because its caller left, and a fault of ours, say nothing of the route.
+    if (error instanceof UpstreamError)
+      gate.leave(grant, judgeFailure(error), findSetAside(error), accountIds);
     else gate.leave(grant, 'none');
     throw error;
   }
@@ -195,6 +201,12 @@ function toCallerError(error: UpstreamError): AppError {
     case 'rejected':
     case 'missing':
       return new AppError('upstream_rejected', { message: error.message, cause: error });
+    case 'too_large':
+      // The vendor's own words name the operator's account.
+      return new AppError('upstream_rejected', {
+        message: 'The request has more tokens than the vendors of this model take in a minute.',
+        cause: error,
+      });
     case 'timeout':
       return new AppError('upstream_timeout', { cause: error });
     case 'rate_limited':

@@ -34,6 +34,8 @@ export class GateQueue {
   readonly #waiters = new FairQueue<Waiter>();
   /** Since when pauses are all that they wait for; null while slots are what is lacking. */
   #pausedAtMs: number | null = null;
+  /** Accounts that were asked for since, and had none of the ways. */
+  readonly #pausedIds = new Set<string>();
   #wake = (): void => undefined;
 
   /** Resolves with the slot, or with null where none will be free within the call's patience. */
@@ -68,16 +70,20 @@ export class GateQueue {
     return this.#waiters.peek()?.item.ways ?? null;
   }
 
-  /** The accounts that wait, in the order of their turns. */
-  nextAccountIds(most: number): string[] {
+  /**
+   * The accounts that wait, in the order of their turns, without the first of them that are to be skipped; from the
+   * first again where no more are left.
+   */
+  nextAccountIds(most: number, skipped = 0): string[] {
     const accountIds = new Set<string>();
     for (const { item } of this.#waiters.heads()) {
       for (const accountId of item.accountIds()) {
         accountIds.add(accountId);
-        if (accountIds.size === most) return [...accountIds];
+        if (accountIds.size === skipped + most) return [...accountIds].slice(skipped);
       }
     }
-    return [...accountIds];
+    const ids = [...accountIds];
+    return ids.length > skipped ? ids.slice(skipped) : ids.slice(0, most);
   }
 
   /** Hands the slot to the next call of its account. @returns false where none waits any more */
@@ -100,20 +106,29 @@ export class GateQueue {
     return undefined;
   }
 
-  /** Fails calls whose patience is shorter than the pause. Time spent waiting for slots does not count. */
-  pause(pause: GrantPause): void {
+  /**
+   * Fails calls whose patience is shorter than the pause. Time spent waiting for slots does not count.
+   * @param asked the accounts that the pause is for: keys and breakers may be open to others
+   */
+  pause(pause: GrantPause, asked: readonly string[]): void {
     const nowMs = performance.now();
     this.#pausedAtMs ??= nowMs;
     const pausedAtMs = this.#pausedAtMs;
+    for (const accountId of asked) this.#pausedIds.add(accountId);
+    const isPaused = ({ accountIds }: Waiter): boolean => {
+      const ids = [...accountIds()];
+      return ids.some((id) => asked.includes(id)) && ids.every((id) => this.#pausedIds.has(id));
+    };
     const impatient = [...this.#waiters.entries()].filter(
-      ({ item: { patience, sinceMs } }) =>
-        !isWorthWaiting(pause, patience, nowMs - Math.max(pausedAtMs, sinceMs)),
+      ({ item }) =>
+        isPaused(item) && !isWorthWaiting(pause, item.patience, nowMs - Math.max(pausedAtMs, item.sinceMs)),
     );
     for (const { item } of impatient) item.settle({ grant: null });
   }
 
   unpause(): void {
     this.#pausedAtMs = null;
+    this.#pausedIds.clear();
   }
 
   failAll(error: unknown): void {

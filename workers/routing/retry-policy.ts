@@ -12,6 +12,8 @@ const longestBackoffMs = 2_000;
 
 /** A key out of money or forbidden is looked at again so often; an operator can have it looked at sooner. */
 const faultyKeyMs = 10 * 60_000;
+/** Where it may be what one account asked that it is refused for, that account is soon let try something else, and a chat does not wait for it. */
+const faultyKeyOfAccountMs = 20_000;
 /** After a 429 that names no time. */
 const limitedKeyMs = 1_000;
 /** Whoever says 0 is asked again, and not in a circle. */
@@ -27,7 +29,7 @@ export interface CallHistory {
   /** After so long no further call begins: twice the longest that one call may take, so that one may hang. */
   readonly budgetMs: number;
   readonly hasOutput: boolean;
-  /** Whether a route is left that this one's failure says nothing of. */
+  /** Whether a route or key is left that this one's failure says nothing of. */
   readonly hasOtherRoute: boolean;
 }
 
@@ -35,7 +37,7 @@ export interface CallHistory {
 export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
   return (
     error.failure !== 'rejected' &&
-    (error.failure !== 'missing' || history.hasOtherRoute) &&
+    (!isOfWay(error) || history.hasOtherRoute) &&
     !history.hasOutput &&
     history.attempts < maxAttempts &&
     history.calls < maxCalls &&
@@ -53,15 +55,25 @@ export function chooseBackoffMs(error: UpstreamError, attempts: number, random: 
 }
 
 export function isOfKey({ failure }: UpstreamError): boolean {
-  return failure === 'auth' || failure === 'rate_limited';
+  return failure === 'auth' || failure === 'rate_limited' || failure === 'too_large';
 }
 
-/** What a failure says of the route's server: a refusal of the request is an answer like another. */
-export function judgeFailure({ failure }: UpstreamError): RouteVerdict {
+/** A failure that the same way has again, and another perhaps not. */
+function isOfWay({ failure }: UpstreamError): boolean {
+  return failure === 'missing' || failure === 'too_large';
+}
+
+/**
+ * What a failure says of the route's server: a vendor's refusal of the request is an answer like another. What the request
+ * itself brought about, and what we refused to send, say nothing.
+ */
+export function judgeFailure({ failure, status, isOfRequest }: UpstreamError): RouteVerdict {
+  if (isOfRequest) return 'none';
   switch (failure) {
     case 'rejected':
-      return 'ok';
+      return status === null ? 'none' : 'ok';
     case 'missing':
+    case 'too_large':
     case 'auth':
       return 'none';
     case 'rate_limited':
@@ -74,13 +86,17 @@ export function judgeFailure({ failure }: UpstreamError): RouteVerdict {
   }
 }
 
-/** For how long a failure takes its key out of use. A 403 and a limit are often of one model alone. */
+/**
+ * For how long a failure takes its key out of use. A 403 and a limit are often of one model alone, and perhaps of what was
+ * asked: a word, an option, a size. So is a 402 of vendors that ask for as much money as the answer may cost.
+ */
 export function findSetAside({ failure, status, retryAfterMs, vendorCode }: UpstreamError): SetAside | null {
   switch (failure) {
     case 'auth':
       return {
-        scope: status === 403 ? 'keyOnRoute' : 'key',
+        scope: status === 402 || status === 403 ? 'keyOnRoute' : 'key',
         forMs: faultyKeyMs,
+        forAccountMs: faultyKeyOfAccountMs,
         reason: `refused with ${status ?? 'an error'}${vendorCode === null ? '' : ` (${vendorCode})`}`,
       };
     case 'rate_limited':
@@ -91,6 +107,7 @@ export function findSetAside({ failure, status, retryAfterMs, vendorCode }: Upst
       };
     case 'rejected':
     case 'missing':
+    case 'too_large':
     case 'unavailable':
     case 'timeout':
       return null;

@@ -2,12 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { isContested } from '../../shared/routing/contested-script.ts';
 import {
-  isContested,
   maxAccountsPerGrant,
-  nameLease,
   runGrant,
-  slotsOf,
   type GrantAnswer,
   type RouteGrant,
 } from '../../shared/routing/grant-script.ts';
@@ -19,6 +17,7 @@ import {
 } from '../../shared/routing/outcome-script.ts';
 import { runRenewal } from '../../shared/routing/renew-script.ts';
 import type { RouteWay } from '../../shared/routing/route-way.ts';
+import { nameLease, slotsOf } from '../../shared/routing/way-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { GateQueue, isWorthWaiting, type GateLimits } from './gate-queue.ts';
@@ -72,9 +71,13 @@ export class RouteGate implements Running {
     const line = this.#lines.get(name);
     // A call that comes later does not pass those that wait.
     if (line === undefined) {
-      const answer = await this.#ask(ways, firstOf(limits.accountIds(), maxAccountsPerGrant));
+      const asked = firstOf(limits.accountIds(), maxAccountsPerGrant);
+      const answer = await this.#ask(ways, asked);
       if (answer?.outcome === 'granted') return this.#hand(answer.grant, limits.signal);
-      if (answer?.outcome === 'paused' && !isWorthWaiting(answer, limits.patience, 0)) return null;
+      // Nothing is known of accounts that came meanwhile, and of those beyond the first few.
+      const isForAll = [...limits.accountIds()].every((id) => asked.includes(id));
+      if (answer?.outcome === 'paused' && isForAll && !isWorthWaiting(answer, limits.patience, 0))
+        return null;
       limits.signal.throwIfAborted();
     }
     return await this.#waitInLine(name, ways, limits);
@@ -104,10 +107,20 @@ export class RouteGate implements Running {
     }
   }
 
-  /** The call is over, however it went. Never rejects, and need not be waited for. */
-  leave(grant: RouteGrant, verdict: RouteVerdict, setAside: SetAside | null = null): void {
+  /**
+   * The call is over, however it went. Never rejects, and need not be waited for.
+   * @param accountIds whose requests it was made for
+   */
+  leave(
+    grant: RouteGrant,
+    verdict: RouteVerdict,
+    setAside: SetAside | null = null,
+    accountIds: readonly string[] = [grant.accountId],
+  ): void {
     this.#held.delete(grant);
-    const leaving = this.#tell(grant, verdict, setAside).finally(() => this.#leaving.delete(leaving));
+    const leaving = this.#tell(grant, verdict, setAside, accountIds).finally(() =>
+      this.#leaving.delete(leaving),
+    );
     this.#leaving.add(leaving);
   }
 
@@ -117,16 +130,28 @@ export class RouteGate implements Running {
     await Promise.all(this.#leaving);
   }
 
-  async #tell(grant: RouteGrant, verdict: RouteVerdict, setAside: SetAside | null): Promise<void> {
+  async #tell(
+    grant: RouteGrant,
+    verdict: RouteVerdict,
+    setAside: SetAside | null,
+    accountIds: readonly string[],
+  ): Promise<void> {
     const { route, fingerprint } = grant.way;
     const fields = { route: route.id, upstream: route.upstream.name };
     try {
-      const change = await this.#throughOutage(() => runOutcome(this.#redis, grant, verdict, setAside));
-      if (change === 'opened') this.#log.warn(fields, 'a route fails too often: its circuit breaker opened');
-      if (change === 'closed') this.#log.info(fields, closedMessage);
+      const { breaker, setAsideFor } = await this.#throughOutage(() =>
+        runOutcome(this.#redis, grant, verdict, setAside, accountIds),
+      );
+      if (breaker === 'opened') this.#log.warn(fields, 'a route fails too often: its circuit breaker opened');
+      if (breaker === 'closed') this.#log.info(fields, closedMessage);
       if (setAside !== null && setAside.reason.startsWith('refused')) {
-        const { forMs, reason } = setAside;
-        this.#log.error({ ...fields, key: fingerprint, forMs, reason }, 'a key of an upstream is set aside');
+        const { reason } = setAside;
+        const forMs = setAsideFor === 'all' ? setAside.forMs : (setAside.forAccountMs ?? setAside.forMs);
+        const refused = setAsideFor === 'all' ? {} : { accounts: accountIds.slice(0, 10) };
+        this.#log.error(
+          { ...fields, key: fingerprint, forMs, ...refused, reason },
+          `a key of an upstream is set aside${setAsideFor === 'all' ? '' : ' for accounts that it was refused to'}`,
+        );
       }
     } catch (error) {
       // The slots are leases: they come back by themselves.
@@ -208,17 +233,22 @@ export class RouteGate implements Running {
   /** Asks for those whose turns are next until nobody is left. */
   async #serve(name: string, line: GateQueue): Promise<void> {
     let pauseMs = askAgainMs.first;
+    // Accounts in front for which all is paused must not keep others from being asked for.
+    let skipped = 0;
     try {
       for (let ways = line.nextWays(); ways !== null; ways = line.nextWays()) {
         const woken = line.woken();
-        const answer = await this.#ask(ways, line.nextAccountIds(maxAccountsPerGrant));
+        const asked = line.nextAccountIds(maxAccountsPerGrant, skipped);
+        const answer = await this.#ask(ways, asked);
+        const isPaused = answer?.outcome === 'paused';
+        skipped = isPaused && asked.length === maxAccountsPerGrant ? skipped + maxAccountsPerGrant : 0;
         if (answer?.outcome === 'granted') {
           // The account's calls may have left meanwhile: then the slot is free again.
           if (!line.grant(answer.grant)) this.leave(answer.grant, 'none');
           pauseMs = askAgainMs.first;
           continue;
         }
-        if (answer?.outcome === 'paused') line.pause(answer);
+        if (answer?.outcome === 'paused') line.pause(answer, asked);
         if (answer?.outcome === 'busy') line.unpause();
         const waitMs = answer === null ? redisAwayPauseMs : pauseMs;
         pauseMs = Math.min(askAgainMs.longest, pauseMs * 2);

@@ -64,7 +64,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
     setMaxListeners(0, signal);
     signal.addEventListener('abort', this.#onAbort, { once: true });
     this.#totalTimer = setTimeout(() => {
-      this.#fail(this.#timeout(`the call took over ${timeouts.totalMs} ms`));
+      // A vendor that was answering has not failed: more was asked of it than we wait for.
+      this.#fail(this.#timeout(`the call took over ${timeouts.totalMs} ms`, this.#hasBody));
     }, timeouts.totalMs);
   }
 
@@ -258,8 +259,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
     clearTimeout(this.#silenceTimer);
   }
 
-  #timeout(what: string): UpstreamError {
-    return new UpstreamError('timeout', `${this.#host}: ${what}`);
+  #timeout(what: string, isOfRequest = false): UpstreamError {
+    return new UpstreamError('timeout', `${this.#host}: ${what}`, { isOfRequest });
   }
 
   #describe(error: Error): UpstreamError {

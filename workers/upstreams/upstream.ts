@@ -192,10 +192,12 @@ export interface Upstream {
  * - `missing`: the vendor knows no such model or address (its 404): another route may
  * - `auth`: the key is wrong, blocked or out of money (401, 402, 403)
  * - `rate_limited`: 429; `retryAfterMs` where the vendor said it
+ * - `too_large`: the request is more than may be sent with this key in a minute, however long one waits: another key may
  * - `unavailable`: 5xx, connection refused or cut, garbage instead of an answer
  * - `timeout`: one of our timeouts passed
  */
-export type UpstreamFailure = 'rejected' | 'missing' | 'auth' | 'rate_limited' | 'unavailable' | 'timeout';
+export type UpstreamFailure =
+  'rejected' | 'missing' | 'auth' | 'rate_limited' | 'too_large' | 'unavailable' | 'timeout';
 
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
@@ -205,6 +207,8 @@ export class UpstreamError extends Error {
   readonly retryAfterMs: number | null;
   /** The vendor's own word for it, such as `insufficient_quota`; operators read it. */
   readonly vendorCode: string | null;
+  /** What was asked brought it about, and the server did as it should: it says nothing of how others will fare. */
+  readonly isOfRequest: boolean;
 
   constructor(
     failure: UpstreamFailure,
@@ -213,6 +217,7 @@ export class UpstreamError extends Error {
       status?: number | null;
       retryAfterMs?: number | null;
       vendorCode?: string | null;
+      isOfRequest?: boolean;
       cause?: unknown;
     } = {},
   ) {
@@ -221,5 +226,6 @@ export class UpstreamError extends Error {
     this.status = details.status ?? null;
     this.retryAfterMs = details.retryAfterMs ?? null;
     this.vendorCode = details.vendorCode ?? null;
+    this.isOfRequest = details.isOfRequest ?? false;
   }
 }

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type { CatalogRoute } from '../../../shared/catalog/catalog-schema.ts';
+import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
+import { findWays } from '../../../shared/routing/route-way.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { callRoute, type Routing } from '../../../workers/routing/call-route.ts';
 import { RouteGate } from '../../../workers/routing/route-gate.ts';
@@ -44,6 +46,32 @@ async function call(
     attempt: (_upstream, { model }) => Promise.resolve(attempt(model)),
   });
 }
+
+test('a vendor that fails after the callers left has failed', async (t) => {
+  const routing = createRouting(t);
+  const route = createRoute('left-and-failed');
+  const limits = {
+    accountIds: () => ['account'],
+    deadlineAtMs: Date.now() + 5_000,
+    log,
+    outlastsLimits: false,
+  };
+  const patience = { keyMs: 0, breakerMs: 0 };
+  const reason = new Error('the caller left');
+  for (let i = 0; i < breakerRules.leastCalls; i++) {
+    const leaving = new AbortController();
+    const attempt = (): Promise<never> => {
+      leaving.abort(reason);
+      return Promise.reject(new UpstreamError('unavailable', 'it broke', { status: 500 }));
+    };
+    const { signal } = leaving;
+    const one = { ...limits, patience, routes: [route], signal, hasOutput: () => false, attempt };
+    t.is(await t.throwsAsync(callRoute(routing, one)), reason);
+  }
+  await routing.gate.stop();
+  const { signal } = new AbortController();
+  t.is(await routing.gate.enter(findWays(route), { ...limits, patience, signal }), null);
+});
 
 const limited = (retryAfterMs: number): UpstreamError =>
   new UpstreamError('rate_limited', 'slower', { status: 429, retryAfterMs });

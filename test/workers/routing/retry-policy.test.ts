@@ -40,6 +40,14 @@ test('what a vendor does not know is tried on another route, and on no other key
   t.is(judgeFailure(failed('missing')), 'none');
 });
 
+test('what is too large for one key is tried with every other, and not again', (t) => {
+  const error = failed('too_large', { status: 429 });
+  t.true(mayRetry(error, fresh));
+  t.false(mayRetry(error, { ...fresh, hasOtherRoute: false }));
+  t.is(chooseBackoffMs(error, 1, 0.9), 0);
+  t.is(judgeFailure(error), 'none');
+});
+
 test('the wait before a retry has full jitter below 100 ms, then 200 ms, and 2 s at the most', (t) => {
   const error = failed('unavailable');
   for (const random of [0, 0.25, 0.999]) {
@@ -57,7 +65,10 @@ test('past a key at its limit or at fault the next one is tried at once', (t) =>
 test('only failures of the server speak against a route', (t) => {
   t.is(judgeFailure(failed('unavailable')), 'bad');
   t.is(judgeFailure(failed('timeout')), 'bad');
-  t.is(judgeFailure(failed('rejected')), 'ok');
+  t.is(judgeFailure(failed('rejected', { status: 400 })), 'ok');
+  t.is(judgeFailure(failed('rejected')), 'none', 'we did not ask');
+  for (const failure of ['unavailable', 'timeout'] as const)
+    t.is(judgeFailure(failed(failure, { isOfRequest: true })), 'none');
   t.is(judgeFailure(failed('rate_limited')), 'limited');
   t.is(judgeFailure(failed('auth')), 'none');
 });
@@ -70,9 +81,12 @@ test('a key is set aside for as long as its vendor says, and where only one mode
   t.is(findSetAside(failed('rate_limited', { status: 429 }))?.forMs, 1_000);
   t.is(findSetAside(failed('rate_limited', { status: 429, retryAfterMs: 1e12 }))?.forMs, 3_600_000);
   t.is(findSetAside(failed('auth', { status: 401 }))?.scope, 'key');
-  t.is(findSetAside(failed('auth', { status: 402 }))?.scope, 'key');
   t.is(findSetAside(failed('auth', { status: 429 }))?.scope, 'key');
-  t.is(findSetAside(failed('auth', { status: 403 }))?.scope, 'keyOnRoute');
-  for (const failure of ['rejected', 'missing', 'unavailable', 'timeout'] as const)
+  // These may be for what was asked.
+  for (const status of [402, 403]) {
+    const setAside = findSetAside(failed('auth', { status }));
+    t.like(setAside, { scope: 'keyOnRoute', forMs: 600_000, forAccountMs: 20_000 });
+  }
+  for (const failure of ['rejected', 'missing', 'too_large', 'unavailable', 'timeout'] as const)
     t.is(findSetAside(failed(failure)), null);
 });

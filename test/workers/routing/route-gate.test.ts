@@ -342,6 +342,7 @@ test('a clock of Redis that stepped back by an hour keeps no breaker open, and n
     'pauses',
     1,
   );
+  await redis().zadd(redisKeys.failedOn(route.id), anHourAhead, 'account');
   await redis().zadd(redisKeys.callsOfUpstream(route.upstream.name), anHourAhead, 'other|dead');
   await redis().zadd(
     redisKeys.waitingFor(redisKeys.callsOfUpstream(route.upstream.name)),

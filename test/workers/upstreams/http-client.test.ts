@@ -196,6 +196,15 @@ test('the whole call is bounded however lively the answer is', async (t) => {
   );
   const error = await failWith(t, post().then(readChunks), 'timeout');
   t.regex(error.message, /over 100 ms/);
+  t.true(error.isOfRequest, 'more was asked for than we wait for');
+});
+
+test('a vendor that says nothing in all that time has failed', async (t) => {
+  const { post } = await startRig(t, (_request, response) => response.flushHeaders(), {
+    timeouts: { totalMs: 100 },
+  });
+  const error = await failWith(t, post().then(readChunks), 'timeout');
+  t.false(error.isOfRequest);
 });
 
 test.serial(

@@ -30,7 +30,7 @@ const KEY_CODES = new Set([
 ]);
 
 /**
- * The one place where words decide. An account out of money, or past the limit that its owner set, is told as 400
+ * Where words decide. An account out of money, or past the limit that its owner set, is told as 400
  * `invalid_request_error` without a code, just as a mistake in the caller's request would be. Taken for one, the key
  * would stay in use and fail every request; so these beginnings, and nothing like them, are about the key. Where the
  * API changes them, such an error is a rejected request again, which is wrong but harms nothing else.
@@ -39,6 +39,9 @@ const EMPTY_ACCOUNT_BEGINNINGS = [
   'Your credit balance is too low to access the ',
   'You have reached your specified API usage limits.',
 ];
+
+/** A limit that waiting does not cure: the plan of this key takes no prompts of that length. */
+const TOO_LARGE_BEGINNING = 'Extra usage is required for long context requests';
 
 export function toUpstreamError(refusal: Refusal, apiKey: string | null, nowMs: number): UpstreamError {
   const retryAfterMs = readRetryAfterMs(refusal.headers, nowMs);
@@ -98,9 +101,10 @@ function isEmptyAccount({ type, message }: VendorError): boolean {
 }
 
 function classify(status: number, error: VendorError): UpstreamFailure {
-  const { type, code } = error;
+  const { type, code, message } = error;
   if (KEY_CODES.has(code ?? '')) return 'auth';
   const byStatus = classifyStatus(status);
+  if (byStatus === 'rate_limited' && message.startsWith(TOO_LARGE_BEGINNING)) return 'too_large';
   // A key that is refused, or used too often, is that whatever type came with it.
   if (byStatus === 'auth' || byStatus === 'rate_limited') return byStatus;
   if (isEmptyAccount(error)) return 'auth';

@@ -102,6 +102,7 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
         throw new UpstreamError(
           'unavailable',
           `the model ended without an answer (${failed.native?.slice(0, 100)})`,
+          { isOfRequest: true },
         );
       }
       return [

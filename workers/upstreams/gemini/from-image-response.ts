@@ -43,6 +43,8 @@ function explainNone(body: JsonRecord, candidates: readonly JsonRecord[]): Upstr
     ? new UpstreamError(
         'unavailable',
         `the upstream sent no image (${(finish[0] ?? 'no reason').slice(0, 100)})`,
+        // The model ended by its own word.
+        { isOfRequest: typeof finish[0] === 'string' },
       )
     : new UpstreamError('rejected', `The model refused to make this picture (${refused.slice(0, 100)}).`);
 }

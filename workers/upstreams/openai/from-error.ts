@@ -1,7 +1,7 @@
 import type { Refusal } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
 import { isRecord, lookUp, readText } from '../json-value.ts';
-import type { UpstreamError } from '../upstream.ts';
+import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
 /**
@@ -15,6 +15,16 @@ const KEY_CODES = new Set([
   'account_deactivated',
   'invalid_api_key',
 ]);
+
+/**
+ * Where words decide, as status and code are those of a key that is refused or over its limit: such requests would take
+ * the key from everybody. By how the message begins; where a vendor changes that, the gate still closes the key to the
+ * accounts that met it alone.
+ * - xAI's 403 for a text that it does not take goes on with the ids of the operator's team and key: not for callers.
+ * - OpenAI's 429 for more tokens than are allowed in a minute, of which waiting cures nothing.
+ */
+const REFUSED_CONTENT = 'Content violates usage guidelines';
+const TOO_LARGE_REQUEST = 'Request too large for ';
 
 /** What a stream says after its 200, as the status that the same failure would have had before it. */
 const STATUS_OF_CODE: Readonly<Record<string, number>> = {
@@ -61,15 +71,24 @@ function buildError(
   apiKey: string | null,
   retryAfterMs: number | null,
 ): UpstreamError {
-  const isOfKey = KEY_CODES.has(error.code ?? '') || KEY_CODES.has(error.type ?? '');
+  const isRefusedContent = error.message.startsWith(REFUSED_CONTENT);
   return createVendorError({
-    failure: isOfKey ? 'auth' : error.isFlagged ? 'rejected' : classifyStatus(status),
+    failure: classify(status, error),
     status,
     name: error.code ?? error.type,
-    message: error.message,
+    message: isRefusedContent ? `${REFUSED_CONTENT}.` : error.message,
     apiKey,
     retryAfterMs,
   });
+}
+
+function classify(status: number, error: VendorError): UpstreamFailure {
+  if (KEY_CODES.has(error.code ?? '') || KEY_CODES.has(error.type ?? '')) return 'auth';
+  const byStatus = classifyStatus(status);
+  if (error.isFlagged || (byStatus === 'auth' && error.message.startsWith(REFUSED_CONTENT)))
+    return 'rejected';
+  if (byStatus === 'rate_limited' && error.message.startsWith(TOO_LARGE_REQUEST)) return 'too_large';
+  return byStatus;
 }
 
 /**

@@ -90,3 +90,8 @@ test('an account out of money, told only by its text, is about the key: and noth
   t.is(refuse(400, toBody('invalid_request_error', 'Your credit balance')).failure, 'rejected');
   t.is(refuse(500, toBody('api_error', EMPTY_ACCOUNT)).failure, 'unavailable');
 });
+
+test('a prompt that is too long for the plan of a key is no limit that waiting cures', (t) => {
+  const text = 'Extra usage is required for long context requests.';
+  t.is(refuse(429, toBody('rate_limit_error', text)).failure, 'too_large');
+});

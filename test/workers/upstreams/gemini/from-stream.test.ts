@@ -389,6 +389,7 @@ test('a model that failed before a word of its answer, and was not counted, is a
   ]) {
     const error = getError(t, translateText(toStream(say([{ text: 'hm', thought: true }], native))));
     t.is(error.failure, 'unavailable');
+    t.true(error.isOfRequest, 'its server did as it should');
     t.true(error.message.includes(native));
   }
 });

@@ -20,6 +20,7 @@ test('every status has its failure', (t) => {
     missing: [404],
     auth: [401, 402, 403],
     rate_limited: [429],
+    too_large: [],
     timeout: [408, 504],
     unavailable: [302, 405, 409, 418, 500, 502, 503, 529],
   };
@@ -100,4 +101,25 @@ test('a request that a moderator flagged is refused, and no matter of the key', 
   t.is(error.failure, 'rejected');
   t.is(error.message, 'Your input was flagged.');
   t.is(toErrorWithin({ error: flagged }, KEY).failure, 'rejected');
+});
+
+test('a text that is refused with a 403 is no matter of the key, and told without the ids of who holds it', (t) => {
+  const code = 'The caller does not have permission to execute the specified operation';
+  const text =
+    'Content violates usage guidelines. Team: team-7, API key ID: key-9, Failed check: SAFETY_CHECK_TYPE_BIO';
+  const error = toError(403, { code, error: text });
+  t.is(error.failure, 'rejected');
+  t.is(error.message, 'Content violates usage guidelines.');
+  t.is(
+    toError(403, { code, error: 'Access to the endpoint is denied. Content violates nothing.' }).failure,
+    'auth',
+  );
+});
+
+test('a request that is larger than a minute’s limit is told from a limit that waiting cures', (t) => {
+  const large = 'Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 45000.';
+  t.is(toError(429, refusal('rate_limit_exceeded', large, 'tokens')).failure, 'too_large');
+  const reached =
+    'Rate limit reached for gpt-x on tokens per min (TPM): Limit 30000, Used 29937, Requested 385.';
+  t.is(toError(429, refusal('rate_limit_exceeded', reached, 'tokens')).failure, 'rate_limited');
 });

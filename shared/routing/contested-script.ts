@@ -1,0 +1,22 @@
+import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import type { RouteGrant } from './grant-script.ts';
+import { slotsOf } from './way-keys.ts';
+
+const contestedScript = new RedisScript(`
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+for _, waiting in ipairs(KEYS) do
+  for _, account in ipairs(redis.call('ZRANGE', waiting, now, '+inf', 'BYSCORE', 'LIMIT', 0, 2)) do
+    if account ~= ARGV[1] then return 1 end
+  end
+end
+return 0
+`);
+
+/** Whether another account waits for slots that this call holds. One trip. */
+export async function isContested(redis: RedisClient, { way, accountId }: RouteGrant): Promise<boolean> {
+  const slots = slotsOf(way);
+  const keys = slots.keys.filter((_, i) => slots.limits[i]! > 0).map((key) => redisKeys.waitingFor(key));
+  return (await contestedScript.run(redis, keys, [accountId])) === 1;
+}
