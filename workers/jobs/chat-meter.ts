@@ -1,11 +1,11 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { allowForSearch, asksSearch } from '../../shared/pricing/search-allowance.ts';
-import { mostTokensPerSecond } from '../../shared/pricing/usage-bounds.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ChatEvent, UpstreamUsage } from '../upstreams/upstream.ts';
-import { ChatReportFilter, countReserved, mayReason } from './chat-report-filter.ts';
-import { countDelta } from './count-delta.ts';
+import { ChatReportFilter, countReserved, mayReason, readMaxTokens } from './chat-report-filter.ts';
+import { countDelta, isReasoningItself } from './count-delta.ts';
+import { fewestTokensPerSecond, UnseenGeneration } from './unseen-generation.ts';
 
 /**
  * How a call of a vendor ended. `complete`: it came to its end, whoever read it. `left`: it was sent, and its caller left
@@ -27,9 +27,6 @@ export interface MeteredChat {
   readonly billedMs: number;
 }
 
-/** Between two words that are said a model has no time to generate anything else. */
-const longestStepMs = 500;
-
 /** Counts what a chat uses: as the vendor reports it, and by our own count where it does not. */
 export class ChatMeter {
   readonly #job: ChatJob;
@@ -40,19 +37,18 @@ export class ChatMeter {
   #reported: UpstreamUsage | null = null;
   /** The highest count of completion tokens of all reports. */
   #mostReported = 0;
-  /** Whether the last report holds everything generated so far. */
+  /** Whether the last report held everything generated until then, and nothing was seen since. */
   #isCovered = false;
+  /** Completion tokens of the last report that held everything until then. */
+  #covered = 0;
+  #unseen: UnseenGeneration | null = null;
   #counted = 0;
   /** As `#counted`, beyond what was reserved as well. */
   #seen = 0;
   #showsReasoning = false;
   #calls = 0;
-  #sentAtMs = 0;
   #startedAtMs = 0;
   #endedAtMs = 0;
-  /** In which nothing was said, up to `#saidAtMs`. */
-  #silentMs = 0;
-  #saidAtMs = 0;
   readonly #nowMs: () => number;
 
   constructor(job: ChatJob, nowMs = () => performance.now()) {
@@ -67,7 +63,13 @@ export class ChatMeter {
 
   /** Whether the vendor has reported everything that it generated so far. */
   get isCovered(): boolean {
-    return this.#isCovered;
+    return this.#isCovered && this.#unseen?.isPossible !== true;
+  }
+
+  /** Whether the answer that was asked for may take as long as a call may. A vendor that takes so long for less hangs. */
+  get mayFillTime(): boolean {
+    const seconds = (this.#route?.upstream.timeoutMs ?? 0) / 1_000;
+    return (readMaxTokens(this.#job.body) ?? Infinity) >= seconds * fewestTokensPerSecond;
   }
 
   /** The best count of completion tokens so far. */
@@ -83,24 +85,30 @@ export class ChatMeter {
     this.#reported = null;
     this.#mostReported = 0;
     this.#isCovered = false;
+    this.#covered = 0;
     this.#counted = 0;
     this.#seen = 0;
     this.#showsReasoning = false;
     this.#calls = 0;
+    this.#unseen = new UnseenGeneration(this.#job, model, route, this.#nowMs);
     this.#startedAtMs = this.#nowMs();
-    this.#silentMs = 0;
   }
 
   /** A request was written to the vendor; a search may take several. */
   markSent(): void {
     this.#calls += 1;
-    if (this.#calls > 1) return;
-    this.#sentAtMs = this.#nowMs();
-    this.#saidAtMs = this.#sentAtMs;
+    if (this.#calls === 1 || this.#isCovered) this.#unseen?.restart();
+    this.#isCovered = false;
+  }
+
+  /** One of the answers came to its end. */
+  finish(index: number): void {
+    this.#unseen?.finish(index);
   }
 
   end(): void {
     this.#endedAtMs = this.#nowMs();
+    this.#unseen?.end();
   }
 
   /** The vendor went on while nobody read what it said. */
@@ -113,13 +121,9 @@ export class ChatMeter {
     // Our own count may be wrong, and never charges for more than was reserved.
     this.#counted = Math.min(countReserved(this.#job, this.#route), this.#counted + tokens);
     this.#seen += tokens;
-    this.#showsReasoning ||= this.#isReasoning(delta);
+    this.#showsReasoning ||= isReasoningItself(delta, this.#route);
+    this.#unseen?.take(delta, tokens);
     this.#isCovered = false;
-    if (this.#isSaid(delta)) {
-      const stepMs = this.#nowMs() - this.#saidAtMs;
-      if (stepMs > longestStepMs) this.#silentMs += stepMs;
-      this.#saidAtMs += stepMs;
-    }
   }
 
   takeUsage({ usage, isPartial }: Extract<ChatEvent, { type: 'usage' }>): void {
@@ -127,6 +131,9 @@ export class ChatMeter {
     const { completionTokens } = this.#reported;
     this.#mostReported = Math.max(this.#mostReported, completionTokens ?? 0);
     this.#isCovered = isPartial !== true && completionTokens !== null;
+    if (!this.#isCovered) return;
+    this.#covered = completionTokens ?? 0;
+    this.#unseen?.restart();
   }
 
   measure(ending: CallEnding): MeteredChat {
@@ -150,7 +157,7 @@ export class ChatMeter {
     const prompt = this.#reported?.promptTokens || null;
     if (ending === 'complete') return prompt;
     // Of a search the results are counted at its end.
-    const isFinal = this.#isCovered || !asksSearch(this.#job.body);
+    const isFinal = this.isCovered || !asksSearch(this.#job.body);
     return isFinal ? prompt : null;
   }
 
@@ -159,7 +166,7 @@ export class ChatMeter {
     if (reported === null) return null;
     // What is told ahead of an answer and never again is as good as our own count, where it is more; no answer is empty
     // that was seen.
-    const isKnown = this.#isCovered || (ending === 'complete' && reported >= this.#counted);
+    const isKnown = ending === 'complete' ? this.#isCovered || reported >= this.#counted : this.isCovered;
     return isKnown && (reported > 0 || this.#seen === 0) ? reported : null;
   }
 
@@ -179,56 +186,18 @@ export class ChatMeter {
    */
   #countCompletion(ending: CallEnding): number {
     const known = ending === 'complete' ? this.#counted : this.completionTokens;
-    if (!this.#mayMissTokens(ending)) return known;
-    const { body } = this.#job;
-    // Of several choices one may be silent while another speaks.
-    const isAlone = (body.n ?? 1) === 1 && body.stream === true;
-    const silentMs = isAlone
-      ? this.#silentMs + this.#endedAtMs - this.#saidAtMs
-      : this.#endedAtMs - this.#sentAtMs;
-    const seconds = Math.max(0, silentMs) / 1_000;
-    const unseen = Math.ceil(seconds * mostTokensPerSecond) * (body.n ?? 1);
-    return Math.max(known, Math.min(countReserved(this.#job, this.#route), this.#counted + unseen));
-  }
-
-  /**
-   * Whether a delta is all that the model generated for it. Anthropic and Gemini send summaries of what was reasoned; what
-   * servers of OpenAI's form send is the reasoning itself.
-   */
-  #isSaid({
-    content,
-    tool_calls: toolCalls,
-    reasoning_content: reasoning,
-  }: Record<string, unknown>): boolean {
-    const isReasoning = Boolean(reasoning) && this.#route?.upstream.kind === 'openai';
-    return Boolean(content) || Array.isArray(toolCalls) || isReasoning;
+    if (!this.#mayMissTokens(ending) || this.#unseen === null) return known;
+    const unseen = this.#covered + this.#unseen.countTokens();
+    return Math.max(known, Math.min(countReserved(this.#job, this.#route), unseen));
   }
 
   #mayMissTokens(ending: CallEnding): boolean {
-    if (ending !== 'complete') return ending === 'left' && this.#mayGenerateUnseen();
+    if (ending !== 'complete') return ending === 'left';
     // A server of one's own that reports nothing mostly streams what it reasons; without any, it was told not to.
     return (
       !this.#showsReasoning &&
       this.#job.body.reasoning_effort !== 'none' &&
       mayReason(this.#job, this.#model!)
-    );
-  }
-
-  /** What servers of OpenAI's form send is the reasoning itself. */
-  #isReasoning({ reasoning_content: reasoning, reasoning: newer }: Record<string, unknown>): boolean {
-    return Boolean(reasoning || newer) && this.#route?.upstream.kind === 'openai';
-  }
-
-  #mayGenerateUnseen(): boolean {
-    const { body } = this.#job;
-    const { output_modalities: made } = this.#model!.published;
-    const modalities = body.modalities ?? made ?? [];
-    return (
-      body.stream !== true ||
-      mayReason(this.#job, this.#model!) ||
-      asksSearch(body) ||
-      modalities.includes('image') ||
-      modalities.includes('audio')
     );
   }
 }

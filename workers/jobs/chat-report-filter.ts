@@ -59,7 +59,10 @@ export class ChatReportFilter {
   }
 }
 
-export function mayReason({ body }: ChatJob, { published }: CatalogModel): boolean {
+export function mayReason(
+  { body }: Pick<ChatJob, 'body'>,
+  { published }: Pick<CatalogModel, 'published'>,
+): boolean {
   const effort = body.reasoning_effort ?? null;
   return published.reasoning === true || (effort !== null && effort !== 'none');
 }
@@ -70,7 +73,10 @@ export function countReserved({ body, reservedTokens }: ChatJob, route: CatalogR
   return route !== null && !isBounded(route) ? (reservedTokens ?? asked) : asked;
 }
 
-function readMaxTokens({ max_completion_tokens: newer, max_tokens: older }: ChatJob['body']): number | null {
+export function readMaxTokens({
+  max_completion_tokens: newer,
+  max_tokens: older,
+}: ChatJob['body']): number | null {
   return newer ?? older ?? null;
 }
 

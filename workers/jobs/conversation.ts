@@ -6,20 +6,16 @@ import { hashCall, hashConversation } from '../../shared/reasoning/conversation-
 import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
-import {
-  nameCall,
-  UpstreamError,
-  type ChatBody,
-  type ChatEvent,
-  type Recalled,
-} from '../upstreams/upstream.ts';
+import { UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
 import { CallLifetime } from './call-lifetime.ts';
 import { ChatAnswer, mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
 import { ChatMeter, type CallEnding, type MeteredChat } from './chat-meter.ts';
 import { presentUsage } from './chat-usage.ts';
+import { isOutput } from './count-delta.ts';
 import { createCallContext, hasCallerLeft, type JobDependencies, type RequestRun } from './job-context.ts';
 import { sendResult } from './send-result.ts';
+import { toRecalled } from './to-recalled.ts';
 import { waitForReader } from './wait-for-reader.ts';
 import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.ts';
 
@@ -107,10 +103,13 @@ export class Conversation {
           this.#meter.markSent();
         };
         let unreadMs = 0;
+        // A vendor that keeps a connection alive and says nothing may hang.
+        let hasBegun = false;
         try {
           const asked = body as unknown as ChatBody;
           const ofCall = { ...context, signal: call.signal, onSent };
           for await (const event of upstream.chat(target, asked, this.#chunks !== null, ofCall)) {
+            hasBegun = true;
             this.#take(event, dependencies);
             if (this.hasOutput) onAlive();
             if (call.endIfCovered()) break;
@@ -131,14 +130,16 @@ export class Conversation {
             throw error;
           }
           this.#hasReachedModel = true;
-          const tookMs = this.#meter.elapsedMs;
-          // A vendor whose time went by while the caller did not read has not failed: nothing of it is said of the route.
-          if (error instanceof UpstreamError && error.failure === 'timeout' && unreadMs * 2 > tookMs) {
-            this.#ending = 'left';
-            this.#meter.markUnread();
-            throw new AppError('upstream_timeout', { cause: error });
-          }
-          throw error;
+          if (!(error instanceof UpstreamError) || error.failure !== 'timeout') throw error;
+          const isUnread = unreadMs * 2 > this.#meter.elapsedMs;
+          if (isUnread) this.#meter.markUnread();
+          // A vendor whose time went by while the caller did not read, or with all that he asked for, has not failed:
+          // nothing of it is said of the route, and it is not asked again.
+          const isLong = error.isOfRequest && call.isSent && hasBegun && this.#meter.mayFillTime;
+          if (!isUnread && !isLong) throw error;
+          this.#ending = 'left';
+          log.warn({ route: route.id, reason: error.message }, 'upstream call ended before its answer');
+          throw new AppError('upstream_timeout', { cause: error });
         } finally {
           call.close();
           this.#meter.end();
@@ -255,6 +256,7 @@ export class Conversation {
       : null;
     if (told !== null) this.#send({ type: 'delta', index, delta: told });
     this.#finished = true;
+    this.#meter.finish(index);
     this.#send(event);
   }
 
@@ -283,15 +285,4 @@ export class Conversation {
     }
     return sources;
   }
-}
-
-function toRecalled(reasoning: readonly RecalledReasoning[]): Recalled {
-  return new Map(
-    reasoning.map(({ messageIndex, toolCallId, value }) => [nameCall(messageIndex, toolCallId), value]),
-  );
-}
-
-/** Whether a delta holds anything that a model said, beyond the role that opens its answer. */
-function isOutput(delta: Readonly<Record<string, unknown>>): boolean {
-  return Object.entries(delta).some(([key, value]) => key !== 'role' && value !== null && value !== '');
 }

@@ -1,3 +1,4 @@
+import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { countTokens, defaultEncoding, type EncodingName } from '../../shared/pricing/count-tokens.ts';
 import { tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
 
@@ -27,6 +28,22 @@ export function countDelta(delta: Delta, encoding: EncodingName = defaultEncodin
     }
   }
   return tokens;
+}
+
+/**
+ * Whether a delta may be reasoning itself, as servers of OpenAI's form mostly send it. Anthropic and Gemini send
+ * summaries.
+ */
+export function isReasoningItself(
+  { reasoning_content: reasoning, reasoning: newer }: Delta,
+  route: CatalogRoute | null,
+): boolean {
+  return Boolean(reasoning || newer) && route?.upstream.kind === 'openai';
+}
+
+/** Whether a delta holds anything that a model said, beyond the role that opens its answer. */
+export function isOutput(delta: Delta): boolean {
+  return Object.entries(delta).some(([key, value]) => key !== 'role' && value !== null && value !== '');
 }
 
 function countText(text: string, encoding: EncodingName): number {

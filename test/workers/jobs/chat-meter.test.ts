@@ -210,3 +210,72 @@ test('a report beyond max_tokens is believed as far as it was seen, or the time 
     t.is(logged.length, 1, 'an operator hears of either');
   }
 });
+test('a report grows old: a model that may generate unseen is charged for the silence since, another is not', (t) => {
+  for (const { published, unseen } of [
+    { published: { reasoning: true }, unseen: 5_000 },
+    { published: {}, unseen: 0 },
+  ]) {
+    let nowMs = 1_000;
+    const { meter, report } = start({ max_tokens: 100_000 }, published, () => nowMs);
+    nowMs += 20_000;
+    say(meter, 3);
+    report({ promptTokens: 12, completionTokens: 2_000 });
+    nowMs += 400;
+    t.true(meter.isCovered);
+    nowMs += 4_600;
+    t.is(meter.isCovered, unseen === 0);
+    meter.end();
+    t.like(meter.measure('left'), {
+      promptTokens: 12,
+      completionTokens: 2_000 + unseen,
+      counted: unseen > 0,
+    });
+  }
+});
+
+test('what is said after a report is added to it, and to what was generated unseen between the two', (t) => {
+  let nowMs = 1_000;
+  const { meter, report } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
+  nowMs += 20_000;
+  report({ promptTokens: 12, completionTokens: 2_000 });
+  nowMs += 3_000;
+  say(meter, 7);
+  nowMs += 100;
+  meter.end();
+  t.like(meter.measure('left'), { completionTokens: 2_000 + 3_000 + 7 + 100, counted: true });
+});
+
+test('after its end a model generates nothing: the usage that came with it does not grow old', (t) => {
+  let nowMs = 1_000;
+  const { meter, report } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
+  say(meter, 1);
+  nowMs += 100;
+  meter.finish(0);
+  nowMs += 5_000;
+  meter.end();
+  t.like(meter.measure('left'), { completionTokens: 101, counted: true });
+  report({ promptTokens: 12, completionTokens: 40 });
+  nowMs += 5_000;
+  t.true(meter.isCovered);
+  meter.end();
+  t.like(meter.measure('left'), { completionTokens: 40, counted: false });
+});
+
+test('a further call of the same answer is not in the report of the one before it', (t) => {
+  let nowMs = 1_000;
+  const { meter, report } = start(
+    { max_tokens: 100_000, web_search: true },
+    { web_search: true },
+    () => nowMs,
+  );
+  say(meter, 1);
+  report({ promptTokens: 90, completionTokens: 10 });
+  nowMs += 300;
+  t.true(meter.isCovered);
+  meter.markSent();
+  t.false(meter.isCovered);
+  nowMs += 3_000;
+  meter.end();
+  // The prompt, and what each of two searches may have found.
+  t.like(meter.measure('left'), { promptTokens: 220, completionTokens: 10 + 3_000, counted: true });
+});

@@ -183,6 +183,7 @@ test('silence between chunks is a timeout, after what was said before it', async
   t.is((await answer.next())?.toString(), 'a');
   const error = await failWith(t, answer.next(), 'timeout');
   t.regex(error.message, /nothing more within 50 ms/);
+  t.false(error.isOfRequest);
 });
 
 test('the whole call is bounded however lively the answer is', async (t) => {

@@ -1,0 +1,188 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+import { startChat } from '../support/leaving.ts';
+import { readLoss, waitForNoReservation } from '../support/observe.ts';
+import { startScriptedVendor, type Script, type ScriptedVendor } from '../support/scripted-vendor.ts';
+import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** What a vendor generates and nobody sees is paid for, however a call ends that the caller had asked for. */
+
+const scripts = new Map<string, Script>();
+const graceMs = 300;
+const timeoutMs = 1_500;
+/** Longer than a model takes between two words. */
+const silenceMs = 800;
+
+const catalogOf = (url: string): string => {
+  const model = (id: string, upstream: string, more = ''): string =>
+    `  - { id: ${id}, type: chat, context: 128000, pricing: { prompt: 1000, completion: 1000 }${more}, routes: [{ upstream: ${upstream}, model: ${id} }] }`;
+  return `
+upstreams:
+  short: { kind: openai, baseUrl: "${url}/v1", timeoutMs: ${timeoutMs}, disconnectGraceMs: 20000 }
+  anthropic: { kind: anthropic, baseUrl: "${url}", apiKeys: [sk-ant-0123456789], disconnectGraceMs: ${graceMs} }
+  gemini: { kind: gemini, baseUrl: "${url}", apiKeys: [AIza-0123456789], disconnectGraceMs: ${graceMs} }
+models:
+${model('plain', 'short')}
+${model('thinker', 'short', ', reasoning: true')}
+${model('claude', 'anthropic', ', web_search: true')}
+${model('gem', 'gemini', ', reasoning: true')}
+`;
+};
+
+let vendor: ScriptedVendor;
+let stack: TestStack;
+
+test.before(async () => {
+  vendor = await startScriptedVendor((body, path, call) => {
+    const name = /script:(\w+)/.exec(JSON.stringify(body))![1]!;
+    return scripts.get(name)!(body, path, call);
+  });
+  stack = await startStack({ catalog: catalogOf(vendor.url) });
+});
+test.after.always(async () => {
+  await stack.close();
+  await vendor.close();
+});
+
+let scriptCount = 0;
+
+interface Scene {
+  readonly account: TestAccount;
+  readonly body: object;
+  /** How often the vendor was asked. */
+  readonly calls: () => number;
+}
+
+async function setScene(model: string, script: Script, more: object = {}): Promise<Scene> {
+  const name = `s${(scriptCount += 1)}`;
+  let calls = 0;
+  scripts.set(name, (...args) => {
+    calls += 1;
+    return script(...args);
+  });
+  const account = await stack.createAccount({ balance: '1000' });
+  const messages = [{ role: 'user', content: `script:${name}` }];
+  return {
+    account,
+    body: { model, stream: true, messages, max_tokens: 20_000, ...more },
+    calls: () => calls,
+  };
+}
+
+/** The row of the account's only request, once it is settled; its cost is what the account lost. */
+async function settle(t: ExecutionContext, { account }: Scene): Promise<RequestLogDocument> {
+  await waitForNoReservation(stack, account.id);
+  const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
+  const row = await waitFor('the row', () => rows.findOne({ accountId: account.id }));
+  t.is(await readLoss(stack, account.id, '1000'), row.costNano);
+  return row;
+}
+
+const chunk = (delta: object): string =>
+  JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] });
+
+function isWithin(t: ExecutionContext, tokens: number, least: number, most: number): void {
+  t.true(tokens >= least && tokens <= most, `${tokens} of ${least} to ${most}`);
+}
+
+const left = { success: false, errorCode: 'job_cancelled', counted: true };
+const tooLong = { success: false, errorCode: 'upstream_timeout', counted: true };
+
+test('a report does not hold what is thought in silence after it', async (t) => {
+  const scene = await setScene('gem', async function* (_body, _path, call) {
+    yield JSON.stringify({
+      candidates: [
+        { index: 0, content: { role: 'model', parts: [{ text: 'Let me think', thought: true }] } },
+      ],
+      usageMetadata: { promptTokenCount: 20, thoughtsTokenCount: 2_000 },
+    });
+    await call.cut;
+  });
+  const startedAtMs = performance.now();
+  const caller = startChat(stack, scene.account.apiKey, scene.body);
+  await caller.readUntil('Let me');
+  await delay(silenceMs);
+  caller.leave();
+  const row = await settle(t, scene);
+  const most = 2_000 + performance.now() - startedAtMs;
+  t.like(row, { ...left, promptTokens: 20 });
+  isWithin(t, row.completionTokens, 2_000 + silenceMs + graceMs - 50, most);
+});
+
+test('a second call of one answer is paid for beside the first, whose usage is known', async (t) => {
+  let askAgain = (): void => undefined;
+  const askedAgain = new Promise<void>((resolve) => {
+    askAgain = resolve;
+  });
+  const scene = await setScene(
+    'claude',
+    async function* (_body, _path, call) {
+      if (scene.calls() === 2) {
+        askAgain();
+        await call.cut;
+        return;
+      }
+      const message = { role: 'assistant', content: [], usage: { input_tokens: 5_000, output_tokens: 1 } };
+      yield JSON.stringify({ type: 'message_start', message });
+      const delta = { stop_reason: 'pause_turn' };
+      yield JSON.stringify({ type: 'message_delta', delta, usage: { output_tokens: 700 } });
+      yield JSON.stringify({ type: 'message_stop' });
+    },
+    { web_search: true },
+  );
+  const caller = startChat(stack, scene.account.apiKey, scene.body);
+  await askedAgain;
+  caller.leave();
+  const row = await settle(t, scene);
+  t.like(row, left);
+  t.is(scene.calls(), 2);
+  // Each of the two calls reads the prompt and what a search may have found.
+  isWithin(t, row.promptTokens, 32_000, 32_100);
+  isWithin(t, row.completionTokens, 700 + graceMs - 50, 20_000);
+});
+
+for (const leaves of [false, true]) {
+  const what = leaves ? 'is read on for its usage until' : 'lasts until';
+  test(`a stream that ${what} our own time is over is charged as one that is left`, async (t) => {
+    const scene = await setScene('thinker', async function* (_body, _path, call) {
+      yield chunk({ role: 'assistant', content: '' });
+      await delay(silenceMs);
+      const cut = new AbortController();
+      void call.cut.then(() => cut.abort());
+      for (let i = 0; !cut.signal.aborted; i++) {
+        yield chunk({ content: `${i} ` });
+        await delay(20);
+      }
+    });
+    const caller = startChat(stack, scene.account.apiKey, scene.body);
+    await caller.readUntil('0 ');
+    if (leaves) caller.leave();
+    else t.regex(await caller.rest(), /upstream_timeout/);
+    const row = await settle(t, scene);
+    t.like(row, leaves ? left : tooLong);
+    t.is(scene.calls(), 1);
+    isWithin(t, row.completionTokens, silenceMs, 2 * timeoutMs);
+  });
+}
+
+/** Comes to nothing. */
+const hang: Script = async (_body, _path, call) => {
+  await call.cut;
+  return {};
+};
+
+for (const [what, more] of [
+  ['a whole answer', { stream: false }],
+  ['a stream that does not begin', {}],
+] as const) {
+  test(`a vendor that takes all our time for ${what} hangs: it is asked again, and nothing is charged`, async (t) => {
+    const scene = await setScene('thinker', hang, more);
+    const answer = await stack.post('/v1/chat/completions', scene.account.apiKey, scene.body);
+    t.is(answer.status, 504);
+    const row = await settle(t, scene);
+    t.like(row, { success: false, errorCode: 'upstream_timeout', costNano: 0n });
+    t.is(scene.calls(), 2);
+  });
+}

@@ -1,0 +1,92 @@
+import test from 'ava';
+import type { CatalogModel, CatalogUpstream } from '../../../shared/catalog/catalog-schema.ts';
+import type { ChatRequest } from '../../../shared/contract/chat.ts';
+import { UnseenGeneration } from '../../../workers/jobs/unseen-generation.ts';
+import { createRoute } from '../../support/routing.ts';
+
+interface Rig {
+  readonly unseen: UnseenGeneration;
+  /** Says so many tokens after so long. */
+  readonly say: (afterMs: number, delta: object, tokens?: number) => void;
+  readonly pass: (ms: number) => void;
+}
+
+function start(
+  kind: CatalogUpstream['kind'],
+  body: Partial<ChatRequest> = {},
+  published: Partial<CatalogModel['published']> = {},
+): Rig {
+  let nowMs = 1_000;
+  const known = createRoute('lab');
+  const route = { ...known, upstream: { ...known.upstream, kind } };
+  const asked = { stream: true, ...body } as ChatRequest;
+  const model = { published } as unknown as CatalogModel;
+  const unseen = new UnseenGeneration({ body: asked }, model, route, () => nowMs);
+  return {
+    unseen,
+    say: (afterMs, delta, tokens = 1) => {
+      nowMs += afterMs;
+      unseen.take({ ...delta }, tokens);
+    },
+    pass: (ms) => {
+      nowMs += ms;
+    },
+  };
+}
+
+const tools: NonNullable<ChatRequest['tools']> = [{ type: 'function', function: { name: 'write_file' } }];
+const call = { tool_calls: [{ index: 0, id: 'call-1' }] };
+const thinker = { reasoning: true };
+
+test('a tool call in the making is unseen where the vendor sends it whole, if there is anything to call', (t) => {
+  for (const [body, expected] of [
+    [{ tools }, 5_001],
+    [{ tools, tool_choice: 'none' }, 1],
+    [{ tools: [] }, 1],
+    [{}, 1],
+  ] as const) {
+    const { unseen, say, pass } = start('gemini', body as Partial<ChatRequest>);
+    say(0, { content: 'I write' });
+    pass(5_000);
+    t.is(unseen.countTokens(), expected);
+    t.is(unseen.isPossible, expected > 1);
+  }
+});
+
+test('and where it was begun and its arguments are held back, until something else is said', (t) => {
+  for (const kind of ['anthropic', 'openai'] as const) {
+    const { unseen, say, pass } = start(kind, { tools });
+    say(4_000, { content: 'I write' });
+    pass(5_000);
+    t.is(unseen.countTokens(), 1, 'a model that hides nothing, and may as well have stopped');
+    say(0, call);
+    say(3_000, call);
+    pass(2_000);
+    t.is(unseen.countTokens(), 3 + 5_000);
+    for (let i = 0; i < 100; i++) say(50, call);
+    t.is(unseen.countTokens(), 103 + 5_050, 'arguments that come as they are made hide nothing');
+    say(0, { content: 'Done' });
+    pass(5_000);
+    t.is(unseen.countTokens(), 104 + 5_050);
+  }
+});
+
+test('reasoning explains as much time as its tokens take at the slowest, and summaries that trickle explain little', (t) => {
+  const trickled = start('openai', {}, thinker);
+  for (let i = 0; i < 20; i++) trickled.say(400, { reasoning_content: 'Thinking... ' }, 2);
+  // Of each 400 ms two tokens explain 200.
+  t.is(trickled.unseen.countTokens(), 40 + 20 * 200);
+  // Twelve tokens a second, in gusts of six.
+  const slow = start('openai', {}, thinker);
+  for (let i = 0; i < 100; i++) slow.say(i % 6 === 0 ? 490 : 2, { reasoning_content: ' and' });
+  t.true(slow.unseen.countTokens() < 100 + 490, `${slow.unseen.countTokens()}`);
+});
+
+test('a gust of reasoning explains no more than one step: a longer pause is unseen whatever came before it', (t) => {
+  const { unseen, say } = start('openai', {}, thinker);
+  say(0, { reasoning_content: 'A paragraph.' }, 300);
+  say(4_000, { reasoning_content: 'Another.' }, 300);
+  t.is(unseen.countTokens(), 600 + 4_000);
+  for (let i = 0; i < 10; i++) say(400, { reasoning_content: '.' }, 0);
+  t.is(unseen.countTokens(), 600 + 4_000 + 3_500);
+});
