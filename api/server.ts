@@ -138,7 +138,10 @@ export async function startApi(
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
     bulk: new JobQueue<EmbeddingJob>('embedding-bulk', redis, payloads),
   };
-  const images = new JobQueue<ImageJob>('image', redis, payloads);
+  const images = {
+    quick: new JobQueue<ImageJob>('image', redis, payloads),
+    bulk: new JobQueue<ImageJob>('image-bulk', redis, payloads),
+  };
   const documents = new DocumentReader();
   const services: Services = {
     config,
@@ -153,7 +156,14 @@ export async function startApi(
     codes: new RefillCodeStore(mongo.db),
     history: new HistoryStore(ledger),
     workers,
-    chats: new ChatDispatcher(finish, new ReadyQueue(redis), payloads, waiters, kept, log),
+    chats: new ChatDispatcher(
+      finish,
+      { quick: new ReadyQueue(redis, 'quick'), bulk: new ReadyQueue(redis, 'bulk') },
+      payloads,
+      waiters,
+      kept,
+      log,
+    ),
     jobs,
     requestMemory: new FairBudget({ capacity: options.requestMemoryBytes ?? defaultRequestMemoryBytes }),
     reasoning: new ReasoningStore(redis, log),
@@ -193,7 +203,8 @@ export async function startApi(
       await bans.stop();
       catalog.close();
       await traffic.stop();
-      await Promise.all([embeddingQueues.quick, embeddingQueues.bulk, images].map((queue) => queue.close()));
+      const queues = [embeddingQueues, images].flatMap((ofKind) => Object.values(ofKind));
+      await Promise.all(queues.map((queue) => queue.close()));
       await documents.close();
       objects.close();
       await mongo.close();

@@ -5,6 +5,7 @@ import type { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import type { CatalogStore } from '../shared/catalog/catalog-store.ts';
 import type { FairBudget } from '../shared/fairness/fair-budget.ts';
 import type { HistoryStore } from '../shared/ledger/history-store.ts';
+import type { Lane } from '../shared/queue/fair-share.ts';
 import type { JobQueue } from '../shared/queue/job-queue.ts';
 import type { ImageJob } from '../shared/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
@@ -38,7 +39,7 @@ export interface Services {
   readonly chats: ChatDispatcher;
   readonly jobs: JobWaiting;
   readonly embeddings: EmbeddingBatcher;
-  readonly images: JobQueue<ImageJob>;
+  readonly images: Readonly<Record<Lane, JobQueue<ImageJob>>>;
   /** What large bodies hold until they are answered, by account. */
   readonly requestMemory: FairBudget;
   readonly reasoning: ReasoningStore;

@@ -54,6 +54,7 @@ export interface WorkerOptions {
 /** Jobs of BullMQ cost memory while they wait for their upstream's slots; more than these add nothing. */
 const maxQueuedConcurrency: Record<BullQueueName, number> = {
   image: 64,
+  'image-bulk': 64,
   embedding: 256,
   'embedding-bulk': 64,
 };

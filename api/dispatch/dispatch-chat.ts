@@ -3,6 +3,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest, ChatJob } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
+import { chooseLane, type Lane } from '../../shared/queue/fair-share.ts';
 import type { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
@@ -20,6 +21,7 @@ const takenCacheMs = 500;
 
 interface ChatWaiter extends Waiter {
   readonly job: ChatJob;
+  readonly lane: Lane;
   ticket: number;
   takenSinceMs: number | null;
   dispatching: boolean;
@@ -44,24 +46,26 @@ const payloadId = ({ requestId }: AdmittedRequest, attempt: number): string => `
 /** Sends interactive chats through the ready queue, and owns them: what a dying worker drops is dispatched again. */
 export class ChatDispatcher implements WaiterOwner {
   readonly #dependencies: FinishDependencies;
-  readonly #queue: ReadyQueue;
+  readonly #queues: Readonly<Record<Lane, ReadyQueue>>;
   readonly #payloads: PayloadStore;
   readonly #waiters: ReplyWaiters;
   readonly #kept: KeptAnswers;
   readonly #log: Logger;
-  #taken = 0;
-  #takenAtMs = 0;
+  readonly #taken: Record<Lane, { count: number; atMs: number }> = {
+    quick: { count: 0, atMs: 0 },
+    bulk: { count: 0, atMs: 0 },
+  };
 
   constructor(
     dependencies: FinishDependencies,
-    queue: ReadyQueue,
+    queues: Readonly<Record<Lane, ReadyQueue>>,
     payloads: PayloadStore,
     waiters: ReplyWaiters,
     kept: KeptAnswers,
     log: Logger,
   ) {
     this.#dependencies = dependencies;
-    this.#queue = queue;
+    this.#queues = queues;
     this.#payloads = payloads;
     this.#waiters = waiters;
     this.#kept = kept;
@@ -99,6 +103,7 @@ export class ChatDispatcher implements WaiterOwner {
       queue: 'chat',
       receiver,
       job: { ...job, replyChannel: this.#waiters.channel, attempt: 1 },
+      lane: chooseLane(this.#waiters.countOf('chat', request.accountId) + 1),
       order: new FrameOrder(1),
       workerId: null,
       hasOutput: false,
@@ -110,7 +115,7 @@ export class ChatDispatcher implements WaiterOwner {
     };
     try {
       this.#waiters.add(waiter, this);
-      waiter.ticket = await this.#push(waiter.job);
+      waiter.ticket = await this.#push(waiter.job, waiter.lane);
     } catch (error) {
       this.#waiters.remove(request.requestId);
       release(this.#dependencies, request, this.#log);
@@ -151,11 +156,12 @@ export class ChatDispatcher implements WaiterOwner {
 
   async #checkQueued(waiter: ChatWaiter): Promise<void> {
     const now = Date.now();
-    if (now - this.#takenAtMs > takenCacheMs) {
-      this.#takenAtMs = now;
-      this.#taken = await this.#queue.countTaken();
+    const taken = this.#taken[waiter.lane];
+    if (now - taken.atMs > takenCacheMs) {
+      taken.atMs = now;
+      taken.count = await this.#queues[waiter.lane].countTaken();
     }
-    const position = waiter.ticket - this.#taken;
+    const position = waiter.ticket - taken.count;
     if (position > 0) {
       waiter.position = Math.min(position, waiter.position ?? position);
       return;
@@ -180,7 +186,7 @@ export class ChatDispatcher implements WaiterOwner {
     waiter.workerId = null;
     waiter.takenSinceMs = null;
     waiter.dispatching = true;
-    this.#push({ ...waiter.job, attempt: order.attempt })
+    this.#push({ ...waiter.job, attempt: order.attempt }, waiter.lane)
       .then((ticket) => {
         waiter.ticket = ticket;
         waiter.dispatching = false;
@@ -194,14 +200,15 @@ export class ChatDispatcher implements WaiterOwner {
       });
   }
 
-  async #push(job: ChatJob): Promise<number> {
+  async #push(job: ChatJob, lane: Lane): Promise<number> {
+    const queue = this.#queues[lane];
     const isLong = isLongJson(job, maxInlineBytes);
     const json = isLong ? await encodeLargeJson(job, job.request.accountId) : JSON.stringify(job);
-    if (typeof json === 'string' && json.length <= maxInlineBytes) return await this.#queue.push(json);
+    if (typeof json === 'string' && json.length <= maxInlineBytes) return await queue.push(json);
     const id = payloadId(job.request, job.attempt);
     await this.#payloads.put(id, typeof json === 'string' ? Buffer.from(json) : json);
     try {
-      return await this.#queue.push(JSON.stringify({ v: 1, stored: id }));
+      return await queue.push(JSON.stringify({ v: 1, stored: id }));
     } catch (error) {
       this.#drop(job.request, job.attempt);
       throw error;
@@ -222,7 +229,7 @@ export class ChatDispatcher implements WaiterOwner {
       return;
     }
     // If a worker took it just now, its `accepted` frame finds nobody waiting, and is answered with a cancel.
-    this.#queue
+    this.#queues[waiter.lane]
       .cancel(waiter.ticket)
       .then((removed) => {
         if (!removed) return;

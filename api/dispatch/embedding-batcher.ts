@@ -35,8 +35,8 @@ export class EmbeddingBatcher {
   readonly #waiting: JobWaiting;
   readonly #open = new Map<string, OpenBatch>();
   readonly #underWay = new Map<string, number>();
-  /** Inputs of each account that were asked for here and have no answer yet. */
-  readonly #inputsOf = new Map<string, number>();
+  /** What of each account was asked for here and has no answer yet. */
+  readonly #unanswered = new Map<string, { inputs: number; requests: number }>();
 
   constructor(queues: EmbeddingQueues, waiting: JobWaiting) {
     this.#queues = queues;
@@ -72,15 +72,17 @@ export class EmbeddingBatcher {
   /** What the account has under way with this one, as a class of work; until it is answered. */
   #count({ request, inputs }: EmbeddingPart, { answer }: AwaitedJob): number {
     const { accountId } = request;
-    const sum = (this.#inputsOf.get(accountId) ?? 0) + inputs.length;
-    this.#inputsOf.set(accountId, sum);
+    const sum = this.#unanswered.get(accountId) ?? { inputs: 0, requests: 0 };
+    this.#unanswered.set(accountId, sum);
+    sum.inputs += inputs.length;
+    sum.requests += 1;
     const uncount = (): void => {
-      const left = (this.#inputsOf.get(accountId) ?? 0) - inputs.length;
-      if (left > 0) this.#inputsOf.set(accountId, left);
-      else this.#inputsOf.delete(accountId);
+      sum.inputs -= inputs.length;
+      sum.requests -= 1;
+      if (sum.requests === 0) this.#unanswered.delete(accountId);
     };
     answer.then(uncount, uncount);
-    return chooseShareClass(sum);
+    return chooseShareClass(sum.inputs, sum.requests);
   }
 
   #closeLater(key: string, batch: OpenBatch): void {

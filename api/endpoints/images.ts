@@ -5,6 +5,7 @@ import { operations } from '../../shared/contract/operations.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
+import { chooseLane } from '../../shared/queue/fair-share.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import { objectLifetimeMs } from '../../shared/storage/object-store.ts';
@@ -74,11 +75,11 @@ function startJob(
   checked: CheckedImageRequest,
 ): AwaitedJob {
   // Those that the account has under way go first, and so does an account with fewer: it waits for no crowd of another's.
-  const priority = jobs.countOf('image', request.accountId);
+  const underWay = jobs.countOf('image', request.accountId);
   const job = jobs.await(request, 'image');
   const { response_format: responseFormat } = body;
   const { replyChannel } = jobs;
-  images
+  images[chooseLane(underWay + 1)]
     .add(
       request.requestId,
       {
@@ -89,7 +90,7 @@ function startJob(
         ...checked,
         responseFormat: responseFormat ?? 'b64_json',
       },
-      priority,
+      underWay,
     )
     .catch((error: unknown) => {
       job.fail(error instanceof AppError ? error : new AppError('internal_error', { cause: error }));

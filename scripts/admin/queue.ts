@@ -1,6 +1,7 @@
 import { Queue } from 'bullmq';
 import { bullQueues, queueNames } from '../../shared/queue/job-kinds.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { lanes } from '../../shared/queue/fair-share.ts';
 import { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import { bullPrefix } from '../../shared/redis/redis-keys.ts';
@@ -23,8 +24,9 @@ async function describeChat(redis: RedisClient): Promise<object> {
   const registry = new WorkerRegistryStore(redis);
   const durable = await countJobs(redis, 'chat');
   const { active } = await registry.sumLoads('chat');
+  const waiting = await Promise.all(lanes.map((lane) => new ReadyQueue(redis, lane).countWaiting()));
   return {
-    waiting: durable.waiting + (await new ReadyQueue(redis).countWaiting()),
+    waiting: waiting.reduce((sum, count) => sum + count, durable.waiting),
     active: durable.active + active,
     delayed: durable.delayed,
     failed: durable.failed,

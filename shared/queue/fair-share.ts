@@ -1,10 +1,29 @@
-/** Up to so many inputs under way an account's embeddings go the quick way. */
+/** An account with no more than this under way goes the quick way. A worker runs 256 jobs of that kind at once. */
 const quickInputs = 1_024;
+const quickRequests = 64;
 
 /**
- * The class of work of an account that has so many inputs under way: 0 goes before all others, and each further class has
- * twice as many under way as the one before. Pure.
+ * The class of work of an account that has so much under way: 0 goes before all others, and each further class has twice
+ * as much under way as the one before. Pure.
  */
-export function chooseShareClass(inputsUnderWay: number): number {
-  return inputsUnderWay <= quickInputs ? 0 : 1 + Math.floor(Math.log2(inputsUnderWay / quickInputs));
+export function chooseShareClass(inputs: number, requests: number): number {
+  const times = Math.max(inputs / quickInputs, requests / quickRequests);
+  return times <= 1 ? 0 : 1 + Math.floor(Math.log2(times));
+}
+
+/** Requests, of chats or images, up to which an account's work goes the quick way. */
+const quickLaneRequests = 16;
+
+/**
+ * Two ways to the workers, each with runs of its own, or runs that are kept for it: however much an account with much under
+ * way sends, and however long that takes, it does not stand before an account with little.
+ */
+export type Lane = 'quick' | 'bulk';
+
+/** In the order in which workers take from them. */
+export const lanes: readonly Lane[] = ['quick', 'bulk'];
+
+/** @param underWay requests of the account at this api process, the new one among them. Pure. */
+export function chooseLane(underWay: number): Lane {
+  return underWay > quickLaneRequests ? 'bulk' : 'quick';
 }

@@ -6,11 +6,11 @@ export const queueNames = ['chat', 'image', 'embedding'] as const;
 export type QueueName = (typeof queueNames)[number];
 
 /**
- * BullMQ's queues behind each of those names. Embeddings have one for accounts that have much under way, taken by slots of
- * its own: whoever sends a million texts does not stand before one who sends a single one.
+ * BullMQ's queues behind each of those names. Accounts that have much under way have one of their own, taken by runs of its
+ * own: an account that sends a million texts does not stand before one that sends a single one.
  */
 export const bullQueues = {
-  image: ['image'],
+  image: ['image', 'image-bulk'],
   embedding: ['embedding', 'embedding-bulk'],
 } as const;
 export type BullQueueName = (typeof bullQueues)[keyof typeof bullQueues][number];

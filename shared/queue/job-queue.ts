@@ -10,6 +10,7 @@ import type { PayloadStore } from './payload-store.ts';
 /** Items that may wait in one queue; one more is a 503. An item of `embedding` is a batch of many calls. */
 const queueBounds: Record<BullQueueName, number> = {
   image: 100_000,
+  'image-bulk': 100_000,
   embedding: 20_000,
   'embedding-bulk': 20_000,
 };

@@ -70,10 +70,11 @@ export const redisKeys = {
   /** Set: ids of the models that an administrator has turned off. */
   disabledModels: 'mg:disabled-models',
 
-  /** List: interactive chats that wait for a worker, oldest first; bounded. */
+  /** List: interactive chats that wait for a worker, oldest first; bounded. Accounts with many under way have one of their own. */
   readyQueue: 'mg:{ready}:chat',
-  /** String: how many items were ever pushed to the ready queue. */
-  readyPushed: 'mg:{ready}:pushed',
+  bulkReadyQueue: 'mg:{ready}:chat-bulk',
+  /** String: how many items were ever pushed to a ready queue. */
+  pushedTo: (readyQueue: string) => `${readyQueue}:pushed`,
   /** Sorted set: id of a worker that serves this queue → when its heartbeat runs out (ms). */
   workers: (queue: string) => `mg:{workers}:${queue}`,
   /** Hash: id of a worker that serves this queue → requests it runs now. */

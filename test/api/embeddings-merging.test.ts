@@ -148,7 +148,7 @@ test('admin queue status tells what accounts with much to do have under way, and
   const idle = { waiting: 0, active: 0, delayed: 0, failed: 0, workers: 1 };
   t.deepEqual(await read(), {
     chat: idle,
-    image: idle,
+    image: { ...idle, bulk: { waiting: 0, active: 0 } },
     embedding: { ...idle, bulk: { waiting: 0, active: 0 }, inputs_waiting: 0 },
   });
   const held = rig.vendor.hold('emb');
@@ -235,14 +235,5 @@ test('where a vendor refuses everybody the search for who is at fault ends', asy
     }
     for (const input of inputs) asked.add(input);
   }
-  t.log(
-    rig.vendor.requests.entries
-      .map((e) =>
-        inputsOf(e)
-          .map((i) => i.slice(6))
-          .join(','),
-      )
-      .join(' | '),
-  );
   t.true(further <= allowed, `${further} further calls for ${merged} that were refused`);
 });

@@ -50,7 +50,7 @@ export async function readTraces(stack: TestStack, accountId: string): Promise<T
     freeRequests: account.freeRequests,
     freeHeld: Number(await stack.redis.hget(redisKeys.account(accountId), 'fres')),
     reservations: await findReservations(stack, accountId),
-    chatsPushed: Number((await stack.redis.get(redisKeys.readyPushed)) ?? 0),
+    chatsPushed: Number((await stack.redis.get(redisKeys.pushedTo(redisKeys.readyQueue))) ?? 0),
     jobEvents: await countEverAdded(stack, queues),
     ledgerEntries: await countEverAdded(stack, ledgers),
   };

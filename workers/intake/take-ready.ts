@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
 import type { ChatJob, QueueItem } from '../../shared/queue/job-kinds.ts';
+import { lanes } from '../../shared/queue/fair-share.ts';
 import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
@@ -14,6 +15,10 @@ const waitSeconds = 1;
 const failurePauseMs = 500;
 /** Below the 28 s that a process has to stop: the rest is for settling what was read on until then. */
 const readOnWhileStoppingMs = 22_000;
+/** Of the runs of a worker, the part that chats of accounts with many under way leave to others. */
+const keptForQuick = 0.25;
+/** Without a run left for those, a worker looks for others again after so long. */
+const lookAgainMs = 50;
 /** Taken at once at the most, so that one worker does not empty the list while another is idle. */
 const maxTaken = 64;
 
@@ -46,18 +51,34 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
     }
   };
 
+  const whenSlotFreed = async (): Promise<void> => {
+    await new Promise<void>((resolve) => {
+      slotFreed = resolve;
+    });
+    slotFreed = null;
+  };
+
+  const mostOfBulk = concurrency - Math.floor(concurrency * keptForQuick);
+
+  /** @returns whether there was room for any chat that may come */
+  const take = async (): Promise<boolean> => {
+    const hasRoom = active < mostOfBulk;
+    const count = Math.min(maxTaken, (hasRoom ? mostOfBulk : concurrency) - active);
+    const items = hasRoom
+      ? await takeReady(blocking, lanes, count, waitSeconds)
+      : await takeReady(blocking, ['quick'], count, 0);
+    for (const item of items) void run(item);
+    return hasRoom || items.length > 0;
+  };
+
   const loop = (async () => {
     while (!stopping.signal.aborted) {
       if (active >= concurrency) {
-        await new Promise<void>((resolve) => {
-          slotFreed = resolve;
-        });
-        slotFreed = null;
+        await whenSlotFreed();
         continue;
       }
       try {
-        const items = await takeReady(blocking, Math.min(maxTaken, concurrency - active), waitSeconds);
-        for (const item of items) void run(item);
+        if (!(await take())) await Promise.race([whenSlotFreed(), delay(lookAgainMs)]);
       } catch (error) {
         dependencies.log.debug({ err: error }, 'waiting for Redis');
         await delay(failurePauseMs);

@@ -1,7 +1,7 @@
 import type { Receipt } from '../../shared/billing/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { ChatJob, RecalledReasoning } from '../../shared/queue/job-kinds.ts';
+import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { hashCall, hashConversation } from '../../shared/reasoning/conversation-hash.ts';
 import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';

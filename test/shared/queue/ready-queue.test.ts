@@ -1,10 +1,11 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import { chooseLane, lanes } from '../../../shared/queue/fair-share.ts';
 import { ReadyQueue, takeReady } from '../../../shared/queue/ready-queue.ts';
-import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { startTestRedis } from '../../support/redis.ts';
 
-test('items are taken oldest first; a ticket tells what was taken, and a cancelled one leaves the others in place', async (t) => {
+async function startRig(t: ExecutionContext): Promise<Record<'redis' | 'blocking', RedisClient>> {
   const server = await startTestRedis();
   const log = createLogger('test', 'silent');
   const redis = createRedis(server.url, 'commands', log);
@@ -15,16 +16,34 @@ test('items are taken oldest first; a ticket tells what was taken, and a cancell
     await server.stop();
   });
   await Promise.all([waitUntilReady(redis), waitUntilReady(blocking)]);
-  const queue = new ReadyQueue(redis);
+  return { redis, blocking };
+}
+
+test('chats of accounts with few under way are taken before those of accounts with many, which may be left where they are', async (t) => {
+  t.deepEqual([1, 16, 17, 1_000].map(chooseLane), ['quick', 'quick', 'bulk', 'bulk']);
+  const { redis, blocking } = await startRig(t);
+  const queues = { quick: new ReadyQueue(redis, 'quick'), bulk: new ReadyQueue(redis, 'bulk') };
+  t.is(await queues.bulk.push('bulk 1'), 1);
+  t.is(await queues.quick.push('quick 1'), 1);
+  t.is(await queues.bulk.push('bulk 2'), 2);
+  t.deepEqual(await takeReady(blocking, lanes, 10, 1), ['quick 1']);
+  t.deepEqual(await takeReady(blocking, ['quick'], 10, 0), []);
+  t.deepEqual(await takeReady(blocking, lanes, 10, 1), ['bulk 1', 'bulk 2']);
+  t.deepEqual([await queues.quick.countTaken(), await queues.bulk.countTaken()], [1, 2]);
+});
+
+test('items are taken oldest first; a ticket tells what was taken, and a cancelled one leaves the others in place', async (t) => {
+  const { redis, blocking } = await startRig(t);
+  const queue = new ReadyQueue(redis, 'quick');
   const tickets: number[] = [];
   for (const item of ['a', 'b', 'c', 'd']) tickets.push(await queue.push(item));
   t.deepEqual(tickets, [1, 2, 3, 4]);
   t.is(await queue.countTaken(), 0);
-  t.deepEqual(await takeReady(blocking, 1, 1), ['a']);
+  t.deepEqual(await takeReady(blocking, lanes, 1, 1), ['a']);
   t.is(await queue.countTaken(), 1);
   t.false(await queue.cancel(1));
   t.true(await queue.cancel(3));
-  t.deepEqual(await takeReady(blocking, 10, 1), ['b', 'd']);
+  t.deepEqual(await takeReady(blocking, lanes, 10, 1), ['b', 'd']);
   t.is(await queue.countTaken(), 4);
   t.false(await queue.cancel(4));
   t.is(await queue.countWaiting(), 0);
