@@ -60,6 +60,10 @@ const largestBodyBytes = Math.max(
 const defaultRequestMemoryBytes = 512_000_000;
 /** Twenty of the largest. */
 const defaultResponseMemoryBytes = 512_000_000;
+/** Each holds half a megabyte of its file. */
+const defaultMaxDownloads = 256;
+/** Half of the connections that the object store's client has: health checks and kept answers find one free. */
+const maxDownloadReads = 24;
 
 export interface ApiOptions {
   /** How long the public figures stay as they are. */
@@ -68,6 +72,8 @@ export interface ApiOptions {
   readonly requestMemoryBytes?: number;
   /** What large responses under way may hold together. */
   readonly responseMemoryBytes?: number;
+  /** How many files may be on their way to callers at once. */
+  readonly maxDownloads?: number;
   /** How long bytes may wait for a caller that takes none of them. */
   readonly maxStallMs?: number;
 }
@@ -169,6 +175,8 @@ export async function startApi(
     reasoning: new ReasoningStore(redis, log),
     documents,
     responseMemory,
+    downloads: new FairBudget({ capacity: options.maxDownloads ?? defaultMaxDownloads }),
+    downloadReads: new FairBudget({ capacity: maxDownloadReads }),
     embeddings: new EmbeddingBatcher(embeddingQueues, jobs),
     images,
     modelTraffic: new FiguresCache({ read: () => trafficStore.readModels(), log }),

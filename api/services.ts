@@ -46,6 +46,10 @@ export interface Services {
   readonly documents: DocumentReader;
   /** Bytes that large responses under way may hold together. */
   readonly responseMemory: FairBudget;
+  /** Files on their way to callers, by the network of the caller. */
+  readonly downloads: FairBudget;
+  /** Reads of the object store for those. */
+  readonly downloadReads: FairBudget;
   /** Of the last half hour, by the id of the model. */
   readonly modelTraffic: FiguresCache<ReadonlyMap<string, ModelSums>>;
   /** Of the last day. */

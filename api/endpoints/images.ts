@@ -8,7 +8,6 @@ import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { chooseLane } from '../../shared/queue/fair-share.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
-import { objectLifetimeMs } from '../../shared/storage/object-store.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import { admit } from '../middleware/admit.ts';
 import { precheckBalance } from '../middleware/pre-admit.ts';
@@ -165,30 +164,4 @@ function checkImageRequest(body: ImageRequest, model: CatalogModel): CheckedImag
   }
   const { prompt, negative_prompt: negativePrompt = null, style = null } = body;
   return { prompt, negativePrompt, style, n, size, quality };
-}
-
-const fileName = /^[A-Za-z0-9_-]{43}\.(?:png|jpg|webp)$/;
-
-/** Serves a kept file to whoever knows its name, for a day. */
-export function getFile({ objects }: Services) {
-  return async (context: ApiContext): Promise<void> => {
-    const key = context.path.slice('/files/'.length);
-    const missing = (): AppError =>
-      new AppError('not_found', { message: 'There is no such file. Files are kept for 24 hours.' });
-    if (!fileName.test(key)) throw missing();
-    const file = await objects.get(key).catch((error: unknown) => {
-      throw new AppError('service_unavailable', { cause: error });
-    });
-    if (file === null) throw missing();
-    if (Date.now() - file.storedAt.getTime() > objectLifetimeMs) {
-      file.body.destroy();
-      throw missing();
-    }
-    context.set('x-content-type-options', 'nosniff');
-    context.set('cache-control', 'private, max-age=3600');
-    context.set('content-security-policy', "default-src 'none'");
-    context.type = file.contentType;
-    context.length = file.contentLength;
-    context.body = file.body;
-  };
 }

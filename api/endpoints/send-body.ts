@@ -1,6 +1,7 @@
+import { AppError } from '../../shared/contract/errors.ts';
 import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
-import { chunkBuffer, sendChunks, type ChunkedBody } from '../present/send-chunks.ts';
+import { chunkBuffer, sendChunks, type ChunkedBody, type ChunkSource } from '../present/send-chunks.ts';
 
 /** Larger bodies leave in chunks, at a least pace. */
 const chunkFromBytes = 256 * 1024;
@@ -16,14 +17,23 @@ export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody):
     context.body = Buffer.isBuffer(body) ? body : gather(body, byteLength);
     return;
   }
-  const chunked = Buffer.isBuffer(body) ? chunkBuffer(body) : body;
+  await sendInChunks(context, Buffer.isBuffer(body) ? chunkBuffer(body) : body, holderOf(context).accountId);
+}
+
+/**
+ * Answers with a body that leaves in chunks. Resolves when its caller has taken it or has gone.
+ * @param holder whose turns it takes: an account, or the network of a caller without one
+ * @throws AppError what the body could not be read for; the connection is to be ended
+ */
+export async function sendInChunks(context: ApiContext, body: ChunkSource, holder: string): Promise<void> {
   context.status = 200;
-  if (byteLength < Infinity) context.length = byteLength;
+  if (body.byteLength !== undefined) context.length = body.byteLength;
   // Koa has nothing to add.
   context.respond = false;
   try {
-    await sendChunks(context.res, chunked, holderOf(context).accountId);
+    await sendChunks(context.res, body, holder);
   } catch (error) {
+    if (error instanceof AppError) throw error;
     // Nobody can be told of anything but by the end of the connection.
     if (!context.res.destroyed) context.res.destroy(error as Error);
   }

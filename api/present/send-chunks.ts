@@ -2,13 +2,18 @@ import type { Writable } from 'node:stream';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
 
-/** A body that is made as its reader takes it. */
-export interface ChunkedBody {
+/** A body that is made, or read, as its reader takes it. */
+export interface ChunkSource {
   /** What `write` needs room for at the most. */
   readonly maxChunkBytes: number;
   /** Of the whole body, where that is known. */
   readonly byteLength?: number;
   /** Writes the next bytes into the target. @returns how many; 0 at the end */
+  write(target: Buffer): number | Promise<number>;
+}
+
+/** One that is made of what is there already. */
+export interface ChunkedBody extends ChunkSource {
   write(target: Buffer): number;
 }
 
@@ -23,15 +28,15 @@ const buffers = new BufferPool(16 * 1024 * 1024);
 /**
  * Writes a body to its end, one chunk at a time. A reader that takes nothing is cut by the stall guard.
  * @param accountId whose turns it takes at making chunks
- * @throws the stream's error when its reader has gone
+ * @throws the stream's error when its reader has gone; what `write` throws
  */
-export async function sendChunks(stream: Writable, body: ChunkedBody, accountId = ''): Promise<void> {
+export async function sendChunks(stream: Writable, body: ChunkSource, accountId = ''): Promise<void> {
   const startedAtMs = performance.now();
   let written = 0;
   let isOver = false;
   while (!isOver) {
     isOver = await buffers.use(body.maxChunkBytes, async (buffer) => {
-      const length = body.write(buffer);
+      const length = await body.write(buffer);
       if (length > 0) await write(stream, buffer.subarray(0, length));
       written += length;
       return length === 0;

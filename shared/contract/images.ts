@@ -171,6 +171,6 @@ export const getFile = defineOperation({
   }),
   response: Type.Unsafe<Uint8Array>({ description: 'The bytes of the picture.' }),
   responseType: 'image/*',
-  errors: ['not_found', 'service_unavailable'],
+  errors: ['not_found', 'queue_full', 'service_unavailable'],
   example: { path: { name: 'Zq3vR8xLw0mT5yKc2BnD7hJfU1sPgA9eXiO4tVbQ6kE.png' } },
 });

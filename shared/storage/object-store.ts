@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import {
   CreateBucketCommand,
   DeleteObjectCommand,
@@ -11,10 +11,12 @@ import {
 } from '@aws-sdk/client-s3';
 import type { Config } from '../runtime/config.ts';
 
-export interface StoredObject {
-  readonly body: Readable;
+/** What a range of an object tells of the whole of it. */
+export interface ReadRange {
+  /** How many bytes were read. */
+  readonly byteLength: number;
+  readonly objectBytes: number;
   readonly contentType: string;
-  readonly contentLength: number;
   readonly storedAt: Date;
 }
 
@@ -92,34 +94,40 @@ export class ObjectStore {
     await this.#client.send(command, { abortSignal: signal });
   }
 
-  /** Some of an object's bytes, held once; null where there is none. */
+  /** Some of an object's bytes, held once; null where there are none. */
   async getRange(key: string, from: number, byteLength: number): Promise<Buffer | null> {
-    try {
-      const range = `bytes=${from}-${from + byteLength - 1}`;
-      const input = { Bucket: this.#bucket, Key: key, Range: range };
-      const { Body } = await this.#client.send(new GetObjectCommand(input));
-      const bytes = Buffer.allocUnsafeSlow(byteLength);
-      let at = 0;
-      for await (const chunk of Body as AsyncIterable<Buffer>) at += chunk.copy(bytes, at);
-      return bytes.subarray(0, at);
-    } catch (error) {
-      if (hasStatus(error, 404)) return null;
-      throw error;
-    }
+    const bytes = Buffer.allocUnsafeSlow(byteLength);
+    const read = await this.readRange(key, from, bytes);
+    return read === null ? null : bytes.subarray(0, read.byteLength);
   }
 
-  /** Null where there is none, or none any more. The body must be read or destroyed. */
-  async get(key: string): Promise<StoredObject | null> {
+  /**
+   * Fills the target with what an object has from there on. Null where there is none, or none any more, or it has no bytes
+   * there. Nothing is held of the store afterwards.
+   */
+  async readRange(
+    key: string,
+    from: number,
+    target: Buffer,
+    signal?: AbortSignal,
+  ): Promise<ReadRange | null> {
     try {
-      const answer = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: key }));
+      const range = `bytes=${from}-${from + target.length - 1}`;
+      const command = new GetObjectCommand({ Bucket: this.#bucket, Key: key, Range: range });
+      const answer = await this.#client.send(command, signal === undefined ? {} : { abortSignal: signal });
+      const body = answer.Body as Readable;
+      if (signal !== undefined) addAbortSignal(signal, body);
+      let at = 0;
+      for await (const chunk of body as AsyncIterable<Buffer>) at += chunk.copy(target, at);
       return {
-        body: answer.Body as Readable,
+        byteLength: at,
+        // As in `bytes 0-99/1234`.
+        objectBytes: Number(answer.ContentRange?.split('/')[1] ?? answer.ContentLength),
         contentType: answer.ContentType ?? 'application/octet-stream',
-        contentLength: answer.ContentLength ?? 0,
         storedAt: answer.LastModified ?? new Date(0),
       };
     } catch (error) {
-      if (hasStatus(error, 404)) return null;
+      if (hasStatus(error, 404, 416)) return null;
       throw error;
     }
   }
