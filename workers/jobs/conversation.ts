@@ -6,7 +6,8 @@ import { hashCall, hashConversation } from '../../shared/reasoning/conversation-
 import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
-import { UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
+import { createImageFinder } from '../upstreams/collect-media.ts';
+import { nameCall, UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
 import { CallLifetime } from './call-lifetime.ts';
 import { ChatAnswer, mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
@@ -82,6 +83,7 @@ export class Conversation {
     const { request, body } = this.#job;
     const recalled = toRecalled(this.#job.reasoning ?? []);
     const context = { ...createCallContext(dependencies, request, this.#run), recalled };
+    const asked = body as unknown as ChatBody;
     await callRoute(dependencies.routing, {
       accountIds: () => [request.accountId],
       routes: model.routes.filter((route) => findUnmetNeed(route, body) === null),
@@ -91,6 +93,7 @@ export class Conversation {
       log,
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
+      findMissing: createImageFinder(asked, context),
       attempt: async (upstream, target, { route, onAlive, isContested }) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
@@ -106,7 +109,6 @@ export class Conversation {
         // A vendor that keeps a connection alive and says nothing may hang.
         let hasBegun = false;
         try {
-          const asked = body as unknown as ChatBody;
           const ofCall = { ...context, signal: call.signal, onSent };
           for await (const event of upstream.chat(target, asked, this.#chunks !== null, ofCall)) {
             hasBegun = true;

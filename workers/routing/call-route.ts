@@ -17,6 +17,12 @@ export interface Routing {
   readonly gate: RouteGate;
 }
 
+/** A route's upstream, and how it is called there. */
+export interface RouteTarget {
+  readonly upstream: Upstream;
+  readonly target: UpstreamTarget;
+}
+
 /** The moment in which a call may be made. */
 export interface Chance {
   /** The account that the slot was granted to. */
@@ -49,15 +55,24 @@ export interface RouteCall<T> {
   readonly log: Logger;
   /** Once anything went out to the caller, a second try would repeat it. */
   readonly hasOutput: () => boolean;
+  /**
+   * Answers what loads whatever a call needs by all of these routes and that is not there yet; null where that is
+   * nothing. It is loaded while no slot is held, for who sent the request says how long that takes.
+   */
+  readonly findMissing?: (targets: readonly RouteTarget[]) => (() => Promise<void>) | null;
   readonly attempt: (upstream: Upstream, target: UpstreamTarget, chance: Chance) => Promise<T>;
 }
 
 /**
- * Makes one call through the routes: wait until one may be called, call, and on failure choose again, until an answer,
- * a refusal of the request itself, output, or the end of the tries.
+ * Makes one call through the routes: load what it needs, wait until one may be called, call, and on failure choose
+ * again, until an answer, a refusal of the request itself, output, or the end of the tries.
  * @throws AppError what the caller is told; the signal's reason where it was aborted
  */
 export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promise<T> {
+  if (call.routes.length === 0) {
+    throw new AppError('model_disabled', { message: 'The model has no upstream now.' });
+  }
+  await findMissingOfAll(routing, call)?.();
   const failed: RouteWay[] = [];
   const budgetMs = 2 * Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));
   let startedAtMs: number | null = null;
@@ -70,7 +85,9 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
     if (grant === null) throw last === null ? nothingToCall() : toCallerError(last);
     startedAtMs ??= performance.now();
     try {
-      return await callOnce(routing, call, grant);
+      const outcome = await callOnce(routing, call, grant);
+      if ('answer' in outcome) return outcome.answer;
+      await outcome.loadMissing();
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
       if (!(error instanceof UpstreamError)) throw error;
@@ -109,9 +126,6 @@ async function enterGate<T>(
   failed: readonly RouteWay[],
   leftMs: number,
 ): Promise<RouteGrant | null> {
-  if (call.routes.length === 0) {
-    throw new AppError('model_disabled', { message: 'The model has no upstream now.' });
-  }
   const fresh = orderWays(call.routes, failed, Math.random);
   if (failed.length === 0) return await gate.enter(fresh, call);
   const deadlineAtMs = Math.min(call.deadlineAtMs, Date.now() + leftMs);
@@ -137,11 +151,31 @@ async function enterGate<T>(
   }
 }
 
-async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, grant: RouteGrant): Promise<T> {
+/** What whichever route is called needs is loaded ahead of the gate, so that its slot is waited for once. */
+function findMissingOfAll<T>({ upstreams }: Routing, call: RouteCall<T>): (() => Promise<void>) | null {
+  const { findMissing, routes } = call;
+  if (findMissing === undefined) return null;
+  return findMissing(routes.map((route) => findTarget(upstreams, route, null)));
+}
+
+/** The answer, or what is to be loaded before the route can be called: its slot has been given back for that long. */
+type CallOutcome<T> = { readonly answer: T } | { readonly loadMissing: () => Promise<void> };
+
+async function callOnce<T>(
+  { upstreams, gate }: Routing,
+  call: RouteCall<T>,
+  grant: RouteGrant,
+): Promise<CallOutcome<T>> {
   const { route, apiKey } = grant.way;
   let accountIds: readonly string[] = [grant.accountId];
   try {
-    const answer = await call.attempt(upstreams.get(route.upstream), toTarget(route, apiKey), {
+    const { upstream, target } = findTarget(upstreams, route, apiKey);
+    const loadMissing = call.findMissing?.([{ upstream, target }]) ?? null;
+    if (loadMissing !== null) {
+      gate.leave(grant, 'none');
+      return { loadMissing };
+    }
+    const answer = await call.attempt(upstream, target, {
       accountId: grant.accountId,
       route,
       spareSlots: grant.spareSlots,
@@ -153,7 +187,7 @@ async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, gra
       },
     });
     gate.leave(grant, 'ok', null, accountIds);
-    return answer;
+    return { answer };
   } catch (error) {
     // A call that was ended because its caller left, and a fault of ours, say nothing of the route.
     if (error instanceof UpstreamError)
@@ -163,9 +197,12 @@ async function callOnce<T>({ upstreams, gate }: Routing, call: RouteCall<T>, gra
   }
 }
 
-function toTarget(route: CatalogRoute, apiKey: string | null): UpstreamTarget {
+function findTarget(upstreams: UpstreamPool, route: CatalogRoute, apiKey: string | null): RouteTarget {
   const { model, drops, thinking, upstream } = route;
-  return { model, apiKey, drops, thinking, imageUrls: upstream.imageUrls };
+  return {
+    upstream: upstreams.get(upstream),
+    target: { model, apiKey, drops, thinking, imageUrls: upstream.imageUrls },
+  };
 }
 
 /** A route that leads nowhere is a mistake of the catalog, or a model that its vendor took away. */

@@ -180,6 +180,8 @@ export interface Upstream {
     stream: boolean,
     context: CallContext,
   ): AsyncIterable<ChatEvent>;
+  /** Whether `chat` gives the vendor the bytes of the picture at this URL. What it does not load goes as it is. */
+  wantsImageBytes?(target: UpstreamTarget, url: string): boolean;
   embed?(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer>;
   generateImages?(target: UpstreamTarget, call: ImageCall, context: CallContext): Promise<ImageAnswer>;
   /** Releases sockets and threads. */

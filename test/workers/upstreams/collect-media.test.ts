@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import test from 'ava';
 
-import { createContext } from '../../support/upstream-target.ts';
-import { collectImages } from '../../../workers/upstreams/collect-media.ts';
+import { createContext, createTarget } from '../../support/upstream-target.ts';
+import { collectImages, createImageFinder } from '../../../workers/upstreams/collect-media.ts';
 import type { ChatBody, LoadedMedia } from '../../../workers/upstreams/upstream.ts';
 
 const picture = (url: string): object => ({ type: 'image_url', image_url: { url } });
@@ -77,4 +77,31 @@ test('the first failure ends it: the rest is given up and not begun', async (t) 
   t.is(error, failure);
   t.is(asked.length, 4);
   t.deepEqual(aborted, [failure, failure, failure]);
+});
+
+test('what is loaded ahead is what all upstreams that may be called want, and each picture once', async (t) => {
+  const asked: string[] = [];
+  const context = createContext({
+    media: {
+      loadImage(url) {
+        asked.push(url);
+        return Promise.resolve(loadedAs(url));
+      },
+    },
+  });
+  const createTaker = (wants: (url: string) => boolean) => ({
+    upstream: { wantsImageBytes: (_target: unknown, url: string) => wants(url) },
+    target: createTarget('m'),
+  });
+  const all = createTaker(() => true);
+  const embedded = createTaker((url) => url.startsWith('data:'));
+  const none = { upstream: {}, target: createTarget('m') };
+  const find = createImageFinder(ask('https://a.test/', 'data:b', 'https://a.test/'), context);
+  t.is(find([all, none]), null);
+  await find([all, embedded])?.();
+  t.deepEqual(asked, ['data:b']);
+  t.is(find([embedded]), null);
+  await find([all])?.();
+  t.deepEqual(asked, ['data:b', 'https://a.test/']);
+  t.is(find([all]), null);
 });

@@ -27,12 +27,17 @@ const MAX_CONTINUATIONS = mostPauses;
  */
 export function createAnthropicUpstream(
   options: HttpClientOptions,
-): Required<Pick<Upstream, 'chat' | 'close'>> {
+): Required<Pick<Upstream, 'chat' | 'wantsImageBytes' | 'close'>> {
   const client = createHttpClient(options);
   return {
     chat: (target, body, stream, context) => chat(client, target, body, stream, context),
+    wantsImageBytes,
     close: () => client.close(),
   };
+}
+
+function wantsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
+  return imageUrls === 'fetch' || url.startsWith('data:');
 }
 
 async function* chat(
@@ -42,8 +47,7 @@ async function* chat(
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
-  const isLoaded = (url: string): boolean => target.imageUrls === 'fetch' || url.startsWith('data:');
-  const media = await collectImages(body, context, isLoaded);
+  const media = await collectImages(body, context, (url) => wantsImageBytes(target, url));
   const first = toChatRequest(target, body, stream, { media, recalled: context.recalled });
   let request: MessagesRequest | null = first;
   const answer = createAnswer({ model: target.model, remembers: first.thinks });

@@ -39,6 +39,7 @@ export function createGeminiUpstream(options: HttpClientOptions): Required<Upstr
 
   return {
     chat: (target, body, stream, context) => chat(client, target, body, stream, context),
+    wantsImageBytes: isLoaded,
 
     async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
       const request = toEmbeddingRequest(target, call);

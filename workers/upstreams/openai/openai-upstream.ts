@@ -38,6 +38,7 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
 
   return {
     chat: (target, body, stream, context) => chat(client, target, body, stream, context),
+    wantsImageBytes,
 
     async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
       const answer = await post(client, '/embeddings', toEmbeddingRequest(target, call), target, context);
@@ -59,6 +60,11 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
   };
 }
 
+/** Data URIs go as they are. */
+function wantsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
+  return imageUrls === 'fetch' && url.startsWith('https:');
+}
+
 async function* chat(
   client: HttpClient,
   target: UpstreamTarget,
@@ -66,8 +72,7 @@ async function* chat(
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<ChatEvent> {
-  const isFetched = (url: string): boolean => target.imageUrls === 'fetch' && url.startsWith('https:');
-  const images = await collectImages(body, context, isFetched);
+  const images = await collectImages(body, context, (url) => wantsImageBytes(target, url));
   const whole = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, whole, stream, images);
   const answer = await post(client, '/chat/completions', request, target, context, stream);

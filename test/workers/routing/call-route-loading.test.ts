@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import type { CatalogRoute } from '../../../shared/catalog/catalog-schema.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { callRoute, type RouteCall, type Routing } from '../../../workers/routing/call-route.ts';
+import { RouteGate } from '../../../workers/routing/route-gate.ts';
+import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
+import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
+import { createRoute } from '../../support/routing.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+/** What a call needs is loaded while it holds no slot of a route, for who sent it says how long that takes. */
+
+const redis = useRedis(test);
+const log = createLogger('test', 'silent');
+
+/** Counts how often a slot was asked for. */
+class CountingGate extends RouteGate {
+  entries = 0;
+
+  override async enter(...args: Parameters<RouteGate['enter']>): ReturnType<RouteGate['enter']> {
+    this.entries += 1;
+    return await super.enter(...args);
+  }
+}
+
+function createRouting(t: ExecutionContext): Routing & { readonly gate: CountingGate } {
+  const gate = new CountingGate(redis(), randomUUID(), log);
+  const upstreams = new UpstreamPool(log);
+  t.teardown(async () => {
+    await gate.stop();
+    await upstreams.close();
+  });
+  return { gate, upstreams };
+}
+
+function call(
+  routing: Routing,
+  routes: readonly CatalogRoute[],
+  more: Partial<RouteCall<string>> = {},
+): Promise<string> {
+  return callRoute(routing, {
+    accountIds: () => ['account'],
+    routes,
+    signal: new AbortController().signal,
+    deadlineAtMs: Date.now() + 60_000,
+    patience: { keyMs: 15_000, breakerMs: 0 },
+    outlastsLimits: false,
+    log,
+    hasOutput: () => false,
+    attempt: (_upstream, { model }) => Promise.resolve(model),
+    ...more,
+  });
+}
+
+/** Something that calls need on the named models' routes, and that is loaded when the test says so. */
+function createNeed(...models: readonly string[]) {
+  let load!: () => void;
+  let fail!: (error: Error) => void;
+  let begin!: () => void;
+  const loaded = new Promise<void>((resolve, reject) => {
+    load = resolve;
+    fail = reject;
+  });
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  let isLoaded = false;
+  let loads = 0;
+  const findMissing: RouteCall<string>['findMissing'] = (targets) => {
+    if (isLoaded || !targets.every(({ target }) => models.includes(target.model))) return null;
+    return async () => {
+      loads += 1;
+      begin();
+      await loaded;
+      isLoaded = true;
+    };
+  };
+  return {
+    findMissing,
+    begun,
+    load: () => load(),
+    fail: (error: Error) => fail(error),
+    countLoads: () => loads,
+  };
+}
+
+test('what all routes need is loaded before a slot is asked for', async (t) => {
+  const routing = createRouting(t);
+  const routes = [createRoute('all-1', { maxConcurrency: 1 }), createRoute('all-2', { maxConcurrency: 1 })];
+  const need = createNeed('all-1', 'all-2');
+  const loading = call(routing, routes, { findMissing: need.findMissing });
+  await need.begun;
+  t.is(routing.gate.entries, 0);
+  t.is(await call(routing, routes.slice(0, 1)), 'all-1');
+  t.is(await call(routing, routes.slice(1)), 'all-2');
+  need.load();
+  t.regex(await loading, /^all-/);
+  t.is(routing.gate.entries, 3);
+  t.is(need.countLoads(), 1);
+});
+
+test('what one of several routes needs is loaded only when that one is called, and its slot is free meanwhile', async (t) => {
+  const routing = createRouting(t);
+  const needy = createRoute('needy', { weight: 1e9, maxConcurrency: 1 });
+  const other = createRoute('other', { weight: 1e-9 });
+  const need = createNeed('needy');
+  const loading = call(routing, [needy, other], { findMissing: need.findMissing });
+  await need.begun;
+  // The one slot of the route that the other call stands for.
+  t.is(await call(routing, [needy]), 'needy');
+  need.load();
+  t.is(await loading, 'needy');
+  t.is(need.countLoads(), 1);
+
+  const unneeded = createNeed('other');
+  t.is(await call(routing, [needy, other], { findMissing: unneeded.findMissing }), 'needy');
+  t.is(unneeded.countLoads(), 0);
+});
+
+test('a call that needs nothing asks for a slot once', async (t) => {
+  const routing = createRouting(t);
+  t.is(await call(routing, [createRoute('plain')], { findMissing: () => null }), 'plain');
+  t.is(routing.gate.entries, 1);
+});
+
+test('a failure to load ends the call, says nothing of the route, and leaves its slot', async (t) => {
+  const routing = createRouting(t);
+  const needy = createRoute('broken', { weight: 1e9, maxConcurrency: 1 });
+  const need = createNeed('broken');
+  const failure = new AppError('validation_failed');
+  need.fail(failure);
+  const { findMissing } = need;
+  for (const routes of [[needy], [needy, createRoute('broken-2', { weight: 1e-9 })]]) {
+    t.is(await t.throwsAsync(call(routing, routes, { findMissing })), failure);
+  }
+  t.is(await call(routing, [needy]), 'broken');
+});
+
+test('a call that its caller leaves while something is loaded ends with the reason', async (t) => {
+  const routing = createRouting(t);
+  const leaving = new AbortController();
+  const reason = new Error('the caller left');
+  const { signal } = leaving;
+  const findMissing = () => (): Promise<void> => {
+    leaving.abort(reason);
+    return Promise.reject(reason);
+  };
+  t.is(await t.throwsAsync(call(routing, [createRoute('left')], { findMissing, signal })), reason);
+});
+
+test('a probe that is given back to load something leaves the probe to another call', async (t) => {
+  const routing = createRouting(t);
+  const route = createRoute('probed', { weight: 1e9 });
+  const fail = (): Promise<never> =>
+    Promise.reject(new UpstreamError('unavailable', 'it broke', { status: 500 }));
+  for (let i = 0; i < breakerRules.leastCalls; i++)
+    await t.throwsAsync(call(routing, [route], { attempt: fail, hasOutput: () => true }));
+  await routing.gate.stop();
+  await t.throwsAsync(call(routing, [route]), { message: /can be called at the moment/ });
+
+  const need = createNeed('probed');
+  const patience = { keyMs: 0, breakerMs: breakerRules.firstPauseMs + 1_000 };
+  // As with another route that needs nothing: what is missing shows when this one is granted.
+  let isAhead = true;
+  const findMissing: RouteCall<string>['findMissing'] = (targets) => {
+    const missing = isAhead ? null : (need.findMissing?.(targets) ?? null);
+    isAhead = false;
+    return missing;
+  };
+  const loading = call(routing, [route], { findMissing, patience });
+  await need.begun;
+  t.is(await call(routing, [route], { patience }), 'probed');
+  need.load();
+  t.is(await loading, 'probed');
+});
