@@ -8,6 +8,7 @@ import { startHolding } from '../shared/billing/hold-requests.ts';
 import { holdIntervalMs, ReservationStore } from '../shared/billing/reservation-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
 import { AppError } from '../shared/contract/errors.ts';
+import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
 import { bullQueues, type BullQueueName, type QueueName } from '../shared/queue/job-kinds.ts';
@@ -59,6 +60,9 @@ const maxQueuedConcurrency: Record<BullQueueName, number> = {
   'embedding-bulk': 64,
 };
 
+/** Of pictures that callers link to, together; those of one request hold 80 MB at most. */
+const pictureMemoryBytes = 512_000_000;
+
 /** Starts everything a worker process does: it takes work, reads the ledger, and tells that it lives. */
 export async function startWorker(
   config: Config,
@@ -93,7 +97,11 @@ export async function startWorker(
   const mover = new KeptAnswerMover(answers, log);
   const traffic = new TrafficRecorder(new TrafficStore(redis), log);
   const routing = { upstreams, gate };
-  const media = { fetchClient: createSafeFetchClient(), checkImage: createImageChecker() };
+  const media = {
+    fetchClient: createSafeFetchClient(),
+    checkImage: createImageChecker(),
+    memory: new FairBudget({ capacity: pictureMemoryBytes }),
+  };
   const embeddings = new EmbeddingLines(catalog, {
     routing,
     log,

@@ -28,6 +28,8 @@ export interface BudgetShare {
   readonly amount: number;
   /** Takes more, up to this amount in all, if it is there now. @returns false where it is not; nothing changes then */
   tryGrow(toAmount: number): boolean;
+  /** Gives back what is beyond this amount. */
+  shrink(toAmount: number): void;
   /** Gives everything back; a second call does nothing. */
   release(): void;
 }
@@ -165,6 +167,12 @@ export class FairBudget {
         this.#change(accountId, toAmount - own);
         own = toAmount;
         return true;
+      },
+      shrink: (toAmount) => {
+        if (isReleased || toAmount >= own) return;
+        this.#change(accountId, toAmount - own);
+        own = toAmount;
+        this.#grantWaiting();
       },
       release: () => {
         if (isReleased) return;

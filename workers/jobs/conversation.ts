@@ -148,7 +148,7 @@ export class Conversation {
         }
         if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream stopped without an end.');
       },
-    });
+    }).finally(() => context.media.release());
     // It was read to its end, and settled by what the vendor reports; but nobody was there to take it.
     signal.throwIfAborted();
   }

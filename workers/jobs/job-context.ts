@@ -9,7 +9,7 @@ import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { EmbeddingLines } from '../embeddings/embedding-lines.ts';
-import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
+import { createMediaLoader, type MediaSources, type RequestMedia } from '../media/media-loader.ts';
 import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
 import type { KeptAnswerMover } from './kept-answer-mover.ts';
@@ -48,12 +48,12 @@ export interface RequestRun {
   readonly log: Logger;
 }
 
-/** What the calls of one request's run share. */
+/** What the calls of one request's run share. Whoever has pictures loaded releases them at its end. */
 export function createCallContext(
   { media }: JobDependencies,
   { accountId }: AdmittedRequest,
   { signal, log }: Pick<RequestRun, 'signal' | 'log'>,
-): CallContext {
+): CallContext & { readonly media: RequestMedia } {
   return {
     signal,
     log,

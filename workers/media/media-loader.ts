@@ -1,4 +1,5 @@
-import { type AppError, invalidField } from '../../shared/contract/errors.ts';
+import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { showUrl } from '../outbound/fetch-url.ts';
 import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
 import { Slots } from './slots.ts';
@@ -21,14 +22,21 @@ const maxRequestMs = 60_000;
 export interface MediaSources {
   readonly fetchClient: SafeFetchClient;
   readonly checkImage: CheckImage;
+  /** Bytes that fetched pictures hold, from before they come until their request has ended. */
+  readonly memory: FairBudget;
 }
 
-/** One request's: what its messages point at, each loaded once. It keeps what it loaded as long as it is kept. */
-export function createMediaLoader(sources: MediaSources, accountId: string): MediaLoader {
+export interface RequestMedia extends MediaLoader {
+  /** The request has ended, and nothing refers to its pictures any more. */
+  release(): void;
+}
+
+/** One request's: what its messages point at, each loaded once. It keeps what it loaded until it is released. */
+export function createMediaLoader(sources: MediaSources, accountId: string): RequestMedia {
   return new RequestMediaLoader(sources, accountId);
 }
 
-class RequestMediaLoader implements MediaLoader {
+class RequestMediaLoader implements RequestMedia {
   readonly #sources: MediaSources;
   /** Whose turn it takes where requests wait for each other. */
   readonly #accountId: string;
@@ -38,6 +46,8 @@ class RequestMediaLoader implements MediaLoader {
   readonly #checkSlots = new Slots(1);
   /** Aborted by the first failure: a request without one of its pictures cannot be answered, so the others may stop. */
   readonly #failed = new AbortController();
+  readonly #shares: BudgetShare[] = [];
+  #isReleased = false;
   #deadlineAtMs: number | null = null;
   #pictures = 0;
   #bytes = 0;
@@ -60,6 +70,11 @@ class RequestMediaLoader implements MediaLoader {
       else this.#failed.abort(error);
     });
     return await load;
+  }
+
+  release(): void {
+    this.#isReleased = true;
+    for (const share of this.#shares.splice(0)) share.release();
   }
 
   async #load(url: string, signal: AbortSignal): Promise<LoadedMedia> {
@@ -85,15 +100,30 @@ class RequestMediaLoader implements MediaLoader {
   async #fetch(url: string, signal: AbortSignal): Promise<Buffer> {
     const release = await this.#fetchSlots.acquire(signal, this.#readDeadline());
     try {
+      const share = await this.#takeMemory(signal);
       const { bytes } = await this.#sources.fetchClient.fetchBytes(url, {
         maxBytes,
         accountId: this.#accountId,
         signal,
       });
+      share.shrink(countBase64(bytes.length));
       return bytes;
     } finally {
       release();
     }
+  }
+
+  /** A link of a few bytes makes a worker hold megabytes, for as long as its request waits for a slot of a route. */
+  async #takeMemory(signal: AbortSignal): Promise<BudgetShare> {
+    const share = await this.#sources.memory.acquire(this.#accountId, countBase64(maxBytes), {
+      signal,
+      waitMs: Math.max(0, this.#readDeadline() - Date.now()),
+      refuse: () => new AppError('deadline_exceeded'),
+    });
+    this.#shares.push(share);
+    // The request may have ended in the moment in which it was granted.
+    if (this.#isReleased) this.release();
+    return share;
   }
 
   async #check(url: string, bytes: Buffer, signal: AbortSignal): Promise<string> {
@@ -110,6 +140,10 @@ class RequestMediaLoader implements MediaLoader {
       release();
     }
   }
+}
+
+function countBase64(bytes: number): number {
+  return 4 * Math.ceil(bytes / 3);
 }
 
 function readDataUri(url: string): string {

@@ -98,6 +98,21 @@ test('a share grows as far as the budget and its account allow', (t) => {
   t.false(two.tryGrow(5), 'together they would be more than half of what bob leaves');
 });
 
+test('what a share gives back before its end goes to who waits', async (t) => {
+  const budget = new FairBudget({ capacity: 16 });
+  const ann = budget.tryAcquire('ann', 16)!;
+  const bob = request(budget, 'bob', 6);
+  ann.shrink(20);
+  t.is(ann.amount, 16);
+  ann.shrink(10);
+  await nextTurn();
+  t.is(bob.state, 'holds');
+  t.is(budget.held, 16);
+  ann.release();
+  ann.shrink(1);
+  t.is(budget.held, 6);
+});
+
 test('no account has more than the stated number of requests waiting', async (t) => {
   const budget = new FairBudget({ capacity: 1, maxWaitingPerAccount: 256 });
   const requests = Array.from({ length: 258 }, () => request(budget, 'ann', 1));

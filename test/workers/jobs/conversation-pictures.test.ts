@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { invalidField } from '../../../shared/contract/errors.ts';
+import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import type { ChatJob } from '../../../shared/queue/job-kinds.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { Conversation } from '../../../workers/jobs/conversation.ts';
@@ -72,6 +73,7 @@ function createHangingSources() {
       },
     },
     checkImage: () => Promise.resolve({ mediaType: 'image/png', pixels: 1 }),
+    memory: new FairBudget({ capacity: 512_000_000 }),
   };
   return { media, begun, letGo: () => letGo(), countFetches: () => fetches };
 }
@@ -87,6 +89,7 @@ test('a link that hangs keeps nobody from the one slot of its route', async (t) 
   letGo();
   t.regex(await hanging.asked, /1 pictures/);
   t.is(countFetches(), 1);
+  t.is(media.memory.held, 0);
 });
 
 test('a picture that is refused ends the chat before a model is reached', async (t) => {
@@ -99,6 +102,7 @@ test('a picture that is refused ends the chat before a model is reached', async 
   t.is(await t.throwsAsync(asked), refusal);
   t.false(conversation.reachedModel);
   t.false(conversation.isCharged);
+  t.is(media.memory.held, 0);
 });
 
 test('pictures whose links the vendor is given are not fetched', async (t) => {

@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { once } from 'node:events';
 import sharp from 'sharp';
 import { AppError } from '../../../shared/contract/errors.ts';
+import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import { createImageChecker } from '../../../workers/media/check-image.ts';
 import { createMediaLoader, type MediaSources } from '../../../workers/media/media-loader.ts';
 import { createSafeFetchClient } from '../../../workers/outbound/safe-fetch-client.ts';
@@ -20,6 +21,8 @@ function draw(background: string): Promise<Buffer> {
     .toBuffer();
 }
 
+const createMemory = (): FairBudget => new FairBudget({ capacity: 512_000_000 });
+
 /** Sources whose public internet is the tests' own server. */
 function createSources(port: number): MediaSources {
   const fetchClient = createSafeFetchClient({
@@ -28,7 +31,7 @@ function createSources(port: number): MediaSources {
     ca: testOnlyCertificate,
     ports: new Set([port]),
   });
-  return { fetchClient, checkImage: createImageChecker() };
+  return { fetchClient, checkImage: createImageChecker(), memory: createMemory() };
 }
 
 /** Sources that give any URL so many bytes and pixels. */
@@ -36,6 +39,7 @@ function createFakeSources(bytes: number, pixels: number): MediaSources {
   return {
     fetchClient: { fetchBytes: () => Promise.resolve({ bytes: Buffer.alloc(bytes), contentType: null }) },
     checkImage: () => Promise.resolve({ mediaType: 'image/png', pixels }),
+    memory: createMemory(),
   };
 }
 
@@ -197,11 +201,12 @@ test('the pictures of a request are bounded together: in bytes, in pixels and in
 
 test('pictures of one request are checked one after another', async (t) => {
   let running = 0;
-  const { fetchClient } = createFakeSources(1, 1);
+  const { fetchClient, memory } = createFakeSources(1, 1);
   const gate = new EventTarget();
   const loader = createMediaLoader(
     {
       fetchClient,
+      memory,
       async checkImage() {
         running += 1;
         t.is(running, 1);
@@ -218,4 +223,38 @@ test('pictures of one request are checked one after another', async (t) => {
     gate.dispatchEvent(new Event('go'));
     await load;
   }
+});
+
+test('what fetched pictures hold is counted until their request has ended, and has room before they come', async (t) => {
+  const sources = createFakeSources(3_000_000, 1);
+  const { memory } = sources;
+  const loader = createMediaLoader(sources, 'account');
+  await loader.loadImage('https://pictures.test/1', never());
+  await loader.loadImage('https://pictures.test/2', never());
+  t.is(memory.held, 8_000_000);
+  await loader.loadImage(`data:image/png;base64,${Buffer.alloc(9).toString('base64')}`, never());
+  t.is(memory.held, 8_000_000, 'a data URI is part of the request itself');
+
+  const rest = memory.tryAcquire('other', 500_000_000)!;
+  const waiting = createMediaLoader(sources, 'third');
+  const loading = waiting.loadImage('https://pictures.test/1', never());
+  const leaving = new AbortController();
+  const left = waiting.loadImage('https://pictures.test/2', leaving.signal);
+  await waitFor('both to wait', () => memory.waiting === 2);
+  const reason = new Error('the caller left');
+  leaving.abort(reason);
+  t.is(await t.throwsAsync(left), reason);
+  rest.release();
+  t.is((await loading).base64.length, 4_000_000);
+  loader.release();
+  waiting.release();
+  t.is(memory.held, 0);
+
+  const failing = createMediaLoader(
+    { ...sources, fetchClient: { fetchBytes: () => Promise.reject(new AppError('unsafe_url')) } },
+    'account',
+  );
+  await failureOf(t, failing.loadImage('https://pictures.test/1', never()));
+  failing.release();
+  t.is(memory.held, 0);
 });
