@@ -44,6 +44,7 @@ import { endWaiters } from './dispatch/end-account.ts';
 import { longestBodyMs } from './middleware/body-pace.ts';
 import { KeptAnswers } from './dispatch/kept-answers.ts';
 import { ReplyWaiters } from './dispatch/reply-waiters.ts';
+import { findContested } from './dispatch/response-memory.ts';
 import { defaultMaxStallMs, StallGuard } from './present/stall-guard.ts';
 import type { Services } from './services.ts';
 
@@ -189,7 +190,9 @@ export async function startApi(
   server.on('checkContinue', (request, response) => void handle(request, response));
   // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
   server.requestTimeout = longestBodyMs(largestBodyBytes);
-  const stallGuard = new StallGuard(server, options.maxStallMs ?? defaultMaxStallMs);
+  const stallGuard = new StallGuard(server, options.maxStallMs ?? defaultMaxStallMs, (stalled) =>
+    findContested(responseMemory, stalled),
+  );
   const url = await listen(server, config);
   services.publicUrl = config.publicUrl ?? url;
   // The first request should not pay for it; nothing waits for it either.

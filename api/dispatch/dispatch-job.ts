@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import type { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
@@ -60,9 +61,10 @@ export class JobWaiting implements WaiterOwner {
     return this.#waiters.countOf(queue, accountId);
   }
 
-  await(request: AdmittedRequest, queue: QueueName): AwaitedJob {
+  /** @param response that the answer is for, where memory for it is acquired once it is there */
+  await(request: AdmittedRequest, queue: QueueName, response?: ServerResponse): AwaitedJob {
     const isKept = request.claimHash !== null;
-    const { receiver, answer } = this.#receive();
+    const { receiver, answer } = this.#receive(response);
     const waiter: Waiter = {
       request,
       queue,
@@ -99,8 +101,9 @@ export class JobWaiting implements WaiterOwner {
   attach(
     request: Pick<AdmittedRequest, 'requestId' | 'accountId'>,
     queue: QueueName,
+    response?: ServerResponse,
   ): Omit<AwaitedJob, 'fail'> {
-    const { receiver, answer } = this.#receive();
+    const { receiver, answer } = this.#receive(response);
     const reader = this.#kept.follow(request, receiver, readerOptions(queue));
     return {
       answer,
@@ -125,7 +128,7 @@ export class JobWaiting implements WaiterOwner {
   }
 
   /** A whole answer as a promise. */
-  #receive(): { readonly receiver: Receiver; readonly answer: Promise<LentBuffer> } {
+  #receive(response?: ServerResponse): { readonly receiver: Receiver; readonly answer: Promise<LentBuffer> } {
     let settle: { resolve: (answer: LentBuffer) => void; reject: (error: unknown) => void };
     const answer = new Promise<LentBuffer>((resolve, reject) => {
       settle = { resolve, reject };
@@ -133,6 +136,7 @@ export class JobWaiting implements WaiterOwner {
     // Whoever awaits it sees a failure; one that comes before somebody does must not end the process.
     answer.catch(() => undefined);
     const receiver: Receiver = {
+      ...(response === undefined ? {} : { response }),
       delta: () => undefined,
       end: (bytes) => settle.resolve(bytes),
       fail: (error) => settle.reject(error),

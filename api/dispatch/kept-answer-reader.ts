@@ -12,7 +12,7 @@ import type { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
 import { ownBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Receiver } from './waiter.ts';
-import { acquireResponseMemory } from './response-memory.ts';
+import { acquireResponseMemory, noteShare } from './response-memory.ts';
 
 /**
  * Frames that this process is told of are read at once; those of another's requests after so long, and while none come
@@ -231,7 +231,11 @@ export class KeptAnswerReader implements FollowedAnswer {
     const { accountId } = this.#request;
     const memory = this.#options.hasMemory
       ? null
-      : await acquireResponseMemory(budget, accountId, stored.bytes, this.#over.signal);
+      : await acquireResponseMemory(budget, accountId, {
+          bytes: stored.bytes,
+          signal: this.#over.signal,
+          response: this.#receiver.response ?? null,
+        });
     try {
       const bytes = await answers.read(this.#request, stored);
       this.#over.signal.throwIfAborted();
@@ -244,7 +248,10 @@ export class KeptAnswerReader implements FollowedAnswer {
   }
 
   #acquireBacklogMemory(): BudgetShare | null {
-    return this.#dependencies.memory.tryAcquire(this.#request.accountId, backlogMemoryBytes);
+    const share = this.#dependencies.memory.tryAcquire(this.#request.accountId, backlogMemoryBytes);
+    const { response } = this.#receiver;
+    if (share !== null && response !== undefined) noteShare(response, share);
+    return share;
   }
 
   #releaseMemory(): void {

@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 
@@ -6,22 +8,58 @@ const countedFromBytes = 256 * 1024;
 /** A caller that waits longer is told to come back. */
 const waitMs = 60_000;
 
+export interface ResponseMemoryOptions {
+  readonly bytes: number;
+  /** Aborted when the caller has gone. */
+  readonly signal: AbortSignal;
+  /** The response that the memory is for, where its caller is on this process's connection. */
+  readonly response: ServerResponse | null;
+  /** Throws where the request would not be admitted; asked before it waits. */
+  readonly checkBeforeWaiting?: () => Promise<void>;
+}
+
 /**
  * Waits until the process has memory for a response of this size, from before it is asked for until its caller has read
  * it: callers who read slowly would otherwise hold any amount. Null where it is too small to count.
- * @throws AppError `queue_full` after a minute; the signal's reason
+ * @throws AppError `queue_full` after a minute; the signal's reason; what `checkBeforeWaiting` throws
  */
 export async function acquireResponseMemory(
   budget: FairBudget,
   accountId: string,
-  bytes: number,
-  signal: AbortSignal,
+  { bytes, response, ...options }: ResponseMemoryOptions,
 ): Promise<BudgetShare | null> {
   if (bytes < countedFromBytes) return null;
-  return await budget.acquire(accountId, bytes, { signal, waitMs, refuse: refuseResponse });
+  const share = await budget.acquire(accountId, bytes, { ...options, waitMs, refuse: refuseResponse });
+  if (response !== null) noteShare(response, share);
+  return share;
 }
 
 const refuseResponse = (): AppError =>
   new AppError('queue_full', {
     message: 'Too many large answers are under way. Read those that are, and try again shortly.',
   });
+
+/** What is held for the callers of each connection. */
+const sharesOf = new WeakMap<Socket, readonly BudgetShare[]>();
+
+/** The share is held until this response has been read. */
+export function noteShare({ req: { socket } }: ServerResponse, share: BudgetShare): void {
+  sharesOf.set(socket, [...listShares(socket), share]);
+}
+
+const listShares = (socket: Socket): BudgetShare[] =>
+  (sharesOf.get(socket) ?? []).filter(({ amount }) => amount > 0);
+
+/**
+ * Of connections whose callers take nothing, those that hold memory which another account waits for: all of the account
+ * that holds most, and of no other until that has given it back.
+ */
+export function findContested(budget: FairBudget, stalled: readonly Socket[]): readonly Socket[] {
+  const holders = stalled.flatMap((socket) =>
+    listShares(socket)
+      .filter(({ accountId }) => budget.isContested(accountId))
+      .map(({ accountId }) => ({ socket, accountId, held: budget.heldBy(accountId) })),
+  );
+  const most = holders.toSorted((a, b) => b.held - a.held)[0];
+  return holders.filter(({ accountId }) => accountId === most?.accountId).map(({ socket }) => socket);
+}

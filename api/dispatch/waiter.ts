@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
 import type { FrameOrder } from '../../shared/reply/frame-order.ts';
@@ -5,6 +6,8 @@ import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 
 /** Takes what comes for one request. `end` and `fail` are the last calls, and only one of them comes. */
 export interface Receiver {
+  /** What it takes is for the caller of this response. */
+  readonly response?: ServerResponse;
   delta(bytes: Buffer): void;
   /** A whole answer, or the last bytes of a stream. */
   end(answer: LentBuffer): void;

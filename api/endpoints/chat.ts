@@ -62,6 +62,7 @@ async function sendAnswer(context: ApiContext, start: StartChat): Promise<void> 
   let cancel = (): void => undefined;
   const answer = new Promise<LentBuffer>((resolve, reject) => {
     const receiver: Receiver = {
+      response: context.res,
       delta: () => undefined,
       end: resolve,
       fail: reject,

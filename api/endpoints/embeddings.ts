@@ -3,14 +3,15 @@ import { maxTokensPerEmbeddingInput, type EmbeddingRequest } from '../../shared/
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import { joinWords, maxIssues } from '../../shared/contract/validation.ts';
+import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import { acquireResponseMemory } from '../dispatch/response-memory.ts';
-import { admit } from '../middleware/admit.ts';
+import { admit, type Estimate } from '../middleware/admit.ts';
 import { holderOf } from '../middleware/authenticate.ts';
 import { callerSignal } from '../middleware/caller-signal.ts';
-import { precheckBalance } from '../middleware/pre-admit.ts';
+import { preAdmit, precheckBalance } from '../middleware/pre-admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentEmbeddings } from '../present/embeddings.ts';
 import type { Services } from '../services.ts';
@@ -33,16 +34,11 @@ export function createEmbeddings(services: Services) {
     precheckBalance(context, model);
     const turn = createCountingTurn(context);
     const inputTokens = await countInputs(inputs, typeof body.input === 'string', model, turn);
-    const { accountId } = holderOf(context);
-    const mostBytes = inputs.length * (dimensions ?? model.dimensions!.default) * bytesPerFloat;
-    const memory = await acquireResponseMemory(
-      services.responseMemory,
-      accountId,
-      mostBytes,
-      callerSignal(context.res),
-    );
+    const counted = { model, dimensions, inputs, inputTokens };
+    const estimate = estimateInputs(counted, body.user ?? null);
+    const memory = await acquireMemory(services, context, counted, estimate);
     try {
-      await answerInputs(services, context, { model, dimensions, inputs, inputTokens });
+      await answerInputs(services, context, counted, estimate);
     } finally {
       memory?.release();
     }
@@ -56,12 +52,7 @@ interface CountedInputs {
   readonly inputTokens: readonly number[];
 }
 
-async function answerInputs(
-  services: Services,
-  context: ApiContext,
-  { model, dimensions, inputs, inputTokens }: CountedInputs,
-): Promise<void> {
-  const body = context.state.body as EmbeddingRequest;
+function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: string | null): Estimate {
   const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
   const worst = computeWorstCase(model.pricing, {
     ...noUsage,
@@ -70,7 +61,7 @@ async function answerInputs(
     characters: inputs.reduce((sum, text) => sum + text.length, 0),
     durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
   });
-  const admitted = await admit(services, context, {
+  return {
     model,
     promptTokens,
     fixedNano: worst.fixedNano,
@@ -78,8 +69,40 @@ async function answerInputs(
     wantedUnits: 0,
     leastUnits: 0,
     sharePermille: 1_000,
-    user: body.user ?? null,
+    user,
+  };
+}
+
+/**
+ * Memory for the vectors, before money is reserved for them: what an account waits for must not hold anything. Nobody
+ * waits who has no money for the request, or would be refused otherwise.
+ */
+async function acquireMemory(
+  services: Services,
+  context: ApiContext,
+  { model, dimensions, inputs }: CountedInputs,
+  { fixedNano }: Estimate,
+): Promise<BudgetShare | null> {
+  return await acquireResponseMemory(services.responseMemory, holderOf(context).accountId, {
+    bytes: inputs.length * (dimensions ?? model.dimensions!.default) * bytesPerFloat,
+    signal: callerSignal(context.res),
+    response: context.res,
+    checkBeforeWaiting: async () => {
+      if (context.state.preAdmission === undefined)
+        await preAdmit(services, context, operations.createEmbedding.modelTypes);
+      precheckBalance(context, model, fixedNano);
+    },
   });
+}
+
+async function answerInputs(
+  services: Services,
+  context: ApiContext,
+  { model, dimensions, inputs, inputTokens }: CountedInputs,
+  estimate: Estimate,
+): Promise<void> {
+  const body = context.state.body as EmbeddingRequest;
+  const admitted = await admit(services, context, estimate);
   const job =
     admitted.outcome === 'attached'
       ? services.jobs.attach(admitted, 'embedding')

@@ -53,8 +53,8 @@ export function createImages(services: Services) {
     });
     const job =
       admitted.outcome === 'attached'
-        ? services.jobs.attach(admitted, 'image')
-        : startJob(services, admitted.request, body, checked);
+        ? services.jobs.attach(admitted, 'image', context.res)
+        : startJob(services, context, admitted.request, checked);
     const { bytes, giveBack } = await cancelWhenGone(context, job);
     try {
       const { header, body: images } = decodeResult(bytes, 'image');
@@ -69,14 +69,14 @@ export function createImages(services: Services) {
 
 function startJob(
   { jobs, images }: Services,
+  context: ApiContext,
   request: AdmittedRequest,
-  body: ImageRequest,
   checked: CheckedImageRequest,
 ): AwaitedJob {
   // Those that the account has under way go first, and so does an account with fewer: it waits for no crowd of another's.
   const underWay = jobs.countOf('image', request.accountId);
-  const job = jobs.await(request, 'image');
-  const { response_format: responseFormat } = body;
+  const job = jobs.await(request, 'image', context.res);
+  const { response_format: responseFormat } = context.state.body as ImageRequest;
   const { replyChannel } = jobs;
   images[chooseLane(underWay + 1)]
     .add(

@@ -36,18 +36,22 @@ export async function preAdmit(
 /**
  * Refuses a large request that its account certainly cannot pay for, before its text is counted, which takes seconds of
  * the process. Whether a balance is enough only the admission knows.
+ * @param costNano as far as it is known by now
  * @throws AppError `insufficient_balance`
  */
-export function precheckBalance(context: ApiContext, { pricing }: CatalogModel): void {
+export function precheckBalance(context: ApiContext, { pricing }: CatalogModel, costNano = 1n): void {
   const { preAdmission } = context.state;
   if (preAdmission === undefined || isFree(pricing)) return;
   const freeRequests = pricing.free_requests ? preAdmission.freeRequests : 0;
-  if (!canSpend({ ...preAdmission, freeRequests })) throw new AppError('insufficient_balance');
+  if (!canSpend({ ...preAdmission, freeRequests }, costNano)) throw new AppError('insufficient_balance');
 }
 
 /** An answer that is kept was paid for by the request that made it. */
-function canSpend({ spendableNano, freeRequests, isReplay }: Omit<PreAdmission, 'rateLimit'>): boolean {
-  return spendableNano > 0n || freeRequests > 0 || isReplay;
+function canSpend(
+  { spendableNano, freeRequests, isReplay }: Omit<PreAdmission, 'rateLimit'>,
+  costNano = 1n,
+): boolean {
+  return spendableNano >= costNano || freeRequests > 0 || isReplay;
 }
 
 /** Accounts without money may use models that cost nobody anything. */

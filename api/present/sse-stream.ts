@@ -15,7 +15,7 @@ const maxPendingBytes = 8_000_000;
  * before any output is a plain error with its own status; after it, errors are the stream's last event.
  */
 export class SseStream implements Receiver {
-  readonly #response: ServerResponse;
+  readonly response: ServerResponse;
   readonly #timer: NodeJS.Timeout;
   #chat: DispatchedChat | null = null;
   #paused = false;
@@ -27,7 +27,7 @@ export class SseStream implements Receiver {
   readonly finished: Promise<void>;
 
   constructor(response: ServerResponse) {
-    this.#response = response;
+    this.response = response;
     this.finished = new Promise((resolve, reject) => {
       this.#done = resolve;
       this.#failEarly = reject;
@@ -65,12 +65,12 @@ export class SseStream implements Receiver {
     if (this.#ended) return;
     this.#write(bytes);
     this.#end();
-    this.#response.end();
+    this.response.end();
   }
 
   fail(error: AppError): void {
     if (this.#ended) return;
-    if (!this.#response.headersSent) {
+    if (!this.response.headersSent) {
       clearInterval(this.#timer);
       this.#ended = true;
       this.#failEarly?.(error);
@@ -78,7 +78,7 @@ export class SseStream implements Receiver {
     }
     this.#write(`data: ${JSON.stringify(presentError(error))}\n\n`);
     this.#end();
-    this.#response.end();
+    this.response.end();
   }
 
   #keepAlive(): void {
@@ -91,18 +91,18 @@ export class SseStream implements Receiver {
   #write(data: Buffer | string): void {
     if (this.#ended) return;
     this.#lastWriteMs = performance.now();
-    if (!this.#response.headersSent) {
-      this.#response.writeHead(200, {
+    if (!this.response.headersSent) {
+      this.response.writeHead(200, {
         'content-type': 'text/event-stream; charset=utf-8',
         'cache-control': 'no-cache, no-transform',
         // Nginx would else gather the events of a stream before passing them on.
         'x-accel-buffering': 'no',
       });
     }
-    const flushed = this.#response.write(data);
+    const flushed = this.response.write(data);
     if (flushed) return;
-    if (this.#response.writableLength > maxPendingBytes) {
-      this.#response.destroy();
+    if (this.response.writableLength > maxPendingBytes) {
+      this.response.destroy();
       return;
     }
     if (!this.#paused) {

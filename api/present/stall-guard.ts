@@ -3,7 +3,12 @@ import type { Socket } from 'node:net';
 
 /** A caller that takes nothing for so long holds an answer, and a connection, for nobody. */
 export const defaultMaxStallMs = 30_000;
+/** Of that, while what is held for it is wanted: three seconds. */
+const contestedPart = 1 / 10;
 const maxCheckIntervalMs = 1_000;
+
+/** Of connections whose callers take nothing, those that hold what others wait for. */
+export type FindContested = (stalled: readonly Socket[]) => Iterable<Socket>;
 
 interface Progress {
   /** Bytes that have not left: those of Node's stream, and those of the write that the system is working on. */
@@ -14,15 +19,18 @@ interface Progress {
 
 /**
  * Cuts connections whose callers do not read: bytes wait for them, and none has left for the longest stall. A caller that
- * reads slowly is not cut, however long its answer takes. Whoever made the answer learns of it by the connection's end.
+ * reads slowly is not cut, however long its answer takes. A tenth of the longest stall is enough where others wait for
+ * what is held for the caller. Whoever made the answer learns of it by the connection's end.
  */
 export class StallGuard {
   readonly #maxStallMs: number;
+  readonly #findContested: FindContested;
   readonly #sockets = new Map<Socket, Progress>();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(server: Server, maxStallMs: number) {
+  constructor(server: Server, maxStallMs: number, findContested: FindContested = () => []) {
     this.#maxStallMs = maxStallMs;
+    this.#findContested = findContested;
     server.on('connection', (socket) => {
       this.#sockets.set(socket, { waiting: 0, queued: 0, sinceMs: performance.now() });
       socket.once('close', () => this.#sockets.delete(socket));
@@ -37,15 +45,19 @@ export class StallGuard {
 
   #check(): void {
     const nowMs = performance.now();
+    const stalled: Socket[] = [];
     for (const [socket, progress] of this.#sockets) {
       const waiting = socket.writableLength;
       const queued = queuedBytes(socket);
       // More that waits is no progress: it may be the next part of an answer that nobody reads.
       if (waiting === 0 || waiting < progress.waiting || queued !== progress.queued) progress.sinceMs = nowMs;
       else if (nowMs - progress.sinceMs > this.#maxStallMs) socket.destroy();
+      else if (nowMs - progress.sinceMs > this.#maxStallMs * contestedPart) stalled.push(socket);
       progress.waiting = waiting;
       progress.queued = queued;
     }
+    if (stalled.length === 0) return;
+    for (const socket of this.#findContested(stalled)) socket.destroy();
   }
 }
 

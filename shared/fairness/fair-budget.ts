@@ -1,8 +1,11 @@
 import type { AppError } from '../contract/errors.ts';
 import { FairQueue, type QueueEntry } from './fair-queue.ts';
+import { Holdings } from './holdings.ts';
 
 /** Smaller amounts pass one that there is not enough left for, but not for longer than this. */
 const passingMs = 5_000;
+/** From then on, of the whole: what comes free besides is saved up. */
+const passingPart = 1 / 4;
 const defaultMaxWaitingPerAccount = 256;
 
 export interface FairBudgetOptions {
@@ -21,10 +24,14 @@ export interface AcquireOptions {
   readonly waitMs: number;
   /** What the caller is told when it is refused. */
   readonly refuse: () => AppError;
+  /** Asked before it waits: throws where nothing would come of what it waits for. */
+  readonly checkBeforeWaiting?: () => Promise<void>;
 }
 
 /** What one request holds of a budget, until it releases it. */
 export interface BudgetShare {
+  readonly accountId: string;
+  /** Nothing, once it is released. */
   readonly amount: number;
   /** Takes more, up to this amount in all, if it is there now. @returns false where it is not; nothing changes then */
   tryGrow(toAmount: number): boolean;
@@ -45,14 +52,19 @@ interface Waiting {
  * none holds more than half of what the others leave it, so that there is always something left for one more account,
  * however long the others hold theirs. The first share of an account fits wherever there is enough left, and one that is
  * larger than the whole budget is granted when nothing else is held.
+ *
+ * What there is not enough left for is passed by what there is. Once that has gone on for a while, a part of the budget
+ * is left to those that pass, and accounts share it in the same way; all else is saved up for the one that was passed.
+ * Small amounts so never wait for a large one, nor a large one for all the small ones that come.
  */
 export class FairBudget {
   readonly #capacity: number;
   readonly #maxWaitingPerAccount: number;
   readonly #nowMs: () => number;
   readonly #queue = new FairQueue<Waiting>();
-  readonly #heldBy = new Map<string, number>();
-  #held = 0;
+  readonly #holdings = new Holdings();
+  /** Of these, what was granted while another amount was saved up for. */
+  readonly #passing = new Holdings();
 
   constructor({ capacity, maxWaitingPerAccount, nowMs }: FairBudgetOptions) {
     this.#capacity = capacity;
@@ -61,22 +73,47 @@ export class FairBudget {
   }
 
   get held(): number {
-    return this.#held;
+    return this.#holdings.sum;
+  }
+
+  heldBy(accountId: string): number {
+    return this.#holdings.of(accountId);
+  }
+
+  /** Whether another account waits that holds less. */
+  isContested(accountId: string): boolean {
+    const own = this.heldBy(accountId);
+    for (const waiting of this.#queue.accountIds()) {
+      if (waiting !== accountId && this.heldBy(waiting) < own) return true;
+    }
+    return false;
   }
 
   get waiting(): number {
     return this.#queue.size;
   }
 
-  /** @throws what `refuse` makes when there is nothing for this account in time; the signal's reason */
-  async acquire(
+  /**
+   * @throws what `refuse` makes when there is nothing for this account in time; the signal's reason; what
+   *   `checkBeforeWaiting` throws
+   */
+  async acquire(accountId: string, amount: number, options: AcquireOptions): Promise<BudgetShare> {
+    const { signal, checkBeforeWaiting } = options;
+    signal?.throwIfAborted();
+    const share = this.#queue.countOf(accountId) === 0 ? this.tryAcquire(accountId, amount) : null;
+    if (share !== null) return share;
+    if (checkBeforeWaiting !== undefined) {
+      await checkBeforeWaiting();
+      signal?.throwIfAborted();
+    }
+    return await this.#wait(accountId, amount, options);
+  }
+
+  async #wait(
     accountId: string,
     amount: number,
     { signal, waitMs, refuse }: AcquireOptions,
   ): Promise<BudgetShare> {
-    signal?.throwIfAborted();
-    const share = this.#queue.countOf(accountId) === 0 ? this.tryAcquire(accountId, amount) : null;
-    if (share !== null) return share;
     if (this.#queue.countOf(accountId) >= this.#maxWaitingPerAccount) throw refuse();
     return await new Promise<BudgetShare>((resolve, reject) => {
       const stopWaiting = (): void => {
@@ -107,35 +144,48 @@ export class FairBudget {
 
   /** Null where there is nothing for this account now. */
   tryAcquire(accountId: string, amount: number): BudgetShare | null {
-    if (!this.#mayHold(accountId, 0, amount) || this.#isKeptForLargeOne()) return null;
-    return this.#createShare(accountId, amount);
+    const passed = this.#findPassed();
+    return this.#mayGrant(accountId, amount, passed)
+      ? this.#createShare(accountId, amount, passed !== null)
+      : null;
   }
 
-  /** What comes free is saved up for one that has been passed for long enough. */
-  #isKeptForLargeOne(): boolean {
-    const nowMs = this.#nowMs();
-    for (const { accountId, item } of this.#queue.heads()) {
-      if (nowMs - item.sinceMs > passingMs && this.#isWithinShare(accountId, 0, item.amount)) return true;
+  #grantWaiting(): void {
+    while (this.#grantNext());
+  }
+
+  /** Skips accounts that have their share. @returns whether one was granted */
+  #grantNext(): boolean {
+    const passed = this.#findPassed();
+    for (const entry of this.#queue.heads()) {
+      const { amount } = entry.item;
+      if (!this.#mayGrant(entry.accountId, amount, passed)) continue;
+      const { grant } = this.#queue.serve(entry);
+      grant(this.#createShare(entry.accountId, amount, passed !== null));
+      return true;
     }
     return false;
   }
 
-  #grantWaiting(): void {
-    for (let next = this.#findNext(); next !== null; next = this.#findNext()) {
-      const { amount, grant } = this.#queue.serve(next);
-      grant(this.#createShare(next.accountId, amount));
-    }
-  }
-
-  /** Skips accounts that have their share. One that there is not enough left for is waited for in the end. */
-  #findNext(): QueueEntry<Waiting> | null {
-    for (const entry of this.#queue.heads()) {
-      const { amount, sinceMs } = entry.item;
-      if (!this.#isWithinShare(entry.accountId, 0, amount)) continue;
-      if (this.#isLeft(0, amount)) return entry;
-      if (this.#nowMs() - sinceMs > passingMs) return null;
+  /** The first that there is not enough left for, and that others have passed for long enough. */
+  #findPassed(): Waiting | null {
+    const nowMs = this.#nowMs();
+    for (const { accountId, item } of this.#queue.heads()) {
+      if (nowMs - item.sinceMs <= passingMs || this.#isLeft(0, item.amount)) continue;
+      if (this.#isWithinShare(accountId, 0, item.amount)) return item;
     }
     return null;
+  }
+
+  #mayGrant(accountId: string, amount: number, passed: Waiting | null): boolean {
+    if (!this.#mayHold(accountId, 0, amount)) return false;
+    return passed === null || this.#mayPass(accountId, amount, passed);
+  }
+
+  /** The part for those that pass leaves enough for the one that is passed, however long they hold theirs. */
+  #mayPass(accountId: string, amount: number, passed: Waiting): boolean {
+    const part = Math.min(this.#capacity * passingPart, this.#capacity - passed.amount);
+    return this.#passing.sum + amount <= part && this.#passing.isWithinShare(part, accountId, 0, amount);
   }
 
   #mayHold(accountId: string, before: number, amount: number): boolean {
@@ -144,28 +194,31 @@ export class FairBudget {
 
   /** @param before what the same request holds already, and gives up for the new amount */
   #isLeft(before: number, amount: number): boolean {
-    const heldByOthers = this.#held - before;
+    const heldByOthers = this.held - before;
     return heldByOthers === 0 || heldByOthers + amount <= this.#capacity;
   }
 
   #isWithinShare(accountId: string, before: number, amount: number): boolean {
-    const own = (this.#heldBy.get(accountId) ?? 0) - before;
-    const left = this.#capacity - this.#held + before;
-    return own === 0 || own + amount <= (left + own) / 2;
+    return this.#holdings.isWithinShare(this.#capacity, accountId, before, amount);
   }
 
-  #createShare(accountId: string, amount: number): BudgetShare {
-    let own = amount;
+  #createShare(accountId: string, amount: number, isPassing: boolean): BudgetShare {
+    let own = 0;
     let isReleased = false;
-    this.#change(accountId, amount);
+    const changeTo = (to: number): void => {
+      this.#holdings.change(accountId, to - own);
+      if (isPassing) this.#passing.change(accountId, to - own);
+      own = to;
+    };
+    changeTo(amount);
     return {
+      accountId,
       get amount() {
         return own;
       },
       tryGrow: (toAmount) => {
         if (isReleased || !this.#mayHold(accountId, own, toAmount)) return false;
-        this.#change(accountId, toAmount - own);
-        own = toAmount;
+        changeTo(toAmount);
         return true;
       },
       shrink: (toAmount) => {
@@ -177,16 +230,9 @@ export class FairBudget {
       release: () => {
         if (isReleased) return;
         isReleased = true;
-        this.#change(accountId, -own);
+        changeTo(0);
         this.#grantWaiting();
       },
     };
-  }
-
-  #change(accountId: string, by: number): void {
-    this.#held += by;
-    const own = (this.#heldBy.get(accountId) ?? 0) + by;
-    if (own > 0) this.#heldBy.set(accountId, own);
-    else this.#heldBy.delete(accountId);
   }
 }

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { StallGuard } from '../../../api/present/stall-guard.ts';
+import { StallGuard, type FindContested } from '../../../api/present/stall-guard.ts';
 
 const maxStallMs = 400;
 /** More than the system's own buffers hold between two sockets of one machine. */
@@ -15,7 +15,12 @@ interface Served {
   readonly closed: Promise<void>;
 }
 
-async function serve(t: ExecutionContext, handle: (response: ServerResponse) => void): Promise<Served> {
+async function serve(
+  t: ExecutionContext,
+  handle: (response: ServerResponse) => void,
+  stallMs = maxStallMs,
+  findContested?: FindContested,
+): Promise<Served> {
   let onClose = (): void => undefined;
   const closed = new Promise<void>((resolve) => {
     onClose = resolve;
@@ -24,7 +29,7 @@ async function serve(t: ExecutionContext, handle: (response: ServerResponse) => 
     response.once('close', onClose);
     handle(response);
   }).listen(0, '127.0.0.1');
-  const guard = new StallGuard(server, maxStallMs);
+  const guard = new StallGuard(server, stallMs, findContested);
   t.teardown(() => {
     guard.close();
     server.close();
@@ -114,4 +119,28 @@ test('a caller that waits for an answer, or between two events of a stream, is n
   });
   const answer = await fetch(`http://127.0.0.1:${port}`);
   t.is(await answer.text(), 'firstsecond');
+});
+
+test('a caller that reads nothing of what others wait for is cut after a tenth of that, and nobody else is', async (t) => {
+  const accepted: Socket[] = [];
+  const stallMs = 10_000;
+  const { port, closed } = await serve(
+    t,
+    (response) => {
+      accepted.push(response.socket!);
+      response.end(large);
+    },
+    stallMs,
+    (stalled) => stalled.filter((socket) => socket === accepted[0]),
+  );
+  const startedAtMs = performance.now();
+  await ask(t, port);
+  await ask(t, port);
+  await closed;
+  const tookMs = performance.now() - startedAtMs;
+  t.true(tookMs >= stallMs / 10 && tookMs < stallMs, `${tookMs}`);
+  t.deepEqual(
+    accepted.map((socket) => socket.destroyed),
+    [true, false],
+  );
 });

@@ -134,24 +134,116 @@ test('a request that waits too long is refused, and one whose caller has gone le
   t.is(budget.held, 0);
 });
 
-test('smaller amounts pass one that there is not enough left for, but not for long', async (t) => {
+test('what there is not enough left for is passed by what there is; after a while within a part, that accounts share', async (t) => {
+  let nowMs = 0;
+  const budget = new FairBudget({ capacity: 32, nowMs: () => nowMs });
+  const holder = request(budget, 'x', 16);
+  const large = request(budget, 'ann', 20);
+  const early = request(budget, 'bob', 7);
+  await nextTurn();
+  t.deepEqual(statesOf([large, early]), ['waits', 'holds'], 'at first by whatever fits');
+  early.release();
+  nowMs += 5_001;
+  // Eight may pass, a quarter of the whole, though sixteen are left.
+  const passing = ['carol', 'carol', 'carol', 'carol', 'dan', 'dan', 'eve'].map((id) =>
+    request(budget, id, 2),
+  );
+  await nextTurn();
+  t.deepEqual(statesOf(passing), ['holds', 'holds', 'waits', 'waits', 'holds', 'waits', 'holds']);
+  t.is(budget.tryAcquire('frank', 1), null, 'the part is full');
+  passing[0]!.release();
+  await nextTurn();
+  t.is(passing[2]!.state, 'waits', 'what one of them gives back is for another account');
+  budget.tryAcquire('frank', 1)!.release();
+  holder.release();
+  await nextTurn();
+  t.is(large.state, 'holds', 'while those that passed hold theirs');
+  t.deepEqual(statesOf(passing), ['released', 'holds', 'holds', 'waits', 'holds', 'waits', 'holds']);
+});
+
+test('one that leaves no part for others is not passed for long; they go on when it leaves', async (t) => {
   let nowMs = 0;
   const budget = new FairBudget({ capacity: 10, nowMs: () => nowMs });
   const holder = request(budget, 'x', 5);
-  const large = request(budget, 'ann', 9);
-  const passing = request(budget, 'bob', 2);
-  await nextTurn();
-  t.deepEqual(statesOf([large, passing]), ['waits', 'holds']);
+  const large = request(budget, 'ann', 10);
   nowMs += 5_001;
-  const behind = request(budget, 'carol', 2);
-  t.is(budget.tryAcquire('dan', 1), null);
+  const behind = request(budget, 'bob', 2);
   await nextTurn();
-  t.is(behind.state, 'waits');
+  t.deepEqual(statesOf([large, behind]), ['waits', 'waits']);
   large.caller.abort('gone');
   await nextTurn();
   t.deepEqual(statesOf([large, behind]), ['gone', 'holds']);
-  for (const one of [holder, passing, behind]) one.release();
+  for (const one of [holder, behind]) one.release();
   t.is(budget.held, 0);
+});
+
+test('whoever comes and goes, one that is passed is granted once those that held theirs before have released them', async (t) => {
+  let nowMs = 0;
+  const budget = new FairBudget({ capacity: 16, nowMs: () => nowMs });
+  const holders = ['v', 'w', 'x', 'y'].map((id) => request(budget, id, 3));
+  const large = request(budget, 'ann', 12);
+  nowMs += 5_001;
+  for (const holder of holders) {
+    // As much as may pass, and none of it is ever given back.
+    request(budget, `before ${holders.indexOf(holder)}`, 1);
+    for (let i = 0; i < 20; i++) request(budget, `behind ${i}`, 1);
+    await nextTurn();
+    t.is(large.state, 'waits');
+    holder.release();
+  }
+  await nextTurn();
+  t.is(large.state, 'holds');
+  t.true(budget.held <= 16);
+});
+
+test('one that would not be admitted does not wait, and one that is let wait takes its turn', async (t) => {
+  const budget = new FairBudget({ capacity: 1 });
+  const holder = budget.tryAcquire('x', 1)!;
+  let asked = 0;
+  const options = { waitMs: 60_000, refuse };
+  const checkBeforeWaiting = async (): Promise<void> => {
+    asked += 1;
+    await nextTurn();
+  };
+  await t.throwsAsync(
+    budget.acquire('ann', 1, {
+      ...options,
+      checkBeforeWaiting: () => Promise.reject(new AppError('insufficient_balance')),
+    }),
+    { code: 'insufficient_balance' },
+  );
+  t.is(budget.waiting, 0);
+  const caller = new AbortController();
+  const gone = budget.acquire('ann', 1, { ...options, signal: caller.signal, checkBeforeWaiting });
+  caller.abort(new Error('gone'));
+  await t.throwsAsync(gone, { message: 'gone' });
+  t.is(budget.waiting, 0);
+  const waiting = budget.acquire('ann', 1, { ...options, checkBeforeWaiting });
+  holder.release();
+  // What came free while it was asked is there at once.
+  const share = await waiting;
+  t.is(asked, 2);
+  share.release();
+  (await budget.acquire('ann', 1, { ...options, checkBeforeWaiting })).release();
+  t.is(asked, 2, 'nobody is asked who need not wait');
+});
+
+test('what an account holds is contested while another waits that holds less', async (t) => {
+  const budget = new FairBudget({ capacity: 10 });
+  const ann = budget.tryAcquire('ann', 6)!;
+  const bob = budget.tryAcquire('bob', 3)!;
+  const again = request(budget, 'ann', 2);
+  t.false(budget.isContested('ann'), 'an account is not its own contender');
+  t.false(budget.isContested('bob'), 'nor is one that holds more');
+  const carol = request(budget, 'carol', 2);
+  t.true(budget.isContested('ann'));
+  t.true(budget.isContested('bob'));
+  t.deepEqual([budget.heldBy('ann'), budget.heldBy('bob'), budget.heldBy('carol')], [6, 3, 0]);
+  bob.release();
+  t.is(bob.amount, 0);
+  await nextTurn();
+  t.is(carol.state, 'holds');
+  for (const one of [ann, again, carol]) one.release();
 });
 
 test('however requests come, end and go on: never more is held than there is, nobody waits for ever, nothing is lost', async (t) => {
@@ -163,11 +255,13 @@ test('however requests come, end and go on: never more is held than there is, no
     }),
     fc.record({ kind: fc.constant('release' as const), which: fc.nat() }),
     fc.record({ kind: fc.constant('abort' as const), which: fc.nat() }),
+    fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 1, max: 6_000 }) }),
     fc.record({ kind: fc.constant('grow' as const), which: fc.nat(), to: fc.integer({ min: 1, max: 12 }) }),
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-      const budget = new FairBudget({ capacity: 10 });
+      let nowMs = 0;
+      const budget = new FairBudget({ capacity: 10, nowMs: () => nowMs });
       const requests: Request[] = [];
       const change = (state: string, which: number, run: (one: Request) => void): boolean => {
         const such = requests.filter((one) => one.state === state);
@@ -176,6 +270,7 @@ test('however requests come, end and go on: never more is held than there is, no
       };
       for (const one of steps) {
         if (one.kind === 'acquire') requests.push(request(budget, one.account, one.amount));
+        else if (one.kind === 'pass') nowMs += one.ms;
         else if (one.kind === 'release') change('holds', one.which, (made) => made.release());
         else if (one.kind === 'abort') change('waits', one.which, (made) => made.caller.abort('gone'));
         else change('holds', one.which, (made) => void made.share!.tryGrow(one.to));
