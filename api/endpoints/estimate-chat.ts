@@ -5,7 +5,7 @@ import { allowForSearch, asksSearch } from '../../shared/pricing/search-allowanc
 import { findMostPromptTokens, isBounded, type PromptMakeup } from '../../shared/pricing/usage-bounds.ts';
 import type { CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import type { RecalledReasoning } from '../../shared/queue/job-kinds.ts';
-import type { FileContent } from '../files/file-content.ts';
+import type { CountedFile } from '../files/file-content.ts';
 import type { Estimate } from '../middleware/admit.ts';
 import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
 import { PromptCounter } from './prompt-counter.ts';
@@ -37,7 +37,7 @@ function findRoom(model: CatalogModel, promptTokens: number, slackTokens: number
 
 /** What is sent to the vendor with the prepared body, or in place of its bytes. */
 export interface ChatContents {
-  readonly files: readonly FileContent[];
+  readonly files: readonly CountedFile[];
   /** Oldest first. */
   readonly reasoning: readonly RecalledReasoning[];
 }
@@ -61,15 +61,13 @@ export async function estimateChat(
   turn: CountingTurn,
 ): Promise<ChatEstimate> {
   const counter = new PromptCounter(model, turn);
-  const { fileTextBytes, ...makeup } = await countPrompt(counter, body, model, contents.files);
+  const makeup = await countPrompt(counter, body, model, contents.files);
   const reasoning = await countReasoning(counter, model, contents.reasoning);
   const promptTokens = counter.tokens;
-  const textBytes = counter.textBytes - fileTextBytes;
   const mostPromptTokens = findMostPromptTokens({
     ...makeup,
     tokens: promptTokens,
-    textBytes,
-    fileTextBytes,
+    textBytes: counter.textBytes,
   });
   const choices = body.n ?? 1;
   // Where a bound does not hold for all that is generated, the vendor keeps to none but its own.
@@ -111,7 +109,7 @@ async function countPrompt(
   counter: PromptCounter,
   body: ChatRequest,
   model: CatalogModel,
-  files: readonly FileContent[],
+  files: readonly CountedFile[],
 ): Promise<Omit<PromptMakeup, 'tokens' | 'textBytes'>> {
   const { images, soundSeconds } = countMedia(body, model.context / tokensPerSoundSecond);
   const pages = files.reduce((sum, file) => sum + file.pages, 0);
@@ -125,15 +123,14 @@ async function countPrompt(
       pages * model.tokensPerPage +
       audioTokens +
       fileTokens +
+      files.reduce((sum, { textTokens }) => sum + textTokens, 0) +
       additions.tokens,
   );
   for (const text of listTexts(body)) await counter.addText(text);
   for (const text of additions.texts) await counter.addText(text);
-  const textBytes = counter.textBytes;
-  for (const { texts } of files) for (const { text, times } of texts) await counter.addText(text, times);
   const unread = files.filter(({ tokens }) => tokens > 0).length;
   return {
-    fileTextBytes: counter.textBytes - textBytes,
+    fileTextBytes: files.reduce((sum, { textBytes }) => sum + textBytes, 0),
     pictures: images + pages + unread,
     fileTokens,
     audioTokens,

@@ -33,15 +33,12 @@ export class PromptCounter {
     if (this.#tokens > this.#model.context) throw tooLong(this.#model);
   }
 
-  /**
-   * @param times how often the text is sent: it is counted once
-   * @throws AppError `content_too_long` beyond the model's context
-   */
-  async addText(text: string, times = 1): Promise<void> {
+  /** @throws AppError `content_too_long` beyond the model's context */
+  async addText(text: string): Promise<void> {
     // Counting stops at what is left of the context: a prompt far beyond it costs no more than one just beyond.
-    const tokens = await this.countUpTo(text, Math.floor((this.#model.context - this.#tokens) / times));
+    const tokens = await this.countUpTo(text, this.#model.context - this.#tokens);
     if (tokens === null) throw tooLong(this.#model);
-    this.add(tokens * times, Buffer.byteLength(text) * times);
+    this.add(tokens, Buffer.byteLength(text));
   }
 
   /** Counts without adding. @returns null above the limit */

@@ -1,10 +1,12 @@
+import type { EncodingName } from '../../shared/pricing/count-tokens.ts';
+
 export interface RepeatedText {
   readonly text: string;
   /** How often the file shows it. */
   readonly times: number;
 }
 
-/** What a vendor reads of one file. */
+/** What a vendor reads of one file, or of one document that a file may be taken for. */
 export interface FileContent {
   readonly texts: readonly RepeatedText[];
   /** Pages that are looked at as pictures, beside their text. */
@@ -13,12 +15,33 @@ export interface FileContent {
   readonly tokens: number;
 }
 
-/** Files that are read on a thread of their own, because what they unpack to is known only once they are read. */
+/** A file as its caller sent it, and what of its model its count depends on. */
+export interface FileRequest {
+  readonly filename: string;
+  readonly dataUri: string;
+  /** What is left of the model's context. */
+  readonly maxTokens: number;
+  readonly tokensPerPage: number;
+  readonly tokensPerPicture: number;
+  readonly tokenizer: EncodingName;
+}
+
+/** What a file counts. Its text stays where it was read: a megabyte can unpack to fifty of text. */
+export interface CountedFile extends Omit<FileContent, 'texts'> {
+  readonly textTokens: number;
+  /** In UTF-8. */
+  readonly textBytes: number;
+}
+
+/** What readers take a file for. */
+export type FileKind = DocumentKind | 'text';
+
+/** Kinds whose content is known only once they are unpacked. */
 export type DocumentKind = 'pdf' | 'zip' | 'xls';
 
 export interface DocumentRequest {
   readonly kind: DocumentKind;
-  readonly bytes: Uint8Array;
+  readonly bytes: Buffer;
   /** Longer texts, and more pages, are beyond the model's context in any case. */
   readonly maxCharacters: number;
   readonly maxPages: number;
@@ -33,11 +56,19 @@ export type DocumentFault =
   /** It takes more time or memory than one file may. */
   | 'too_large';
 
+export type DocumentAnswer = FileContent | { readonly fault: DocumentFault };
+
+export interface FileFault {
+  readonly fault: DocumentFault | 'no_data_uri';
+  /** What the file was read as, where that is known. */
+  readonly kind?: FileKind;
+}
+
+export type FileAnswer = CountedFile | FileFault;
+
 /** What the thread says. */
-export interface DocumentReply {
-  readonly answer: DocumentAnswer;
+export interface FileReply {
+  readonly answer: FileAnswer;
   /** What the thread holds by now. */
   readonly memoryBytes: number;
 }
-
-export type DocumentAnswer = FileContent | { readonly fault: DocumentFault };

@@ -1,84 +1,60 @@
 import test, { type ExecutionContext } from 'ava';
 import { DocumentReader } from '../../../api/files/document-reader.ts';
-import type { DocumentAnswer, DocumentRequest } from '../../../api/files/file-content.ts';
-import { makePdf } from '../../support/make-pdf.ts';
+import type { FileAnswer, FileRequest } from '../../../api/files/file-content.ts';
+import { countTokens } from '../../../shared/pricing/count-tokens.ts';
+import { makePdf, toDataUri } from '../../support/make-pdf.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
-type ReadOptions = Partial<Omit<DocumentRequest, 'bytes'>> & {
+type ReadOptions = Partial<FileRequest> & {
   readonly accountId?: string;
+  readonly mediaType?: string;
   readonly signal?: AbortSignal;
 };
 
 function useReader(t: ExecutionContext, timeoutMs?: number) {
   const documents = new DocumentReader(timeoutMs);
   t.teardown(() => documents.close());
-  return async (bytes: Buffer, options: ReadOptions = {}): Promise<DocumentAnswer> => {
-    const { accountId = 'a', signal = new AbortController().signal, ...more } = options;
-    const request = { kind: 'pdf' as const, maxCharacters: 4_000_000, maxPages: 1_000, ...more };
-    return await documents.read(accountId, { ...request, bytes }, signal);
+  return async (bytes: Buffer, options: ReadOptions = {}): Promise<FileAnswer> => {
+    const { accountId = 'a', mediaType, signal = new AbortController().signal, ...more } = options;
+    const request: FileRequest = {
+      filename: '',
+      dataUri: toDataUri(bytes, mediaType),
+      maxTokens: 1_000_000,
+      tokensPerPage: 258,
+      tokensPerPicture: 1_445,
+      tokenizer: 'o200k_base',
+      ...more,
+    };
+    return await documents.read(accountId, request, signal);
   };
-}
-
-/** The texts of an answer, each as often as it is shown. */
-function listTexts(answer: DocumentAnswer): string[] {
-  if ('fault' in answer) throw new Error(`the document is ${answer.fault}`);
-  return answer.texts.flatMap(({ text, times }) => Array.from({ length: times }, () => text));
-}
-
-function countTimes(answer: DocumentAnswer, word: string): number {
-  if ('fault' in answer) throw new Error(`the document is ${answer.fault}`);
-  return answer.texts.reduce((sum, { text, times }) => sum + (text.split(word).length - 1) * times, 0);
 }
 
 /** Unpacks to hundreds of megabytes of text on one page. */
 const bomb = makePdf([' '.repeat(1_000)], { repeat: 300_000 });
 
-test('the text of every page is read, also what stands beyond its edge and what a form repeats', async (t) => {
+test('of a file its count comes back and none of its text, whatever it unpacks to', async (t) => {
   const read = useReader(t);
-  const answer = await read(makePdf(['alpha', 'beta'], { repeat: 100, form: { text: 'gamma', paints: 5 } }));
-  t.like(answer, { pages: 2 });
-  const texts = listTexts(answer);
-  for (const [index, word] of ['alpha', 'beta'].entries()) {
-    t.is(texts[index]!.split(word).length - 1, 100);
-    t.is(texts[index]!.split('gamma').length - 1, 500);
-  }
-});
-
-test('a PDF of more pages or characters than were asked for is too long', async (t) => {
-  const read = useReader(t);
-  t.deepEqual(await read(makePdf(['a', 'b', 'c']), { maxPages: 2 }), { fault: 'too_long' });
-  t.deepEqual(await read(makePdf(['one', 'two'], { repeat: 100 }), { maxCharacters: 600 }), {
-    fault: 'too_long',
+  const text = 'Some words. '.repeat(200_000);
+  const zip = makeZip({ 'a.txt': Buffer.from(text) });
+  const counts = { textTokens: countTokens(text), textBytes: text.length, pages: 0, tokens: 0 };
+  t.deepEqual(await read(zip, { mediaType: 'application/zip' }), counts);
+  t.deepEqual(await read(Buffer.from(text), { mediaType: 'text/plain' }), counts);
+  const twice = { ...counts, textTokens: counts.textTokens + countTokens(zip.toString('utf8')) };
+  t.like(await read(zip, { mediaType: 'text/plain', maxTokens: 2_000_000 }), {
+    textTokens: twice.textTokens,
   });
 });
 
-test('a PDF that says it has other pages than its tree has is read along its tree', async (t) => {
+test('a file of more tokens or pages than are left of the context is too long', async (t) => {
   const read = useReader(t);
-  for (const count of [1, 99, 1_000, -1]) {
-    const answer = await read(makePdf(['alpha'], { count, listed: 100 }));
-    t.like(answer, { pages: 100 }, `says ${count}`);
-    const texts = listTexts(answer);
-    t.is(texts.join(' ').split('alpha').length - 1, 100);
+  const text = Buffer.from('Some words. '.repeat(100));
+  const options = { mediaType: 'text/plain' };
+  const tokens = countTokens(text.toString());
+  t.like(await read(text, { ...options, maxTokens: tokens }), { textTokens: tokens });
+  for (const maxTokens of [tokens - 1, 1, 0]) {
+    t.like(await read(text, { ...options, maxTokens }), { fault: 'too_long' });
   }
-  t.like(await read(makePdf(['alpha', 'beta'], { count: 3 })), { pages: 2 });
-  const long = makePdf(['alpha'], { count: 1, listed: 100 });
-  t.deepEqual(await read(long, { maxPages: 99 }), { fault: 'too_long' });
-});
-
-test('what is no PDF, is cut or leads back to itself is unreadable, and ends nobody', async (t) => {
-  const read = useReader(t);
-  const whole = makePdf(['alpha']);
-  const loop = Buffer.from(whole.toString('latin1').replace('/Kids [', '/Kids [2 0 R '), 'latin1');
-  for (const bytes of [
-    Buffer.from(''),
-    Buffer.from('%PDF-1.7'),
-    whole.subarray(0, 100),
-    Buffer.alloc(5_000, 7),
-  ]) {
-    t.deepEqual(await read(bytes), { fault: 'unreadable' });
-  }
-  t.truthy(await read(loop));
-  t.like(await read(whole), { pages: 1 });
+  t.like(await read(makePdf(['a', 'b', 'c']), { maxTokens: 700 }), { fault: 'too_long', kind: 'pdf' });
 });
 
 test('a PDF that unpacks to more than a thread may hold is too large, and the next is read', async (t) => {
@@ -106,91 +82,4 @@ test('an account whose files take long keeps no other waiting', async (t) => {
   await read(makePdf(['alpha']), { accountId: 'other' });
   t.true(ended.length <= 1, `${ended.length} came first`);
   await Promise.all(hostile);
-});
-
-test('of an office document the words are read, without its tags', async (t) => {
-  const read = useReader(t);
-  const zip = makeZip({
-    'word/document.xml': Buffer.from('<w:p><w:t>Some words</w:t> <w:t>more</w:t></w:p>'),
-    'word/media/a.png': Buffer.alloc(1_000, 1),
-  });
-  t.deepEqual(await read(zip, { kind: 'zip' }), {
-    texts: [{ text: 'Some words more', times: 1 }],
-    pages: 0,
-    tokens: 0,
-  });
-});
-
-test('an archive that unpacks to more than may be is too large, and a damaged one unreadable', async (t) => {
-  const read = useReader(t);
-  const large = makeZip({ 'a.xml': Buffer.alloc(80_000_000, '<') });
-  t.deepEqual(await read(large, { kind: 'zip' }), { fault: 'too_large' });
-  t.deepEqual(await read(Buffer.from('PK\u0003\u0004'), { kind: 'zip' }), { fault: 'unreadable' });
-  t.deepEqual(await read(large.subarray(0, -30), { kind: 'zip' }), { fault: 'unreadable' });
-});
-
-test('text counts that is not between plain tags: sections of raw text, other encodings, parts of any name', async (t) => {
-  const read = useReader(t);
-  const document = '<w:t>one <![CDATA[two <b> three]]> four</w:t> a < five > six';
-  const utf16 = Buffer.from(`\ufeff${document}`, 'utf16le');
-  const big = Buffer.from(utf16).swap16();
-  const zip = makeZip({
-    'word/document.xml': Buffer.from(document),
-    'word/document.bin': Buffer.from(document),
-    'word/media/a.png': utf16,
-    'word/media/b.png': big,
-    'word/media/c.png': Buffer.alloc(1_000, 1),
-  });
-  const answer = await read(zip, { kind: 'zip' });
-  for (const word of 'one two three four five six'.split(' ')) t.is(countTimes(answer, word), 4, word);
-});
-
-test('a document that may stand for more text than it holds is unreadable', async (t) => {
-  const read = useReader(t);
-  const document = '<!DOCTYPE a [<!ENTITY b "words and words">]><a>&b;&b;</a>';
-  const zip = makeZip({ 'word/document.xml': Buffer.from(document) });
-  t.deepEqual(await read(zip, { kind: 'zip' }), { fault: 'unreadable' });
-});
-
-test('an archive that other readers find another directory in is unreadable', async (t) => {
-  const read = useReader(t);
-  const entries = { 'word/document.xml': Buffer.from('<w:t>words</w:t>') };
-  const whole = makeZip(entries);
-  const change = (edit: (end: Buffer) => void): Buffer => {
-    const changed = Buffer.from(whole);
-    edit(changed.subarray(-22));
-    return changed;
-  };
-  for (const archive of [
-    // Python reads the directory by its length, and not by the number of entries.
-    change((end) => end.writeUInt16LE(0, 10)),
-    change((end) => end.writeUInt32LE(0, 12)),
-    change((end) => end.writeUInt32LE(end.readUInt32LE(16) + 1, 16)),
-    // In front of an archive there may be anything: its places count from where it begins.
-    Buffer.concat([Buffer.from('%PDF-1.4'), whole]),
-    Buffer.concat([whole, Buffer.from('more')]),
-  ]) {
-    t.deepEqual(await read(archive, { kind: 'zip' }), { fault: 'unreadable' });
-  }
-  t.like(await read(whole, { kind: 'zip' }), { texts: [{ text: 'words', times: 1 }] });
-});
-
-test('a text of a spreadsheet counts for each cell that shows it', async (t) => {
-  const read = useReader(t);
-  const makeSheet = (cells: string): Buffer =>
-    makeZip({
-      'xl/worksheets/sheet1.xml': Buffer.from(`<worksheet><row>${cells}</row></worksheet>`),
-      'xl/sharedStrings.xml': Buffer.from('<sst><si><t>first</t></si><si><r><t>second</t></r></si></sst>'),
-    });
-  const sheet = makeSheet(
-    `${'<c r="A1" t="s"><v>1</v></c>'.repeat(1_000)}<c><v>7</v></c><x:c t='&#115;'><x:v>0</x:v></x:c>`,
-  );
-  const answer = await read(sheet, { kind: 'zip' });
-  t.is(countTimes(answer, 'second'), 1_000);
-  t.is(countTimes(answer, 'first'), 1);
-  t.deepEqual(await read(sheet, { kind: 'zip', maxCharacters: 5_000 }), { fault: 'too_long' });
-  for (const value of ['2', 'x', '']) {
-    const bad = makeSheet(`<c t="s"><v>${value}</v></c>`);
-    t.deepEqual(await read(bad, { kind: 'zip' }), { fault: 'unreadable' }, value);
-  }
 });

@@ -1,14 +1,23 @@
 import test from 'ava';
 import { DocumentReader } from '../../../api/files/document-reader.ts';
-import type { FileContent } from '../../../api/files/file-content.ts';
+import type { CountedFile } from '../../../api/files/file-content.ts';
+import { loadPdfium } from '../../../api/files/pdf-text.ts';
+import { readFile as readContent } from '../../../api/files/read-file.ts';
 import { readFiles } from '../../../api/files/read-files.ts';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { makeBlankPdf, makePdf } from '../../support/make-pdf.ts';
+import { makeBlankPdf, makePdf, toDataUri } from '../../support/make-pdf.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
-const model = { id: 'm', context: 128_000, tokensPerPage: 258, tokensPerPicture: 1_445 } as CatalogModel;
+const model = {
+  id: 'm',
+  context: 128_000,
+  tokensPerPage: 258,
+  tokensPerPicture: 1_445,
+  tokenizer: 'o200k_base',
+} as CatalogModel;
+const pdfium = await loadPdfium();
 const documents = new DocumentReader();
 const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
 const zip = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') });
@@ -17,16 +26,19 @@ test.after.always(async () => {
   await documents.close();
 });
 
-async function readFile(filename: string, mediaType: string, bytes: Buffer): Promise<FileContent> {
-  const file = { filename, file_data: `data:${mediaType};base64,${bytes.toString('base64')}` };
+async function readFile(filename: string, mediaType: string, bytes: Buffer): Promise<CountedFile> {
+  const file = { filename, file_data: toDataUri(bytes, mediaType) };
   const body = { messages: [{ role: 'user', content: [{ type: 'file', file }] }] } as unknown as ChatRequest;
   const [content] = await readFiles(documents, 'a', body, model, new AbortController().signal);
   return content!;
 }
 
-async function read(filename: string, mediaType: string, bytes: Buffer): Promise<string> {
-  const { texts } = await readFile(filename, mediaType, bytes);
-  return texts.map(({ text }) => text).join(' ');
+/** The text that is counted of a file. */
+function read(filename: string, mediaType: string, bytes: Buffer): string {
+  const request = { ...model, filename, dataUri: toDataUri(bytes, mediaType), maxTokens: model.context };
+  const content = readContent(pdfium, request);
+  if ('fault' in content) throw new Error(`the file is ${content.fault}`);
+  return content.texts.map(({ text }) => text).join(' ');
 }
 
 test('the pages of a PDF count where nothing in it is packed, and what stands in front of it hides none', async (t) => {
@@ -41,7 +53,7 @@ test('the pages of a PDF count where nothing in it is packed, and what stands in
     instanceOf: AppError,
   });
   t.is(
-    await read('a.md', 'text/markdown', Buffer.from('A PDF begins with %PDF-1.7.')),
+    read('a.md', 'text/markdown', Buffer.from('A PDF begins with %PDF-1.7.')),
     'A PDF begins with %PDF-1.7.',
   );
 });
@@ -50,20 +62,23 @@ test('a file that is a PDF by its first bytes and an archive by its end counts a
   // Places in the archive count from the beginning of the file, as tools that repair such archives write them.
   const front = makePdf(['front']);
   const shifted = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') }, front);
-  t.regex(await read('a.docx', word, shifted), /front.*hidden words/s);
-  await t.throwsAsync(read('a.docx', word, Buffer.concat([front, zip])), { instanceOf: AppError });
+  t.regex(read('a.docx', word, shifted), /front.*hidden words/s);
+  await t.throwsAsync(readFile('a.docx', word, Buffer.concat([front, zip])), { instanceOf: AppError });
 });
 
 test('a document with something in front of it is not taken for bytes of an unknown kind', async (t) => {
-  await t.throwsAsync(read('a.docx', word, Buffer.concat([Buffer.from([0xff]), zip])), {
+  await t.throwsAsync(readFile('a.docx', word, Buffer.concat([Buffer.from([0xff]), zip])), {
     instanceOf: AppError,
   });
-  await t.throwsAsync(read('a.docx', 'application/octet-stream', Buffer.concat([Buffer.from([0xff]), zip])), {
-    instanceOf: AppError,
-  });
+  await t.throwsAsync(
+    readFile('a.docx', 'application/octet-stream', Buffer.concat([Buffer.from([0xff]), zip])),
+    {
+      instanceOf: AppError,
+    },
+  );
 });
 
 test('a file that is a text by its name counts as one, whatever its first bytes are', async (t) => {
   const both = Buffer.concat([makePdf(['front']), Buffer.from('\nhidden words')]);
-  t.regex(await read('a.txt', 'application/octet-stream', both), /hidden words/);
+  t.regex(read('a.txt', 'application/octet-stream', both), /hidden words/);
 });

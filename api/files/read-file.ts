@@ -1,0 +1,110 @@
+import { isUtf8 } from 'node:buffer';
+import { parseDataUri } from '../../shared/contract/data-uri.ts';
+import { countTokensAsync } from '../../shared/pricing/count-tokens.ts';
+import type {
+  DocumentAnswer,
+  DocumentRequest,
+  FileAnswer,
+  FileContent,
+  FileFault,
+  FileKind,
+  FileRequest,
+  RepeatedText,
+} from './file-content.ts';
+import { readPdf, type Pdfium } from './pdf-text.ts';
+import { isXls, readXls } from './xls-text.ts';
+import { readZip } from './zip-text.ts';
+
+/** Of what is no text: most formats hold less than a token in so many bytes. */
+const bytesPerUnreadToken = 2;
+/** No text is as dense as this: a longer one is beyond the context without being counted. */
+const maxCharactersPerToken = 16;
+/** UTF-8 has no more for one of the characters that texts are measured in. */
+const maxBytesPerCharacter = 3;
+
+/** Reads a file and counts it; what it unpacks to is held no longer than that. */
+export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<FileAnswer> {
+  const content = readFile(pdfium, request);
+  if ('fault' in content) return content;
+  const { texts, pages, tokens } = content;
+  const left = request.maxTokens - pages * request.tokensPerPage - tokens;
+  let textTokens = 0;
+  let textBytes = 0;
+  for (const { text, times } of texts) {
+    const limit = Math.floor((left - textTokens) / times);
+    const counted = text === '' ? 0 : await countTokensAsync(text, { limit, encoding: request.tokenizer });
+    if (counted === null) return { fault: 'too_long' };
+    textTokens += counted * times;
+    textBytes += Buffer.byteLength(text) * times;
+  }
+  return { textTokens, textBytes, pages, tokens };
+}
+
+/** All that a file may be taken for. */
+export function readFile(pdfium: Pdfium, request: FileRequest): FileContent | FileFault {
+  const data = parseDataUri(request.dataUri);
+  if (data === null) return { fault: 'no_data_uri' };
+  const { mediaType } = data;
+  const bytes = Buffer.from(data.base64, 'base64');
+  const kinds = findKinds(request.filename, mediaType, bytes);
+  const texts: RepeatedText[] = [];
+  let pages = 0;
+  let tokens = 0;
+  let maxCharacters = request.maxTokens * maxCharactersPerToken;
+  for (const kind of kinds) {
+    const maxPages = Math.floor(request.maxTokens / request.tokensPerPage) - pages;
+    const read =
+      kind === 'text'
+        ? readText(bytes, maxCharacters)
+        : readDocument(pdfium, { kind, bytes, maxCharacters, maxPages });
+    if ('fault' in read) return { ...read, kind };
+    pages += read.pages;
+    tokens += read.tokens;
+    for (const text of read.texts) {
+      maxCharacters -= text.text.length * text.times;
+      texts.push(text);
+    }
+  }
+  if (mediaType.startsWith('image/')) tokens += request.tokensPerPicture;
+  else if (kinds.length === 0) tokens += Math.ceil(bytes.length / bytesPerUnreadToken);
+  return { texts, pages, tokens };
+}
+
+export function readDocument(pdfium: Pdfium, request: DocumentRequest): DocumentAnswer {
+  const { kind, bytes, maxCharacters, maxPages } = request;
+  if (kind === 'pdf') return readPdf(pdfium, { bytes, maxCharacters, maxPages });
+  return kind === 'zip' ? readZip(bytes, maxCharacters) : readXls(bytes, maxCharacters);
+}
+
+function readText(bytes: Buffer, maxCharacters: number): DocumentAnswer {
+  if (bytes.length > maxCharacters * maxBytesPerCharacter) return { fault: 'too_long' };
+  return { texts: [{ text: bytes.toString('utf8'), times: 1 }], pages: 0, tokens: 0 };
+}
+
+const pdfName = /\.pdf$/i;
+const zipName = /\.(?:docx|docm|dotx|xlsx|xlsm|xlsb|xltx|pptx|pptm|ppsx|potx|od[tspg]|epub|zip)$/i;
+const zipType =
+  /^application\/(?:zip|epub\+zip|vnd\.openxmlformats|vnd\.oasis\.opendocument|vnd\.ms-.*\.macroenabled)/;
+/** Names of files that are read as text whatever their bytes look like. */
+const textName = /\.(?:txt|md|markdown|csv|tsv|json|x?html?|xml|ya?ml|log)$/i;
+
+/**
+ * Vendors go by the type, by the name or by the bytes: whatever any of them may take a file for is counted, also where it
+ * is several things at once. Archives are read from their end, so that a PDF may stand in front of one.
+ */
+function findKinds(name: string, mediaType: string, bytes: Buffer): readonly FileKind[] {
+  const startsWith = (head: string): boolean => bytes.toString('latin1', 0, head.length) === head;
+  const kinds: FileKind[] = [];
+  if (mediaType === 'application/pdf' || pdfName.test(name) || beginsAsPdf(bytes)) kinds.push('pdf');
+  if (zipType.test(mediaType) || zipName.test(name) || startsWith('PK\u0003\u0004')) kinds.push('zip');
+  if (isXls(bytes)) kinds.push('xls');
+  if (mediaType.startsWith('text/') || textName.test(name) || (kinds.length === 0 && isUtf8(bytes))) {
+    kinds.push('text');
+  }
+  return kinds;
+}
+
+/** Readers look for the beginning in the first 1024 bytes; a text may speak of it there, and then has no objects. */
+function beginsAsPdf(bytes: Buffer): boolean {
+  return /%PDF-\d/.test(bytes.toString('latin1', 0, 1024)) && bytes.includes(' obj');
+}
