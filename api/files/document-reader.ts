@@ -1,21 +1,49 @@
 import { AppError } from '../../shared/contract/errors.ts';
-import { FairBudget } from '../../shared/fairness/fair-budget.ts';
-import type { FileAnswer, FileRequest } from './file-content.ts';
-import { FileThreads } from './file-threads.ts';
-
-/** Files that are read at once, each of another account. */
-const maxThreads = 2;
-/** A thousand pages of plain text take a second or two, and more on a busy machine. */
-const defaultTimeoutMs = 30_000;
-/** A caller that waits longer is told to come back. */
-const waitMs = 60_000;
+import { type BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
+import type { FileAnswer, FileReply, FileRequest } from './file-content.ts';
+import { type FileRun, FileThreads } from './file-threads.ts';
+import { RecentUse } from './recent-use.ts';
 
 /**
- * Reads and counts files of callers on threads, within bounds of time and memory, accounts taking turns: a file that is
- * made to cost delays nobody but its own account.
+ * An account's files begin at the first level that gives more than the account used lately, and one that outlasts its
+ * level goes on at the next: what is made to take long waits for what takes long, and never in front of all others. A
+ * thousand pages of plain text take a second or two, and more on a busy machine.
  */
+const levels: readonly LevelBounds[] = [
+  { threads: 2, maxRunMs: 2_000, maxUsedMs: 5_000 },
+  { threads: 1, maxRunMs: 6_000, maxUsedMs: 20_000 },
+  { threads: 1, maxRunMs: Infinity, maxUsedMs: Infinity },
+];
+/** Of one file, once it is read for the last time. */
+const defaultTimeoutMs = 30_000;
+/** A caller that waits longer for a level is told to come back. */
+const waitMs = 60_000;
+
+interface LevelBounds {
+  readonly threads: number;
+  /** Of one file. */
+  readonly maxRunMs: number;
+  /** Of the account that a file is read for, by what is not forgotten yet. */
+  readonly maxUsedMs: number;
+}
+
+interface Level extends LevelBounds {
+  readonly slots: FairBudget;
+}
+
+/** Where a file is read. */
+interface Place {
+  readonly level: number;
+  readonly slot: BudgetShare;
+}
+
+/** Reads and counts files of callers on threads, within bounds of time and memory, accounts taking turns. */
 export class DocumentReader {
-  readonly #slots = new FairBudget({ capacity: maxThreads });
+  readonly #levels: readonly Level[] = levels.map((bounds) => ({
+    ...bounds,
+    slots: new FairBudget({ capacity: bounds.threads }),
+  }));
+  readonly #used = new RecentUse();
   readonly #threads: FileThreads;
 
   constructor(timeoutMs = defaultTimeoutMs) {
@@ -24,21 +52,71 @@ export class DocumentReader {
 
   /** @throws AppError `queue_full` where there is no thread in time; the signal's reason */
   async read(accountId: string, request: FileRequest, signal: AbortSignal): Promise<FileAnswer> {
-    const slot = await this.#slots.acquire(accountId, 1, { signal, waitMs, refuse: refuseFile });
-    const run = this.#threads.start(request, signal);
+    let place = await this.#acquire(accountId, 0, signal);
+    let run = this.#threads.start(request, signal);
     try {
-      const reply = await run.reply;
-      if (reply === null) signal.throwIfAborted();
-      return reply?.answer ?? { fault: 'too_large' };
+      for (;;) {
+        const reply = await this.#runAt(place.level, accountId, run);
+        if (reply !== undefined) {
+          if (reply === null) signal.throwIfAborted();
+          return reply?.answer ?? { fault: 'too_large' };
+        }
+        const level = place.level + 1;
+        const slot = this.#levels[level]!.slots.tryAcquire(accountId, 1);
+        // A thread cannot be halted: where none is free for it at the next level, the file is read anew once one is.
+        if (slot === null) await run.stop();
+        place.slot.release();
+        place = slot === null ? await this.#acquire(accountId, level, signal) : { level, slot };
+        if (slot === null) run = this.#threads.start(request, signal);
+      }
     } finally {
       // The slot is free only once the thread is, and the memory of one that was ended is back.
       await run.stop();
-      slot.release();
+      place.slot.release();
     }
   }
 
   async close(): Promise<void> {
     await this.#threads.close();
+  }
+
+  /** Other files of the account may move it on while this one waits. */
+  async #acquire(accountId: string, from: number, signal: AbortSignal): Promise<Place> {
+    for (;;) {
+      const level = Math.max(from, this.#findLevel(accountId));
+      const options = { signal, waitMs, refuse: refuseFile };
+      const slot = await this.#levels[level]!.slots.acquire(accountId, 1, options);
+      if (this.#findLevel(accountId) <= level) return { level, slot };
+      slot.release();
+    }
+  }
+
+  #findLevel(accountId: string): number {
+    const usedMs = this.#used.of(accountId);
+    return this.#levels.findIndex(({ maxUsedMs }) => usedMs < maxUsedMs);
+  }
+
+  /** Undefined where the file has outlasted the level. */
+  async #runAt(level: number, accountId: string, run: FileRun): Promise<FileReply | null | undefined> {
+    const startedMs = performance.now();
+    const { maxRunMs } = this.#levels[level]!;
+    try {
+      return await (maxRunMs === Infinity ? run.reply : waitFor(run.reply, maxRunMs));
+    } finally {
+      this.#used.add(accountId, performance.now() - startedMs);
+    }
+  }
+}
+
+async function waitFor<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const isOver = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined);
+  });
+  try {
+    return await Promise.race([promise, isOver]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -61,6 +61,24 @@ export function makeBlankPdf(pages: number): Buffer {
   return assemble(objects.map((object) => Buffer.from(object)));
 }
 
+/** A PDF whose pages share one content of so many megabytes, of operators without any text: reading it takes minutes. */
+export function makeSlowPdf(pages: number, megabytes: number): Buffer {
+  const operator = '1 0 0 1 0 0 cm\n';
+  const content = deflateSync(Buffer.from(operator.repeat(Math.floor((megabytes * 1e6) / operator.length))));
+  const kids = Array.from({ length: pages }, (_, index) => `${index + 4} 0 R`).join(' ');
+  const objects = [
+    Buffer.from('<< /Type /Catalog /Pages 2 0 R >>'),
+    Buffer.from(`<< /Type /Pages /MediaBox [0 0 612 792] /Kids [${kids}] /Count ${pages} >>`),
+    Buffer.concat([
+      Buffer.from(`<< /Length ${content.length} /Filter /FlateDecode >>\nstream\n`),
+      content,
+      Buffer.from('\nendstream'),
+    ]),
+    ...Array.from({ length: pages }, () => Buffer.from('<< /Type /Page /Parent 2 0 R /Contents 3 0 R >>')),
+  ];
+  return assemble(objects);
+}
+
 function assemble(objects: readonly Buffer[], trailer = ''): Buffer {
   const parts = [Buffer.from('%PDF-1.7\n')];
   const offsets: number[] = [];

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { DocumentReader } from '../../../api/files/document-reader.ts';
 import type { FileAnswer, FileRequest } from '../../../api/files/file-content.ts';
 import { countTokens } from '../../../shared/pricing/count-tokens.ts';
-import { makePdf, toDataUri } from '../../support/make-pdf.ts';
+import { makePdf, makeSlowPdf, toDataUri } from '../../support/make-pdf.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
 type ReadOptions = Partial<FileRequest> & {
@@ -82,4 +82,37 @@ test('an account whose files take long keeps no other waiting', async (t) => {
   await read(makePdf(['alpha']), { accountId: 'other' });
   t.true(ended.length <= 1, `${ended.length} came first`);
   await Promise.all(hostile);
+});
+
+test('accounts whose files take as long as may be keep no other waiting until one of them is read', async (t) => {
+  const read = useReader(t, 600_000);
+  const slow = makeSlowPdf(300, 8);
+  const over = new AbortController();
+  const ended: string[] = [];
+  const hostile = ['b', 'c', 'd'].flatMap((accountId) =>
+    [1, 2].map(async () => {
+      await read(slow, { accountId, signal: over.signal }).catch((error: unknown) => {
+        if (error !== over.signal.reason) throw error;
+      });
+      if (!over.signal.aborted) ended.push(accountId);
+    }),
+  );
+  const readAt = performance.now();
+  t.like(await read(makePdf(['alpha']), { accountId: 'other' }), { pages: 1 });
+  t.log('a page took', Math.round(performance.now() - readAt), 'ms');
+  const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
+  for (let i = 0; i < 3; i += 1) {
+    t.like(await read(long, { accountId: 'other' }), { pages: 300 });
+  }
+  t.log('and three of 300 pages', Math.round(performance.now() - readAt), 'ms');
+  t.deepEqual(ended, []);
+  over.abort(new Error('over'));
+  await Promise.all(hostile);
+});
+
+test('an account whose files took long is read at once where nobody else waits, several at a time as well', async (t) => {
+  const read = useReader(t);
+  const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
+  const answers = await Promise.all(Array.from({ length: 6 }, () => read(long)));
+  for (const answer of answers) t.like(answer, { pages: 300 });
 });

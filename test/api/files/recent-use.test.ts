@@ -1,0 +1,18 @@
+import test from 'ava';
+import { RecentUse } from '../../../api/files/recent-use.ts';
+
+test('what an account used is forgotten at 5 s a minute, and no account is remembered for ever', (t) => {
+  let nowMs = 0;
+  const used = new RecentUse(() => nowMs);
+  used.add('a', 4_000);
+  used.add('a', 2_000);
+  t.is(used.of('a'), 6_000);
+  t.is(used.of('b'), 0);
+  nowMs += 60_000;
+  t.is(Math.round(used.of('a')), 1_000);
+  used.add('b', 1e9);
+  nowMs += 12 * 60_000;
+  t.is(used.of('b'), 0);
+  used.add('c', 1);
+  t.is(used.size, 1);
+});
