@@ -223,8 +223,7 @@ export class FairBudget {
       },
       shrink: (toAmount) => {
         if (isReleased || toAmount >= own) return;
-        this.#change(accountId, toAmount - own);
-        own = toAmount;
+        changeTo(toAmount);
         this.#grantWaiting();
       },
       release: () => {
