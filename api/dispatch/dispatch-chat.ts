@@ -1,6 +1,6 @@
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { AdmittedRequest, ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest, ChatJob, StoredChat } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import { chooseLane, type Lane } from '../../shared/queue/fair-share.ts';
@@ -208,7 +208,9 @@ export class ChatDispatcher implements WaiterOwner {
     const id = payloadId(job.request, job.attempt);
     await this.#payloads.put(id, typeof json === 'string' ? Buffer.from(json) : json);
     try {
-      return await queue.push(JSON.stringify({ v: 1, stored: id }));
+      const { request, replyChannel, attempt } = job;
+      const item: StoredChat = { v: 1, stored: id, request, replyChannel, attempt };
+      return await queue.push(JSON.stringify(item));
     } catch (error) {
       this.#drop(job.request, job.attempt);
       throw error;

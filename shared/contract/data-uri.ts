@@ -19,12 +19,16 @@ export function readDataType(text: string): string | null {
   return head.exec(text.slice(0, maxHeadLength))?.[1]?.toLowerCase() ?? null;
 }
 
+/** A data URI with a media type that says it is base64, or null. Its base64 is not looked at: it may be anything. */
+export function splitDataUri(text: string): DataUri | null {
+  const match = head.exec(text.slice(0, maxHeadLength));
+  return match === null ? null : { mediaType: match[1]!.toLowerCase(), base64: text.slice(match[0].length) };
+}
+
 /** A base64 data URI with a media type, or null where it is none or its base64 is not canonical. */
 export function parseDataUri(text: string): DataUri | null {
-  const match = head.exec(text.slice(0, maxHeadLength));
-  if (match === null) return null;
-  const base64 = text.slice(match[0].length);
-  return isCanonical(base64) ? { mediaType: match[1]!.toLowerCase(), base64 } : null;
+  const split = splitDataUri(text);
+  return split !== null && isCanonical(split.base64) ? split : null;
 }
 
 /** How many bytes canonical base64 stands for. */

@@ -24,6 +24,17 @@ function giveTurn(): void {
 /** Other work of the process waits for no longer than this. */
 const turnMs = 4;
 
+/** All items, for who takes each of them quickly; between two of them the account's turn is waited for. */
+export async function* giveInTurns<T>(items: Iterable<T>, accountId: string): AsyncGenerator<T> {
+  let startedMs = performance.now();
+  for (const item of items) {
+    yield item;
+    if (performance.now() - startedMs < turnMs) continue;
+    await nextWorkTurn(accountId);
+    startedMs = performance.now();
+  }
+}
+
 /** Takes all items, in turns; `take` must be quick for each of them. */
 export async function takeInTurns<T>(
   items: Iterable<T>,

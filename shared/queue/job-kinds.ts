@@ -93,5 +93,19 @@ export interface EmbeddingJob {
 
 export type Job = ChatJob | ImageJob | EmbeddingJob;
 
-/** How an item lies on a queue: the job itself, or where its JSON is stored when it is large. */
-export type QueueItem<T extends Job> = T | { readonly v: 1; readonly stored: string };
+/** Where the JSON of a large job is. */
+export interface StoredJob {
+  readonly v: 1;
+  readonly stored: string;
+  /** Whose turns reading it takes; absent in an item of an earlier version. */
+  readonly accountId?: string;
+}
+
+/** How an item lies on a queue: the job itself, or where it is stored when it is large. */
+export type QueueItem<T extends Job> = T | StoredJob;
+
+/** A large chat on the ready queue, with what a worker says that it has it by, before it has read the rest. */
+export type StoredChat = StoredJob & Pick<ChatJob, 'request' | 'replyChannel' | 'attempt'>;
+
+/** An item of an earlier version is a StoredJob. */
+export type ChatItem = ChatJob | StoredChat | StoredJob;

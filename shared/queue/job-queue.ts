@@ -23,11 +23,13 @@ const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
 type QueuedJob = EmbeddingJob | ImageJob;
 
-/** In the turns of its account; a batch that is large is mostly one account's, and takes those of the first. */
+/** Whose turns a job takes; a batch that is large is mostly one account's, and takes those of the first. */
+const accountOf = (job: QueuedJob): string =>
+  (job.kind === 'embedding' ? job.parts[0]?.request : job.request)?.accountId ?? '';
+
 async function encodeJob(job: QueuedJob): Promise<Buffer> {
   if (!isLongJson(job, maxInlineBytes)) return Buffer.from(JSON.stringify(job));
-  const request = job.kind === 'embedding' ? job.parts[0]?.request : job.request;
-  return await encodeLargeJson(job, request?.accountId ?? '');
+  return await encodeLargeJson(job, accountOf(job));
 }
 
 /** One queue of BullMQ, as the api sees it. */
@@ -65,7 +67,7 @@ export class JobQueue<T extends QueuedJob> {
     let item: QueueItem<T> = job;
     if (json.length > maxInlineBytes) {
       await this.#payloads.put(jobId, json);
-      item = { v: 1, stored: jobId };
+      item = { v: 1, stored: jobId, accountId: accountOf(job) };
     }
     await callRedis(async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }));
     this.#waiting += 1;

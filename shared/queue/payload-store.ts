@@ -4,6 +4,8 @@ import { redisKeys } from '../redis/redis-keys.ts';
 /** Longer than any deadline of a request, so that a payload never goes before its reader had its chance. */
 const lifetimeSeconds = 30 * 60;
 
+const chunkBytes = 512 * 1024;
+
 /** Binary values that are too large for a queue's item or a frame. */
 export class PayloadStore {
   readonly #redis: RedisClient;
@@ -16,14 +18,17 @@ export class PayloadStore {
     await callRedis(() => this.#redis.set(redisKeys.payload(id), bytes, 'EX', lifetimeSeconds));
   }
 
-  /** Null where it is gone. It stays: a job that runs again needs its input again. */
-  async get(id: string): Promise<Buffer | null> {
-    return await callRedis(() => this.#redis.getBuffer(redisKeys.payload(id)));
-  }
-
-  /** Reads for the last time. */
-  async take(id: string): Promise<Buffer | null> {
-    return await callRedis(() => this.#redis.getdelBuffer(redisKeys.payload(id)));
+  /**
+   * In chunks: of a large one there is never more than a little in memory, nor in what the connection gives at once. None
+   * where it is gone. It stays: a job that runs again needs its input again.
+   */
+  async *read(id: string): AsyncGenerator<Buffer> {
+    const key = redisKeys.payload(id);
+    for (let from = 0, length = chunkBytes; length === chunkBytes; from += length) {
+      const chunk = await callRedis(() => this.#redis.getrangeBuffer(key, from, from + chunkBytes - 1));
+      length = chunk.length;
+      if (length > 0) yield chunk;
+    }
   }
 
   async drop(id: string): Promise<void> {

@@ -100,16 +100,20 @@ export function isLongJson(value: unknown, chars: number): boolean {
   return left < 0;
 }
 
-/** The JSON of a large value in UTF-8, written in turns of the account. */
-export async function encodeLargeJson(value: unknown, accountId: string): Promise<Buffer> {
+/** The JSON of a value in UTF-8, as buffers that follow one another: a large value is written in turns of the account. */
+export async function encodeJson(value: object, accountId: string): Promise<readonly Buffer[]> {
+  if (!isLongJson(value, pieceChars)) return [Buffer.from(JSON.stringify(value))];
   const pieces: Buffer[] = [];
-  let length = 0;
   await takeInTurns(writeJson(value), accountId, (piece) => {
-    const bytes = Buffer.from(piece);
-    pieces.push(bytes);
-    length += bytes.length;
+    pieces.push(Buffer.from(piece));
   });
-  const whole = Buffer.allocUnsafe(length);
+  return pieces;
+}
+
+/** The JSON of a large value in UTF-8, written in turns of the account. */
+export async function encodeLargeJson(value: object, accountId: string): Promise<Buffer> {
+  const pieces = await encodeJson(value, accountId);
+  const whole = Buffer.allocUnsafe(pieces.reduce((sum, piece) => sum + piece.length, 0));
   let at = 0;
   // Copying is slow where memory is touched for the first time.
   await takeInTurns(pieces, accountId, (bytes) => {

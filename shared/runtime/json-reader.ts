@@ -8,6 +8,13 @@ export const maxJsonDepth = 100;
 /** The largest legal request is a list of 2048 texts; tools and schemas have some thousands of values. */
 export const maxJsonValues = 200_000;
 
+export interface JsonLimits {
+  readonly depth: number;
+  readonly values: number;
+}
+
+const limitsOfRequests: JsonLimits = { depth: maxJsonDepth, values: maxJsonValues };
+
 /** Text of a string is decoded at least this often, so that no step takes longer for a longer string. */
 const flushBytes = 1024 * 1024;
 /** JSON sets no bound to the digits of a number, and no number needs so many. */
@@ -33,6 +40,7 @@ type Container = unknown[] | Record<string, unknown>;
  * Stops at the first fault: what is nested too deeply or has too many values is not read any further.
  */
 export class JsonReader {
+  readonly #limits: JsonLimits;
   #expected: Expected = 'value';
   #token: 'string' | 'scalar' | null = null;
   readonly #containers: Container[] = [];
@@ -49,6 +57,10 @@ export class JsonReader {
   /** Where the last escape of the string under way began, counted from the first byte in `#parts`. */
   #lastEscapeAt = -1;
   #isAscii = true;
+
+  constructor(limits = limitsOfRequests) {
+    this.#limits = limits;
+  }
 
   /** How many values there are so far, roughly: what small values take of memory goes by their number. */
   get values(): number {
@@ -108,8 +120,8 @@ export class JsonReader {
 
   #open(container: Container, next: number): number {
     this.#values += 1;
-    if (this.#containers.length >= maxJsonDepth) return this.#fail(next, 'too_deep');
-    if (this.#values > maxJsonValues) return this.#fail(next, 'too_many_values');
+    if (this.#containers.length >= this.#limits.depth) return this.#fail(next, 'too_deep');
+    if (this.#values > this.#limits.values) return this.#fail(next, 'too_many_values');
     this.#containers.push(container);
     this.#expected = Array.isArray(container) ? 'value or end' : 'key or end';
     return next;
@@ -127,7 +139,7 @@ export class JsonReader {
 
   #readComma(next: number): number {
     this.#values += 1;
-    if (this.#values > maxJsonValues) return this.#fail(next, 'too_many_values');
+    if (this.#values > this.#limits.values) return this.#fail(next, 'too_many_values');
     this.#expected = Array.isArray(this.#containers.at(-1)) ? 'value' : 'key';
     return next;
   }

@@ -10,6 +10,7 @@ export function createContext(more: Partial<CallContext> = {}): CallContext {
   const ignore = (): void => undefined;
   return {
     signal: new AbortController().signal,
+    accountId: 'account',
     log: { warn: ignore, debug: ignore },
     media: { loadImage: (url) => Promise.reject(new Error(`nothing is loaded here: ${url.slice(0, 100)}`)) },
     recalled: new Map(),

@@ -100,12 +100,13 @@ export class EmbeddingCaller {
     }
     for (const unit of units) unit.markAsked();
     const startedAtMs = performance.now();
-    const { dimensions } = units[0]!;
+    const { dimensions, accountId } = units[0]!;
     const call = { inputs: units.map((unit) => unit.text), dimensions, user: findUser(units) };
     const context: CallContext = {
       signal: new AbortController().signal,
+      accountId,
       log,
-      media: createMediaLoader(media, units[0]!.accountId),
+      media: createMediaLoader(media, accountId),
       recalled: new Map(),
     };
     const answer = await upstream.embed(target, call, context);

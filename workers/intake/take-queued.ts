@@ -17,6 +17,7 @@ import type { JobDependencies, RequestRun } from '../jobs/job-context.ts';
 import { runEmbedding } from '../jobs/run-embedding.ts';
 import { runImage } from '../jobs/run-image.ts';
 import type { ActiveRuns } from './active-runs.ts';
+import { readStoredJob } from './read-stored-job.ts';
 
 /** A job whose worker went silent for so long is given to another. */
 const lockMs = 10_000;
@@ -125,10 +126,9 @@ async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, job: Qu
 
 async function readItem({ payloads }: JobDependencies, item: QueueItem<QueuedJob>): Promise<QueuedJob> {
   if (!('stored' in item)) return item;
-  const stored = await payloads.get(item.stored);
-  if (stored === null)
-    throw new UnrecoverableError('the body of this job is gone: it waited past its deadline');
-  return JSON.parse(stored.toString('utf8')) as QueuedJob;
+  const job = await readStoredJob<QueuedJob>(payloads, item.stored, item.accountId ?? '');
+  if (job === null) throw new UnrecoverableError('the body of this job is gone: it waited past its deadline');
+  return job;
 }
 
 /** Ends what a job left open that killed its workers or could not be read: nobody pays, and whoever waits is told. */

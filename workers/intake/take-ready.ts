@@ -1,14 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
-import type { ChatJob, QueueItem } from '../../shared/queue/job-kinds.ts';
+import { releaseReservation } from '../../shared/billing/settle-script.ts';
 import { lanes } from '../../shared/queue/fair-share.ts';
+import type { AdmittedRequest, ChatItem, ChatJob, StoredChat } from '../../shared/queue/job-kinds.ts';
 import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
-import { notSettled, type JobDependencies } from '../jobs/job-context.ts';
+import { isReplaced, notSettled, type JobDependencies } from '../jobs/job-context.ts';
 import { runChat } from '../jobs/run-chat.ts';
 import type { ActiveRuns } from './active-runs.ts';
+import { readStoredJob } from './read-stored-job.ts';
 
 /** How long one wait for work lasts: also how long stopping may take to be noticed. */
 const waitSeconds = 1;
@@ -21,6 +23,8 @@ const keptForQuick = 0.25;
 const lookAgainMs = 50;
 /** Taken at once at the most, so that one worker does not empty the list while another is idle. */
 const maxTaken = 64;
+
+type ChatHead = ChatJob | StoredChat;
 
 export interface ReadyIntakeOptions {
   readonly dependencies: JobDependencies;
@@ -104,18 +108,22 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
 
 async function runItem(options: ReadyIntakeOptions, text: string): Promise<void> {
   const { dependencies, publisher, runs, bans } = options;
-  const job = await readItem(dependencies, text);
-  if (job === null) return;
-  const { requestId, deadlineAtMs } = job.request;
+  const item = await readHead(dependencies, JSON.parse(text) as ChatItem);
+  if (item === null) return;
+  const { request, replyChannel, attempt } = item;
+  const { requestId, deadlineAtMs } = request;
   // Whoever waits for a request past its deadline has answered its caller and released its reservation.
   if (Date.now() > deadlineAtMs) return;
-  const reply = new ReplyWriter(publisher, job.replyChannel, job.request, job.attempt);
-  const run = runs.start(job.request, job.replyChannel, job.attempt);
+  const reply = new ReplyWriter(publisher, replyChannel, request, attempt);
+  const run = { ...runs.start(request, replyChannel, attempt), reply };
   const log = dependencies.log.child({ requestId });
+  // Before a large one is read, which takes turns with others: it is not to be taken for lost meanwhile.
   reply.accepted(dependencies.workerId);
-  bans.checkStarted(job.request);
+  bans.checkStarted(request);
   try {
-    await runChat(dependencies, job, { ...run, reply, log });
+    const job = await readWhole(dependencies, item);
+    if (job !== null) await runChat(dependencies, job, { ...run, log });
+    else if (!isReplaced(run)) await giveUp(dependencies, request, reply);
   } catch (error) {
     // What cannot be settled must still be answered: its owner waits for as long as this worker lives.
     log.error({ err: error }, 'a chat could not be settled');
@@ -125,11 +133,37 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
   }
 }
 
-async function readItem({ payloads, log }: JobDependencies, text: string): Promise<ChatJob | null> {
-  const item = JSON.parse(text) as QueueItem<ChatJob>;
-  if (!('stored' in item)) return item;
-  const stored = await payloads.take(item.stored);
+/** What an item says of its chat. Null where it is of an earlier version, which has to be read for that, and is gone. */
+async function readHead(dependencies: JobDependencies, item: ChatItem): Promise<ChatHead | null> {
+  if ('request' in item) return item;
+  const job = await takeStored(dependencies, item.stored, '');
   // Gone means expired, long after its deadline.
-  if (stored === null) log.warn({ requestId: item.stored }, 'the body of a chat is gone');
-  return stored === null ? null : (JSON.parse(stored.toString('utf8')) as ChatJob);
+  if (job === null) dependencies.log.warn({ requestId: item.stored }, 'the body of a chat is gone');
+  return job;
+}
+
+/** Null where it is gone. */
+async function readWhole(dependencies: JobDependencies, item: ChatHead): Promise<ChatJob | null> {
+  return 'stored' in item ? await takeStored(dependencies, item.stored, item.request.accountId) : item;
+}
+
+async function takeStored(
+  { payloads }: JobDependencies,
+  id: string,
+  accountId: string,
+): Promise<ChatJob | null> {
+  const job = await readStoredJob<ChatJob>(payloads, id, accountId);
+  await payloads.drop(id);
+  return job;
+}
+
+/** Redis lost the body, or its caller left before this worker had taken it. */
+async function giveUp(
+  { redis, log }: JobDependencies,
+  request: AdmittedRequest,
+  reply: ReplyWriter,
+): Promise<void> {
+  log.warn({ requestId: request.requestId }, 'the body of a chat is gone');
+  await releaseReservation(redis, request);
+  reply.error({ code: 'service_unavailable', message: 'The body of the request was lost.' });
 }

@@ -4,6 +4,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { hashCall, hashConversation } from '../../shared/reasoning/conversation-hash.ts';
 import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
+import { encodeJson } from '../../shared/runtime/json-pieces.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { createImageFinder } from '../upstreams/collect-media.ts';
@@ -169,7 +170,7 @@ export class Conversation {
       return;
     }
     const answer = this.#answer!.finish(request.requestId, this.#created, request.model, usage);
-    await sendResult(dependencies, request, this.#run, [Buffer.from(JSON.stringify(answer))]);
+    await sendResult(dependencies, request, this.#run, await encodeJson(answer, request.accountId));
   }
 
   /** Another try begins: nothing of one that came to nothing is in the answer. */

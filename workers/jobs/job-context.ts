@@ -56,6 +56,7 @@ export function createCallContext(
 ): CallContext & { readonly media: RequestMedia } {
   return {
     signal,
+    accountId,
     log,
     media: createMediaLoader(media, accountId),
     recalled: new Map(),
@@ -94,7 +95,7 @@ export class AccountBanned extends AppError {
   }
 }
 
-export function isReplaced({ signal }: RequestRun): boolean {
+export function isReplaced({ signal }: Pick<RequestRun, 'signal'>): boolean {
   return signal.reason instanceof RunReplaced;
 }
 

@@ -5,7 +5,8 @@ import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
 import { Slots } from './slots.ts';
 import type { LoadedMedia, MediaLoader } from '../upstreams/upstream.ts';
 import type { CheckImage } from './check-image.ts';
-import { countBase64Bytes, isDataUri, parseDataUri } from '../../shared/contract/data-uri.ts';
+import { countBase64Bytes, isDataUri, splitDataUri } from '../../shared/contract/data-uri.ts';
+import { decodeBase64, encodeBase64 } from '../../shared/runtime/base64.ts';
 
 /** Of one picture; the contract bounds data URIs by the same. */
 const maxBytes = 20_000_000;
@@ -83,13 +84,20 @@ class RequestMediaLoader implements RequestMedia {
     this.#pictures += 1;
     if (this.#pictures > maxRequestPictures)
       throw refuse(`the messages hold more than ${maxRequestPictures} pictures`);
-    const base64 = isDataUri(url) ? readDataUri(url) : null;
-    const bytes = base64 === null ? await this.#fetch(url, signal) : Buffer.from(base64, 'base64');
+    const base64 = isDataUri(url) ? readBase64(url) : null;
+    const bytes = base64 === null ? await this.#fetch(url, signal) : await this.#decode(base64);
+    signal.throwIfAborted();
     this.#bytes += bytes.length;
     if (this.#bytes > maxRequestBytes)
       throw refuse(`the pictures are larger than ${maxRequestBytes / 1e6} MB together`);
     const mediaType = await this.#check(url, bytes, signal);
-    return { mediaType, base64: base64 ?? bytes.toString('base64') };
+    return { mediaType, base64: base64 ?? (await encodeBase64(bytes, this.#accountId)) };
+  }
+
+  async #decode(base64: string): Promise<Buffer> {
+    const bytes = await decodeBase64(base64, this.#accountId);
+    if (bytes === null) throw refuse(malformedDataUri);
+    return bytes;
   }
 
   #readDeadline(): number {
@@ -146,17 +154,16 @@ function countBase64(bytes: number): number {
   return 4 * Math.ceil(bytes / 3);
 }
 
-function readDataUri(url: string): string {
-  const parsed = parseDataUri(url);
-  if (parsed === null) {
-    throw refuse(
-      'the data URI of an image_url is not of the form data:<type>;base64,<data>, with data in the standard alphabet, padded and without white space',
-    );
-  }
-  if (countBase64Bytes(parsed.base64) > maxBytes) {
+const malformedDataUri =
+  'the data URI of an image_url is not of the form data:<type>;base64,<data>, with data in the standard alphabet, padded and without white space';
+
+function readBase64(url: string): string {
+  const base64 = splitDataUri(url)?.base64 ?? null;
+  if (base64 === null) throw refuse(malformedDataUri);
+  if (countBase64Bytes(base64) > maxBytes) {
     throw refuse(`the data URI of an image_url holds more than ${maxBytes / 1e6} MB`);
   }
-  return parsed.base64;
+  return base64;
 }
 
 function nameSource(url: string): string {

@@ -1,6 +1,11 @@
+import { Readable } from 'node:stream';
+import { giveInTurns } from '../../shared/fairness/work-turns.ts';
+import { encodeJson } from '../../shared/runtime/json-pieces.ts';
+import { readJson } from '../../shared/runtime/read-json.ts';
 import type { HttpAnswer, HttpClient } from './http-client.ts';
 import { type HttpHeaders, readHeader } from './http-failure.ts';
-import type { CallContext, UpstreamError } from './upstream.ts';
+import { type JsonRecord, toRecord } from './json-value.ts';
+import { type CallContext, UpstreamError } from './upstream.ts';
 
 const MAX_ERROR_BYTES = 16 * 1024;
 
@@ -29,12 +34,18 @@ export async function callVendor(
   context: CallContext,
   toError: (refusal: Refusal) => UpstreamError,
 ): Promise<HttpAnswer> {
-  const headers = { 'content-type': 'application/json', 'user-agent': 'model-gateway', ...call.headers };
-  const body = JSON.stringify(call.body);
+  const pieces = await encodeJson(call.body, context.accountId);
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const answer = await client.post({
     path: call.path,
-    headers,
-    body,
+    headers: {
+      'content-type': 'application/json',
+      'content-length': String(length),
+      'user-agent': 'model-gateway',
+      ...call.headers,
+    },
+    // Encrypting a large body in one go would hold up the event loop as well.
+    body: pieces.length === 1 ? pieces[0]! : Readable.from(giveInTurns(pieces, context.accountId)),
     signal: context.signal,
     isStream: call.isStream,
     onSent: context.onSent,
@@ -52,6 +63,35 @@ export async function callVendor(
 /** Whether the answer is one JSON value rather than a stream of events. */
 export function isJson(answer: HttpAnswer): boolean {
   return (readHeader(answer.headers, 'content-type') ?? '').startsWith('application/json');
+}
+
+/** Reads a body that is one JSON object, in turns where it is large: nothing of it is held but what it says. */
+export async function readRecord(
+  answer: HttpAnswer,
+  maxBytes: number,
+  what: string,
+  { accountId }: CallContext,
+): Promise<JsonRecord> {
+  const read = await readJson(readChunks(answer, maxBytes), accountId);
+  if (read === null) throw new UpstreamError('unavailable', `the upstream sent ${what} that is not JSON`);
+  return toRecord(read.value, what);
+}
+
+async function* readChunks(answer: HttpAnswer, maxBytes: number): AsyncGenerator<Buffer> {
+  let length = 0;
+  try {
+    for (let chunk = await answer.next(); chunk !== null; chunk = await answer.next()) {
+      length += chunk.length;
+      if (length > maxBytes) {
+        answer.abort();
+        throw new UpstreamError('unavailable', `the upstream answered with over ${maxBytes} bytes`);
+      }
+      yield chunk;
+    }
+  } finally {
+    // Of what turned out to be no JSON the rest is not read.
+    answer.release();
+  }
 }
 
 export async function readText(answer: HttpAnswer, maxBytes: number): Promise<string> {

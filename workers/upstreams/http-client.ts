@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream';
+
 import { Pool } from 'undici';
 
 import type { HttpHeaders } from './http-failure.ts';
@@ -35,7 +37,8 @@ export interface HttpPost {
   /** Added to the base URL's path; begins with a slash, and may end with a query of the call's own. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer | string;
+  /** What comes piece by piece has its `content-length` among the headers. */
+  readonly body: Buffer | string | Readable;
   readonly signal: AbortSignal;
   readonly isStream?: boolean;
   /** Called when the request is written to a connection. */

@@ -1,4 +1,10 @@
+import { decodeBase64 } from '../../shared/runtime/base64.ts';
 import { type GeneratedImage, UpstreamError } from './upstream.ts';
+
+/** The bytes of a picture in a vendor's answer. Some break base64 into lines, which Node passes over. */
+export async function decodePicture(base64: string, accountId: string): Promise<Buffer> {
+  return (await decodeBase64(base64, accountId)) ?? Buffer.from(base64, 'base64');
+}
 
 /** The first bytes tell what a picture is; what a vendor says it is does not count. */
 export function sniffImageType(bytes: Buffer): GeneratedImage['contentType'] {

@@ -56,6 +56,11 @@ export function parseRecord(text: string, what: string): JsonRecord {
   } catch (error) {
     throw new UpstreamError('unavailable', `the upstream sent ${what} that is not JSON`, { cause: error });
   }
+  return toRecord(value, what);
+}
+
+/** What a body or a chunk holds, which must be an object. */
+export function toRecord(value: unknown, what: string): JsonRecord {
   if (!isRecord(value)) {
     throw new UpstreamError('unavailable', `the upstream sent ${what} that is not a JSON object`);
   }

@@ -1,5 +1,5 @@
 /**
- * What every dialect implements. An upstream translates one request and its answer; it knows no account, no money
+ * What every dialect implements. An upstream translates one request and its answer; it knows no money
  * and no Redis. It never retries: the routing above decides that.
  */
 
@@ -21,6 +21,8 @@ export interface UpstreamTarget {
 
 export interface CallContext {
   readonly signal: AbortSignal;
+  /** Whose turns are taken where a large call would hold up the event loop; no more is known of the account. */
+  readonly accountId: string;
   readonly log: UpstreamLogger;
   /** What the caller's messages point at. */
   readonly media: MediaLoader;

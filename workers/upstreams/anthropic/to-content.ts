@@ -1,4 +1,4 @@
-import { type DataUri, parseDataUri } from '../../../shared/contract/data-uri.ts';
+import { type DataUri, splitDataUri } from '../../../shared/contract/data-uri.ts';
 import { readImageUrl } from '../collect-media.ts';
 import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
 import { type LoadedMedia, UpstreamError } from '../upstream.ts';
@@ -59,7 +59,8 @@ function toImageBlock(url: string, media: MediaMap): Block {
  * them in no other form.
  */
 function toDocumentBlock(file: JsonRecord, where: string): Block {
-  const data = parseDataUri(readText(file['file_data']) ?? '');
+  // Admission has looked at its base64.
+  const data = splitDataUri(readText(file['file_data']) ?? '');
   if (data === null) {
     throw new UpstreamError('rejected', `${where}: a file must come as file.file_data, a base64 data URI.`);
   }

@@ -1,13 +1,16 @@
-import { sniffImageType } from '../image-bytes.ts';
-import { isRecord, type JsonRecord, parseRecord, readArray, readText } from '../json-value.ts';
+import { decodePicture, sniffImageType } from '../image-bytes.ts';
+import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
 import { type GeneratedImage, type ImageAnswer, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 import { readCounts, toUsage } from './from-usage.ts';
 
 /** The first picture of an answer, and what it took. An answer without one is an error. */
-export function fromImageResponse(text: string, apiKey: string | null): ImageAnswer {
-  const body = parseRecord(text, 'an image answer');
+export async function fromImageResponse(
+  body: JsonRecord,
+  apiKey: string | null,
+  accountId: string,
+): Promise<ImageAnswer> {
   if (isErrorBody(body)) {
     throw toErrorWithin(body, apiKey);
   }
@@ -16,7 +19,7 @@ export function fromImageResponse(text: string, apiKey: string | null): ImageAns
   if (data === undefined) {
     throw explainNone(body, candidates);
   }
-  const bytes = Buffer.from(data, 'base64');
+  const bytes = await decodePicture(data, accountId);
   const image: GeneratedImage = { bytes, contentType: sniffImageType(bytes), revisedPrompt: null };
   const counts = readCounts(body, null);
   return { images: [image], usage: counts === null ? null : toUsage(counts, true) };

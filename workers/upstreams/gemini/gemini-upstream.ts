@@ -1,4 +1,4 @@
-import { callVendor, isJson, readText } from '../call-vendor.ts';
+import { callVendor, isJson, readRecord, readText } from '../call-vendor.ts';
 import { readChatStream } from '../chat-stream.ts';
 import { collectImages } from '../collect-media.ts';
 import {
@@ -91,7 +91,8 @@ async function generateImages(
   const request = toImageRequest(target, call);
   async function draw(): Promise<ImageAnswer> {
     const answer = await post(client, 'generateContent', request, target, context);
-    return fromImageResponse(await readText(answer, MAX_ANSWER_BYTES), target.apiKey);
+    const drawing = await readRecord(answer, MAX_ANSWER_BYTES, 'an image answer', context);
+    return await fromImageResponse(drawing, target.apiKey, context.accountId);
   }
   const drawn = await Promise.allSettled(Array.from({ length: call.n }, draw));
   context.signal.throwIfAborted();

@@ -1,4 +1,4 @@
-import { parseDataUri } from '../../../shared/contract/data-uri.ts';
+import { splitDataUri } from '../../../shared/contract/data-uri.ts';
 import { isRecord, type JsonRecord, lookUp, readText } from '../json-value.ts';
 import { type ChatMessage, type LoadedMedia, UpstreamError, type UpstreamTarget } from '../upstream.ts';
 
@@ -104,7 +104,8 @@ function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImage
 }
 
 function toFilePart(file: unknown): JsonRecord {
-  const data = parseDataUri((isRecord(file) ? readText(file['file_data']) : null) ?? '');
+  // Admission has looked at its base64.
+  const data = splitDataUri((isRecord(file) ? readText(file['file_data']) : null) ?? '');
   if (data === null) {
     throw new UpstreamError(
       'rejected',

@@ -1,4 +1,4 @@
-import { sniffImageType } from '../image-bytes.ts';
+import { decodePicture, sniffImageType } from '../image-bytes.ts';
 import {
   type GeneratedImage,
   type ImageAnswer,
@@ -8,24 +8,29 @@ import {
 } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
 import { isErrorBody } from './from-response.ts';
-import { isRecord, type JsonRecord, parseRecord, readArray, readCount, readText } from '../json-value.ts';
+import { isRecord, type JsonRecord, readArray, readCount, readText } from '../json-value.ts';
 
 /** Pictures as bytes. More than `n` are cut, fewer are passed on; none is an error. */
-export function fromImageResponse(text: string, n: number, apiKey: string | null): ImageAnswer {
-  const body = parseRecord(text, 'an image answer');
+export async function fromImageResponse(
+  body: JsonRecord,
+  n: number,
+  apiKey: string | null,
+  accountId: string,
+): Promise<ImageAnswer> {
   if (isErrorBody(body)) {
     throw toErrorWithin(body, apiKey);
   }
-  const images = readArray(body['data'])
-    .slice(0, n)
-    .map((item) => toImage(isRecord(item) ? item : {}));
+  const images: GeneratedImage[] = [];
+  for (const item of readArray(body['data']).slice(0, n)) {
+    images.push(await toImage(isRecord(item) ? item : {}, accountId));
+  }
   if (images.length === 0) {
     throw new UpstreamError('unavailable', 'the upstream sent no images');
   }
   return { images, usage: readImageUsage(body) };
 }
 
-function toImage(item: JsonRecord): GeneratedImage {
+async function toImage(item: JsonRecord, accountId: string): Promise<GeneratedImage> {
   const base64 = readText(item['b64_json']);
   if (base64 === null) {
     throw new UpstreamError(
@@ -35,7 +40,7 @@ function toImage(item: JsonRecord): GeneratedImage {
         : 'the upstream sent a link where base64 was asked: links of vendors are not fetched',
     );
   }
-  const bytes = Buffer.from(base64.replace(/^data:image\/[a-z+]+;base64,/, ''), 'base64');
+  const bytes = await decodePicture(base64.replace(/^data:image\/[a-z+]+;base64,/, ''), accountId);
   return { bytes, contentType: sniffImageType(bytes), revisedPrompt: readText(item['revised_prompt']) };
 }
 

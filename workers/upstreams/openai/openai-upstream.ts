@@ -1,4 +1,4 @@
-import { callVendor, isJson, readText } from '../call-vendor.ts';
+import { callVendor, isJson, readRecord, readText } from '../call-vendor.ts';
 import { readChatStream } from '../chat-stream.ts';
 import { collectImages } from '../collect-media.ts';
 import {
@@ -53,7 +53,8 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
       context: CallContext,
     ): Promise<ImageAnswer> {
       const answer = await post(client, '/images/generations', toImageRequest(target, call), target, context);
-      return fromImageResponse(await readText(answer, MAX_BODY_BYTES), call.n, target.apiKey);
+      const images = await readRecord(answer, MAX_BODY_BYTES, 'an image answer', context);
+      return await fromImageResponse(images, call.n, target.apiKey, context.accountId);
     },
 
     close: () => client.close(),

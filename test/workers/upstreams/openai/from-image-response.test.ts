@@ -7,13 +7,13 @@ import { fromImageResponse } from '../../../../workers/upstreams/openai/from-ima
 const dot = sharp({ create: { width: 1, height: 1, channels: 3, background: 'red' } });
 
 function read(data: object[], n = 1): ReturnType<typeof fromImageResponse> {
-  return fromImageResponse(JSON.stringify({ created: 1, data }), n, null);
+  return fromImageResponse({ created: 1, data }, n, null, 'account');
 }
 
 test('a picture is known by its bytes', async (t) => {
   for (const format of ['png', 'jpeg', 'webp'] as const) {
     const bytes = await dot.clone().toFormat(format).toBuffer();
-    const { images } = read([{ b64_json: bytes.toString('base64'), revised_prompt: 'a dot' }]);
+    const { images } = await read([{ b64_json: bytes.toString('base64'), revised_prompt: 'a dot' }]);
     t.true(images[0]?.bytes.equals(bytes));
     t.is(images[0]?.contentType, `image/${format}`);
     t.is(images[0]?.revisedPrompt, 'a dot');
@@ -22,12 +22,12 @@ test('a picture is known by its bytes', async (t) => {
 
 test('no more pictures than asked are passed on', async (t) => {
   const item = { b64_json: (await dot.clone().png().toBuffer()).toString('base64') };
-  t.is(read([item, item, item], 2).images.length, 2);
-  t.is(read([item], 2).images.length, 1);
-  t.is(read([item]).images[0]?.revisedPrompt, null);
+  t.is((await read([item, item, item], 2)).images.length, 2);
+  t.is((await read([item], 2)).images.length, 1);
+  t.is((await read([item])).images[0]?.revisedPrompt, null);
 });
 
-test('a link, no data, another format and no pictures are errors that say so', (t) => {
+test('a link, no data, another format and no pictures are errors that say so', async (t) => {
   const failures: [object[], RegExp][] = [
     [[{ url: 'https://images.example/1.png' }], /a link where base64 was asked/],
     [[{}], /without data/],
@@ -35,6 +35,6 @@ test('a link, no data, another format and no pictures are errors that say so', (
     [[], /no images/],
   ];
   for (const [data, message] of failures) {
-    t.throws(() => read(data), { instanceOf: UpstreamError, message });
+    await t.throwsAsync(read(data), { instanceOf: UpstreamError, message });
   }
 });

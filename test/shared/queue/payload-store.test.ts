@@ -1,0 +1,27 @@
+import { randomBytes } from 'node:crypto';
+import test from 'ava';
+import { PayloadStore } from '../../../shared/queue/payload-store.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+
+async function readAll(payloads: PayloadStore): Promise<Buffer[]> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of payloads.read('one')) chunks.push(chunk);
+  return chunks;
+}
+
+test('a payload is read in chunks, as often as it is asked for, until it is dropped', async (t) => {
+  const payloads = new PayloadStore(redis());
+  for (const length of [1, 524_287, 524_288, 524_289, 3_000_000]) {
+    const bytes = randomBytes(length);
+    await payloads.put('one', bytes);
+    for (let times = 0; times < 2; times++) {
+      const chunks = await readAll(payloads);
+      t.true(Buffer.concat(chunks).equals(bytes));
+      t.true(chunks.every((chunk) => chunk.length <= 524_288));
+    }
+  }
+  await payloads.drop('one');
+  t.deepEqual(await readAll(payloads), []);
+});

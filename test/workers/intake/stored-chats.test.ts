@@ -1,0 +1,44 @@
+import test from 'ava';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { readLoss, waitForNoReservation } from '../../support/observe.ts';
+import { useStack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const catalog = `
+upstreams:
+  builtin: { kind: builtin }
+models:
+  - { id: echo, type: chat, context: 200000, pricing: { prompt: 50, completion: 150 }, routes: [{ upstream: builtin, model: demo-echo }] }
+`;
+const large = JSON.stringify({
+  model: 'echo',
+  max_tokens: 16,
+  messages: [{ role: 'user', content: 'слово '.repeat(20_000) }],
+});
+const payloadKeys = redisKeys.payload('*');
+
+test('a large chat is taken from where it is stored, which is empty then', async (t) => {
+  const stack = await useStack(t, { workers: [], catalog });
+  const account = await stack.createAccount({ balance: '100' });
+  const asked = stack.post('/v1/chat/completions', account.apiKey, large);
+  await waitFor('it to be queued', async () => (await stack.redis.llen(redisKeys.readyQueue)) === 1);
+  t.is((await stack.redis.keys(payloadKeys)).length, 1);
+  await stack.startWorker();
+  const answer = await asked;
+  t.is(answer.status, 200, await answer.text());
+  t.deepEqual(await stack.redis.keys(payloadKeys), []);
+});
+
+test('a chat whose body is lost is told so at once, free of charge', async (t) => {
+  const stack = await useStack(t, { workers: [], catalog });
+  const account = await stack.createAccount({ balance: '100' });
+  const asked = stack.post('/v1/chat/completions', account.apiKey, large);
+  await waitFor('it to be queued', async () => (await stack.redis.llen(redisKeys.readyQueue)) === 1);
+  await stack.redis.unlink(await stack.redis.keys(payloadKeys));
+  await stack.startWorker();
+  const answer = await asked;
+  t.is(answer.status, 503);
+  t.regex(await answer.text(), /service_unavailable/);
+  await waitForNoReservation(stack, account.id);
+  t.is(await readLoss(stack, account.id, '100'), 0n);
+});

@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import test from 'ava';
+import { createHttpClient, type HttpAnswer } from '../../../workers/upstreams/http-client.ts';
+import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
+
+test('a body that comes in pieces arrives as one of its length, also after another on the same connection', async (t) => {
+  const got: unknown[] = [];
+  const server = createServer((request, response) => {
+    let length = 0;
+    request.on('data', (chunk: Buffer) => (length += chunk.length));
+    request.on('end', () => {
+      got.push([request.headers['content-length'], request.headers['transfer-encoding'], length]);
+      response.end('ok');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const pieced = createHttpClient({ baseUrl: `http://127.0.0.1:${port}`, connections: 1 });
+  t.teardown(() => pieced.close());
+  for (let times = 0; times < 2; times++) {
+    const { signal } = new AbortController();
+    const body = Readable.from(Array.from({ length: 100 }, () => Buffer.alloc(50_000)));
+    const headers = { 'content-length': '5000000' };
+    const answer = await pieced.post({ path: '/', headers, body, signal });
+    t.is((await answer.readAll(10)).toString(), 'ok');
+  }
+  t.deepEqual(got, [
+    ['5000000', undefined, 5_000_000],
+    ['5000000', undefined, 5_000_000],
+  ]);
+});
+
+test('a server that answers before it has read the body is heard, and one that hangs up ends the call', async (t) => {
+  let hangsUp = false;
+  const server = createServer((request, response) => {
+    if (hangsUp) request.socket.destroy();
+    else response.writeHead(413, { connection: 'close' }).end('too large');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = createHttpClient({ baseUrl: `http://127.0.0.1:${port}`, connections: 1 });
+  t.teardown(async () => {
+    server.closeAllConnections();
+    server.close();
+    await client.close();
+  });
+  const post = async (): Promise<HttpAnswer> => {
+    const body = Readable.from(Array.from({ length: 500 }, () => Buffer.alloc(50_000)));
+    const headers = { 'content-length': '25000000' };
+    return await client.post({ path: '/', headers, body, signal: new AbortController().signal });
+  };
+  const answer = await post();
+  t.is(answer.status, 413);
+  t.is((await answer.readStart(100)).toString(), 'too large');
+  hangsUp = true;
+  const error = await t.throwsAsync(post(), { instanceOf: UpstreamError });
+  t.is(error?.failure, 'unavailable');
+});
