@@ -8,7 +8,7 @@ import { encodeJson } from '../../shared/runtime/json-pieces.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { createImageFinder } from '../upstreams/collect-media.ts';
-import { nameCall, UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
+import { UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
 import { CallLifetime } from './call-lifetime.ts';
 import { ChatAnswer, mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
