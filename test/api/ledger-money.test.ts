@@ -132,7 +132,7 @@ test('after 200 mixed requests receipts, balances and the ledger agree to the na
       .toArray();
     // One that was refused for a part of it pays for what came of the rest, where that was in another call.
     const refused = new Set(own.filter((one) => one.status === 422).map((one) => one.requestId));
-    const paidOfRefused = rows.filter((row) => refused.has(String(row._id)));
+    const paidOfRefused = rows.filter((row) => refused.has(row._id));
     const paid =
       own.reduce((sum, one) => sum + (one.receipt?.costNano ?? 0n), 0n) +
       [...broken, ...paidOfRefused].reduce((sum, row) => sum + row.costNano, 0n);
@@ -156,7 +156,7 @@ test('after 200 mixed requests receipts, balances and the ledger agree to the na
     t.is(rows.length, entries.filter((entry) => entry['kind'] === 'charge').length);
     // Whatever reached a model is logged, and nothing else.
     const reached = own.filter((one) => one.status !== 402);
-    const logged = new Set(rows.map((row) => String(row._id)));
+    const logged = new Set(rows.map((row) => row._id));
     t.true(own.filter((one) => one.status === 402).every((one) => !logged.has(one.requestId)));
     t.true(reached.filter((one) => one.status !== 422).every((one) => logged.has(one.requestId)));
 
