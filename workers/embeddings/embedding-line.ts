@@ -118,7 +118,11 @@ export class EmbeddingLine {
       this.#waiting.remove(unit.entry!);
       this.#forget(unit);
     }
-    // Those at the gate leave it, for each would have to be granted a slot before the next.
+    this.#leaveGate();
+  }
+
+  /** Where nothing waits any more: who stood at the gate for it would be granted slots for nothing, or stand there for ever. */
+  #leaveGate(): void {
     if (this.#waiting.size > 0) return;
     for (const knock of this.#knocks) knock.abort(new NothingWanted());
     this.#knocks.clear();
@@ -156,6 +160,7 @@ export class EmbeddingLine {
       void abortWhenUnwanted(units, stop);
       this.#knocks.delete(stop);
       this.#knock(Math.max(1, chance.spareSlots), shareOfNext);
+      this.#leaveGate();
       return units;
     };
     try {
@@ -168,6 +173,7 @@ export class EmbeddingLine {
         // Nothing can be called: whoever waits is told, and whoever comes later tries again.
         units = this.#waiting.drain();
         this.#knocks.delete(stop);
+        this.#leaveGate();
       }
       await this.#fail(units, error, null);
     } finally {
