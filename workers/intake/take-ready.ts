@@ -52,15 +52,14 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
     } finally {
       active -= 1;
       slotFreed?.();
+      slotFreed = null;
     }
   };
 
-  const whenSlotFreed = async (): Promise<void> => {
-    await new Promise<void>((resolve) => {
+  const whenSlotFreed = (): Promise<void> =>
+    new Promise((resolve) => {
       slotFreed = resolve;
     });
-    slotFreed = null;
-  };
 
   const mostOfBulk = concurrency - Math.floor(concurrency * keptForQuick);
 
