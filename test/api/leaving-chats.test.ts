@@ -4,20 +4,14 @@ import { createRedis } from '../../shared/redis/redis-client.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import { startChat, type LeavingCaller } from '../support/leaving.ts';
 import { findReservations, findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
-import {
-  answerWithUsage,
-  startScriptedVendor,
-  type Script,
-  type ScriptedCall,
-  type ScriptedVendor,
-} from '../support/scripted-vendor.ts';
-import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { useScriptedStack } from '../support/scripted-stack.ts';
+import { answerWithUsage, type Script, type ScriptedCall } from '../support/scripted-vendor.ts';
+import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Callers who leave pay for what the vendor did, whenever they leave, and for no more than was reserved. */
 
 /** What a test's vendor says, by the name that the prompt tells. */
-const scripts = new Map<string, Script>();
 const graceMs = 300;
 
 const catalogOf = (url: string): string => {
@@ -45,19 +39,10 @@ ${model('gem', 'gemini', ', reasoning: true')}
 `;
 };
 
-let vendor: ScriptedVendor;
 let stack: TestStack;
 
-test.before(async () => {
-  vendor = await startScriptedVendor((body, path, call) => {
-    const name = /script:(\w+)/.exec(JSON.stringify(body))![1]!;
-    return scripts.get(name)!(body, path, call);
-  });
-  stack = await startStack({ catalog: catalogOf(vendor.url) });
-});
-test.after.always(async () => {
-  await stack.close();
-  await vendor.close();
+const addScript = useScriptedStack(test, catalogOf, (started) => {
+  stack = started;
 });
 
 /** What one side waits for and the other lets happen. */
@@ -81,8 +66,6 @@ const usage = (prompt: number, completion: number): object => ({
   usage: { prompt_tokens: prompt, completion_tokens: completion },
 });
 
-let scriptCount = 0;
-
 interface Scene {
   readonly account: TestAccount;
   readonly body: object;
@@ -98,10 +81,8 @@ async function setScene(
     ...more
   }: { stream?: boolean; freeRequests?: number; max_tokens?: number } = {},
 ): Promise<Scene> {
-  const name = `s${(scriptCount += 1)}`;
-  scripts.set(name, script);
+  const messages = addScript(script);
   const account = await stack.createAccount({ balance: '1000', freeRequests });
-  const messages = [{ role: 'user', content: `script:${name}` }];
   return { account, body: { model, stream, messages, max_tokens: 20_000, ...more } };
 }
 

@@ -3,13 +3,13 @@ import test, { type ExecutionContext } from 'ava';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { startChat } from '../support/leaving.ts';
 import { readLoss, waitForNoReservation } from '../support/observe.ts';
-import { startScriptedVendor, type Script, type ScriptedVendor } from '../support/scripted-vendor.ts';
-import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { useScriptedStack } from '../support/scripted-stack.ts';
+import type { Script } from '../support/scripted-vendor.ts';
+import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** What a vendor generates and nobody sees is paid for, however a call ends that the caller had asked for. */
 
-const scripts = new Map<string, Script>();
 const graceMs = 300;
 const timeoutMs = 1_500;
 /** Longer than a model takes between two words. */
@@ -31,22 +31,11 @@ ${model('gem', 'gemini', ', reasoning: true')}
 `;
 };
 
-let vendor: ScriptedVendor;
 let stack: TestStack;
 
-test.before(async () => {
-  vendor = await startScriptedVendor((body, path, call) => {
-    const name = /script:(\w+)/.exec(JSON.stringify(body))![1]!;
-    return scripts.get(name)!(body, path, call);
-  });
-  stack = await startStack({ catalog: catalogOf(vendor.url) });
+const addScript = useScriptedStack(test, catalogOf, (started) => {
+  stack = started;
 });
-test.after.always(async () => {
-  await stack.close();
-  await vendor.close();
-});
-
-let scriptCount = 0;
 
 interface Scene {
   readonly account: TestAccount;
@@ -56,14 +45,12 @@ interface Scene {
 }
 
 async function setScene(model: string, script: Script, more: object = {}): Promise<Scene> {
-  const name = `s${(scriptCount += 1)}`;
   let calls = 0;
-  scripts.set(name, (...args) => {
+  const messages = addScript((...args) => {
     calls += 1;
     return script(...args);
   });
   const account = await stack.createAccount({ balance: '1000' });
-  const messages = [{ role: 'user', content: `script:${name}` }];
   return {
     account,
     body: { model, stream: true, messages, max_tokens: 20_000, ...more },
