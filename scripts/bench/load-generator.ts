@@ -56,10 +56,14 @@ class Load {
       ...this.#createCallers(this.#plan.background, this.#nextRequest, () => (this.#backgroundAnswers += 1)),
     ];
     for (const caller of callers) caller.start();
-    await delay(warmUpMs);
+    // However slow the machine is, what is measured is neither the first answers nor nothing.
+    await Promise.all([delay(warmUpMs), this.#waitUntil(() => this.#ended >= callers.length)]);
     const before = this.#sample();
     this.#isMeasuring = true;
-    await delay(measureMs);
+    const hasMeasured = (): boolean =>
+      this.#failures > 0 ||
+      (this.#latencies.length > 0 && (this.#plan.background === 0 || this.#backgroundAnswers > 0));
+    await Promise.all([delay(measureMs), this.#waitUntil(hasMeasured)]);
     this.#isMeasuring = false;
     const after = this.#sample();
     const stopped = Promise.all(callers.map((caller) => caller.stop())).then(() => true);
@@ -90,18 +94,25 @@ class Load {
   /** Starts the callers, and resolves once so many requests have ended in all. */
   async #answer(callers: readonly Caller[], ended: number): Promise<void> {
     for (const caller of callers) caller.start();
+    const isDone = await this.#waitUntil(() => this.#ended >= ended);
+    if (isDone) await Promise.all(callers.map((caller) => caller.stop()));
+  }
+
+  /** Looks at each answer; resolves with false, and an error counted, if none comes any more. */
+  async #waitUntil(isReached: () => boolean): Promise<boolean> {
+    if (isReached()) return true;
     const isDone = await new Promise<boolean>((resolve) => {
       const patience = setTimeout(() => resolve(false), stuckMs);
       this.#onEnded = () => {
         patience.refresh();
-        if (this.#ended < ended) return;
+        if (!isReached()) return;
         clearTimeout(patience);
         resolve(true);
       };
     });
     this.#onEnded = () => undefined;
-    if (isDone) await Promise.all(callers.map((caller) => caller.stop()));
-    else this.#countError(`no answer within ${stuckMs} ms`);
+    if (!isDone) this.#countError(`no answer within ${stuckMs} ms`);
+    return isDone;
   }
 
   get #ended(): number {

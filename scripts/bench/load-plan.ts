@@ -21,8 +21,9 @@ export interface LoadPlan {
 /** What happens in a given time is measured, while the callers go on before and after it. */
 export interface TimeSpan {
   readonly kind: 'time';
-  /** Not counted: code is compiled, connections are opened, queues fill. */
+  /** Not counted: code is compiled, connections are opened, queues fill. Longer if the first answers take longer. */
   readonly warmUpMs: number;
+  /** Longer if no answer has come by then. */
   readonly measureMs: number;
 }
 
