@@ -107,5 +107,4 @@ export type QueueItem<T extends Job> = T | StoredJob;
 /** A large chat on the ready queue, with what a worker says that it has it by, before it has read the rest. */
 export type StoredChat = StoredJob & Pick<ChatJob, 'request' | 'replyChannel' | 'attempt'>;
 
-/** An item of an earlier version is a StoredJob. */
-export type ChatItem = ChatJob | StoredChat | StoredJob;
+export type ChatItem = ChatJob | StoredChat;

@@ -70,7 +70,7 @@ export class ReplyPublisher {
       return;
     }
     this.#pending.set(channel, [frame]);
-    if (this.#pending.size === 1) setImmediate(() => this.#flush());
+    if (this.#pending.size === 1) setImmediate(() => this.flush());
   }
 
   /** So much was added to what waits for the end of this turn. */
@@ -101,11 +101,15 @@ export class ReplyPublisher {
 
   /** Resolves when all frames so far have left: from then on a job may be said to be done. */
   async sent(): Promise<void> {
-    if (this.#pending.size > 0) this.#flush();
+    this.flush();
     await Promise.all(this.#leaving);
   }
 
-  #flush(): void {
+  /**
+   * Sends what was to wait for the end of this turn: Redis answers it, and so says whether anybody listens, before it
+   * answers what is asked of it from now on.
+   */
+  flush(): void {
     const batches = [...this.#pending];
     this.#pending.clear();
     for (const [channel, frames] of batches) {

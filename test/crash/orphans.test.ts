@@ -1,11 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { findReservations, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { allQueues, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { watchRedis } from '../support/watch-redis.ts';
 import { startRole } from '../support/worker-process.ts';
 
 /** Reservations whose processes were killed, and those whose processes only take long. */
@@ -28,9 +29,9 @@ async function setScene(t: ExecutionContext): Promise<Scene> {
 
 const messages = [{ role: 'user', content: 'one two three' }];
 const calls = [
-  { kind: 'chat', path: '/v1/chat/completions', body: { model: 'slow-chat', messages } },
-  { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
-  { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one' } },
+  { kind: 'a chat', path: '/v1/chat/completions', body: { model: 'slow-chat', messages } },
+  { kind: 'an image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
+  { kind: 'an embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one' } },
 ];
 
 /** Above the 30 s that are promised: this machine has others' work to do as well. */
@@ -81,7 +82,7 @@ test('requests whose api process is killed while they are queued give their rese
 });
 
 for (const { kind, path, body } of calls) {
-  test(`an ${kind} whose api and worker are both killed midway gives its reservation back`, async (t) => {
+  test(`${kind} whose api and worker are both killed midway gives its reservation back`, async (t) => {
     const scene = await setScene(t);
     const { stack, account, vendor } = scene;
     const api = await startRole(t, 'api', stack.env);
@@ -125,3 +126,22 @@ test('a request that runs or waits for longer than an orphan would live keeps it
   t.is(Number(await readLoss(stack, account.id, '100')) / 1e9, costs[0]! + costs[1]!);
   await waitFor('the marks to be forgotten', async () => (await stack.redis.zcard(held)) === 0, 60_000);
 });
+
+for (const { kind, path, body } of calls) {
+  test(`whether anybody waits for ${kind} is known before a slot of its vendor is`, async (t) => {
+    const { stack, account } = await setScene(t);
+    await stack.startWorker();
+    const commands = await watchRedis(t, stack.env.REDIS_URL!);
+    const answer = await stack.post(path, account.apiKey, body);
+    t.is(answer.status, 200);
+    const accepted = commands.findIndex(
+      ({ name, args }) => name === 'publish' && args.startsWith(`"${redisChannels.reply('')}`),
+    );
+    const slot = commands.findIndex(
+      ({ name, args }) => name === 'evalsha' && args.includes(redisKeys.callsOfUpstream('vendor')),
+    );
+    t.true(accepted !== -1 && accepted < slot, `${accepted} and ${slot}`);
+    // What one connection asks first is answered first.
+    t.is(commands[accepted]!.from, commands[slot]!.from);
+  });
+}

@@ -79,7 +79,8 @@ async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<
   const { dependencies } = options;
   const job = await readItem(dependencies, bullJob.data);
   const opened = openRuns(options, job, bullJob.attemptsStarted);
-  // Asked before a vendor's slot is, of the same server: the answer is there before anything is paid for.
+  // Both are asked before a vendor's slot is, of the same server: the answers are there before anything is paid for.
+  options.publisher.flush();
   void cancelAbsent(options, job);
   try {
     if (job.kind === 'image') await runImage(dependencies, job, opened[0]!);

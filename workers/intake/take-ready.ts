@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
 import { lanes } from '../../shared/queue/fair-share.ts';
-import type { AdmittedRequest, ChatItem, ChatJob, StoredChat } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest, ChatItem, ChatJob } from '../../shared/queue/job-kinds.ts';
 import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
@@ -23,8 +23,6 @@ const keptForQuick = 0.25;
 const lookAgainMs = 50;
 /** Taken at once at the most, so that one worker does not empty the list while another is idle. */
 const maxTaken = 64;
-
-type ChatHead = ChatJob | StoredChat;
 
 export interface ReadyIntakeOptions {
   readonly dependencies: JobDependencies;
@@ -71,6 +69,8 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
       ? await takeReady(blocking, lanes, count, waitSeconds)
       : await takeReady(blocking, ['quick'], count, 0);
     for (const item of items) void run(item);
+    // Before a vendor's slot is asked for: if nobody listens any more, it is known before anything is paid for.
+    options.publisher.flush();
     return hasRoom || items.length > 0;
   };
 
@@ -107,8 +107,7 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
 
 async function runItem(options: ReadyIntakeOptions, text: string): Promise<void> {
   const { dependencies, publisher, runs, bans } = options;
-  const item = await readHead(dependencies, JSON.parse(text) as ChatItem);
-  if (item === null) return;
+  const item = JSON.parse(text) as ChatItem;
   const { request, replyChannel, attempt } = item;
   const { requestId, deadlineAtMs } = request;
   // Whoever waits for a request past its deadline has answered its caller and released its reservation.
@@ -132,17 +131,8 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
   }
 }
 
-/** What an item says of its chat. Null where it is of an earlier version, which has to be read for that, and is gone. */
-async function readHead(dependencies: JobDependencies, item: ChatItem): Promise<ChatHead | null> {
-  if ('request' in item) return item;
-  const job = await takeStored(dependencies, item.stored, '');
-  // Gone means expired, long after its deadline.
-  if (job === null) dependencies.log.warn({ requestId: item.stored }, 'the body of a chat is gone');
-  return job;
-}
-
 /** Null where it is gone. */
-async function readWhole(dependencies: JobDependencies, item: ChatHead): Promise<ChatJob | null> {
+async function readWhole(dependencies: JobDependencies, item: ChatItem): Promise<ChatJob | null> {
   return 'stored' in item ? await takeStored(dependencies, item.stored, item.request.accountId) : item;
 }
 
