@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { type BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { FileAnswer, FileReply, FileRequest } from './file-content.ts';
-import { type FileRun, FileThreads } from './file-threads.ts';
+import { FileProcesses, type FileRun } from './file-processes.ts';
 import { RecentUse } from './recent-use.ts';
 
 /**
@@ -10,9 +10,9 @@ import { RecentUse } from './recent-use.ts';
  * thousand pages of plain text take a second or two, and more on a busy machine.
  */
 const levels: readonly LevelBounds[] = [
-  { threads: 2, maxRunMs: 2_000, maxUsedMs: 5_000 },
-  { threads: 1, maxRunMs: 6_000, maxUsedMs: 20_000 },
-  { threads: 1, maxRunMs: Infinity, maxUsedMs: Infinity },
+  { processes: 2, maxRunMs: 2_000, maxUsedMs: 5_000 },
+  { processes: 1, maxRunMs: 6_000, maxUsedMs: 20_000 },
+  { processes: 1, maxRunMs: Infinity, maxUsedMs: Infinity },
 ];
 /** Of one file, once it is read for the last time. */
 const defaultTimeoutMs = 30_000;
@@ -20,7 +20,7 @@ const defaultTimeoutMs = 30_000;
 const waitMs = 60_000;
 
 interface LevelBounds {
-  readonly threads: number;
+  readonly processes: number;
   /** Of one file. */
   readonly maxRunMs: number;
   /** Of the account that a file is read for, by what is not forgotten yet. */
@@ -37,23 +37,23 @@ interface Place {
   readonly slot: BudgetShare;
 }
 
-/** Reads and counts files of callers on threads, within bounds of time and memory, accounts taking turns. */
+/** Reads and counts files of callers in processes of their own, within bounds of time and memory, accounts taking turns. */
 export class DocumentReader {
   readonly #levels: readonly Level[] = levels.map((bounds) => ({
     ...bounds,
-    slots: new FairBudget({ capacity: bounds.threads }),
+    slots: new FairBudget({ capacity: bounds.processes }),
   }));
   readonly #used = new RecentUse();
-  readonly #threads: FileThreads;
+  readonly #processes: FileProcesses;
 
   constructor(timeoutMs = defaultTimeoutMs) {
-    this.#threads = new FileThreads(timeoutMs);
+    this.#processes = new FileProcesses(timeoutMs);
   }
 
-  /** @throws AppError `queue_full` where there is no thread in time; the signal's reason */
+  /** @throws AppError `queue_full` where there is no process in time; the signal's reason */
   async read(accountId: string, request: FileRequest, signal: AbortSignal): Promise<FileAnswer> {
     let place = await this.#acquire(accountId, 0, signal);
-    let run = this.#threads.start(request, signal);
+    let run = this.#processes.start(request, signal);
     try {
       for (;;) {
         const reply = await this.#runAt(place.level, accountId, run);
@@ -63,21 +63,21 @@ export class DocumentReader {
         }
         const level = place.level + 1;
         const slot = this.#levels[level]!.slots.tryAcquire(accountId, 1);
-        // A thread cannot be halted: where none is free for it at the next level, the file is read anew once one is.
+        // Where the next level has no place for it, the file is given up, with its memory, and read anew once there is one.
         if (slot === null) await run.stop();
         place.slot.release();
         place = slot === null ? await this.#acquire(accountId, level, signal) : { level, slot };
-        if (slot === null) run = this.#threads.start(request, signal);
+        if (slot === null) run = this.#processes.start(request, signal);
       }
     } finally {
-      // The slot is free only once the thread is, and the memory of one that was ended is back.
+      // The slot is free only once the process is, and the memory of one that was ended is back.
       await run.stop();
       place.slot.release();
     }
   }
 
   async close(): Promise<void> {
-    await this.#threads.close();
+    await this.#processes.close();
   }
 
   /** Other files of the account may move it on while this one waits. */

@@ -66,9 +66,9 @@ export interface FileFault {
 
 export type FileAnswer = CountedFile | FileFault;
 
-/** What the thread says. */
+/** What the process says. */
 export interface FileReply {
   readonly answer: FileAnswer;
-  /** What the thread holds by now. */
+  /** What the memory of WebAssembly has grown to. */
   readonly memoryBytes: number;
 }

@@ -18,7 +18,7 @@ const { WebAssembly: wasm } = globalThis as unknown as {
   readonly WebAssembly: { readonly Memory: { readonly prototype: WasmMemory } };
 };
 
-/** The limits of a thread do not hold for the memory of WebAssembly. */
+/** The bound of the heap does not hold for the memory of WebAssembly. */
 export function boundWasmMemory(maxBytes: number): void {
   const memory = wasm.Memory.prototype;
   const grow: WasmMemory['grow'] = Reflect.get(memory, 'grow');

@@ -8,7 +8,7 @@ interface Use {
   readonly atMs: number;
 }
 
-/** How much time of a thread each account used lately: what it used is forgotten little by little. */
+/** How much time of reading each account used lately: what it used is forgotten little by little. */
 export class RecentUse {
   /** The one that was added to least recently comes first. */
   readonly #uses = new Map<string, Use>();

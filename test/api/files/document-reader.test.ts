@@ -57,9 +57,16 @@ test('a file of more tokens or pages than are left of the context is too long', 
   t.like(await read(makePdf(['a', 'b', 'c']), { maxTokens: 700 }), { fault: 'too_long', kind: 'pdf' });
 });
 
-test('a PDF that unpacks to more than a thread may hold is too large, and the next is read', async (t) => {
+test('a PDF that unpacks to more than a process may hold is too large, and the next is read', async (t) => {
   const read = useReader(t);
   t.deepEqual(await read(bomb), { fault: 'too_large' });
+  t.like(await read(makePdf(['alpha'])), { pages: 1 });
+});
+
+test('a file for which more memory is taken at once than there is ends no more than its own process', async (t) => {
+  const read = useReader(t);
+  const tags = makeZip({ 'a.xml': Buffer.alloc(60 * 1024 * 1024, '<') });
+  t.deepEqual(await read(tags, { mediaType: 'application/zip' }), { fault: 'too_large' });
   t.like(await read(makePdf(['alpha'])), { pages: 1 });
 });
 

@@ -1,0 +1,139 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { FileReply, FileRequest } from './file-content.ts';
+
+const program = fileURLToPath(new URL('./file-process.js', import.meta.url));
+/** Starting a process takes half a second with the vocabulary; one that is kept holds some 150 MB. */
+const idleMs = 30_000;
+/** The vocabularies of all tokenizers take 150 of them. */
+const maxHeapMb = 384;
+/** Memory of WebAssembly never shrinks: a process that grew beyond this is not kept. */
+const maxKeptBytes = 128 * 1024 * 1024;
+
+interface IdleProcess {
+  readonly child: ChildProcess;
+  readonly endTimer: NodeJS.Timeout;
+}
+
+/** One file that is being read. */
+export interface FileRun {
+  /** Null where the process died or took too long, or nobody wants the answer any more. */
+  readonly reply: Promise<FileReply | null>;
+  /** Resolves once the process has no more to do with the file; where that was under way, it has ended. */
+  stop(): Promise<void>;
+}
+
+/** Processes that read files; each reads one at a time. */
+export class FileProcesses {
+  readonly #timeoutMs: number;
+  readonly #idle: IdleProcess[] = [];
+  readonly #working = new Set<ChildProcess>();
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  start(request: FileRequest, signal: AbortSignal): FileRun {
+    const child = this.#takeProcess();
+    this.#working.add(child);
+    const { reply, giveUp } = ask(child, request, this.#timeoutMs, signal);
+    const ended = reply.then(async (answer) => {
+      if (answer !== null && answer.memoryBytes <= maxKeptBytes) this.#keep(child);
+      else await end(child);
+      this.#working.delete(child);
+    });
+    return {
+      reply,
+      stop: async () => {
+        giveUp();
+        await ended;
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#working, ...this.#idle.map(({ child }) => child)].map(end));
+  }
+
+  #takeProcess(): ChildProcess {
+    const idle = this.#idle.pop();
+    if (idle === undefined) return this.#startProcess();
+    clearTimeout(idle.endTimer);
+    setRef(idle.child, true);
+    return idle.child;
+  }
+
+  #keep(child: ChildProcess): void {
+    setRef(child, false);
+    const endTimer = setTimeout(() => void end(child), idleMs);
+    endTimer.unref();
+    this.#idle.push({ child, endTimer });
+  }
+
+  #startProcess(): ChildProcess {
+    const child = startProcess();
+    child.once('exit', () => {
+      const index = this.#idle.findIndex((idle) => idle.child === child);
+      if (index < 0) return;
+      const [idle] = this.#idle.splice(index, 1);
+      clearTimeout(idle!.endTimer);
+    });
+    return child;
+  }
+}
+
+function startProcess(): ChildProcess {
+  const child = fork(program, [], {
+    // A reader of documents needs none of the secrets of this process.
+    env: {},
+    execArgv: [`--max-old-space-size=${maxHeapMb}`],
+    serialization: 'advanced',
+    // PDFium complains of bad documents there, and V8 of its memory.
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  // Whoever waits for the process hears of its end; without a listener an error would end this one.
+  child.on('error', () => undefined);
+  return child;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const exited = once(child, 'exit');
+  child.ref();
+  child.kill('SIGKILL');
+  await exited;
+}
+
+/** Whether the process keeps this one alive. */
+function setRef(child: ChildProcess, isNeeded: boolean): void {
+  const name = isNeeded ? 'ref' : 'unref';
+  child[name]();
+  child.channel?.[name]();
+}
+
+interface Asked {
+  readonly reply: Promise<FileReply | null>;
+  /** Has the reply be null unless it has come. */
+  readonly giveUp: () => void;
+}
+
+function ask(child: ChildProcess, request: FileRequest, timeoutMs: number, signal: AbortSignal): Asked {
+  let giveUp = (): void => undefined;
+  const reply = new Promise<FileReply | null>((resolve) => {
+    const settle = (answer: FileReply | null): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', giveUp);
+      child.off('message', settle).off('exit', giveUp).off('error', giveUp);
+      resolve(answer);
+    };
+    giveUp = () => settle(null);
+    const timer = setTimeout(giveUp, timeoutMs);
+    signal.addEventListener('abort', giveUp);
+    child.on('message', settle).on('exit', giveUp).on('error', giveUp);
+    if (signal.aborted) giveUp();
+    // Where it does not leave, the process has ended, or cannot be started.
+    else child.send(request, (error) => error !== null && giveUp());
+  });
+  return { reply, giveUp };
+}

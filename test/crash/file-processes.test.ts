@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises';
+import test from 'ava';
+import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { makePdf, makeSlowPdf, toDataUri } from '../support/make-pdf.ts';
+import { postJson } from '../support/post-json.ts';
+import { useStack } from '../support/stack.ts';
+import { vendorCatalog } from '../support/vendor-catalog.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { startRole } from '../support/worker-process.ts';
+
+/** The processes in which an api process has files read. */
+
+const ask = (pdf: Buffer): object => ({
+  model: 'reader',
+  messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: toDataUri(pdf) } }] }],
+});
+
+/** Children of a process that read files, by pid. */
+async function findReaders(pid: number): Promise<string[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  const pids = children.split(' ').filter((child) => child !== '');
+  const isReader = await Promise.all(
+    pids.map(async (child) => (await readFile(`/proc/${child}/cmdline`, 'utf8')).includes('file-process')),
+  );
+  return pids.filter((_, i) => isReader[i]);
+}
+
+async function isAlive(pid: string): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => null);
+  return stat !== null && !/\) Z /.test(stat);
+}
+
+test('what reads files ends with its api process, stopped or killed amid a file, and has none of its secrets', async (t) => {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const catalog = `${vendorCatalog(vendor.url)}
+  - { id: reader, type: chat, context: 1000000, supported_file_types: [pdf], pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: vendor, model: gpt }] }
+`;
+  const stack = await useStack(t, { catalog });
+  const account = await stack.createAccount();
+  const startReading = async () => {
+    const api = await startRole(t, 'api', stack.env);
+    const url = `${String(api.readyLine['url'])}/v1/chat/completions`;
+    return { ...api, send: (pdf: Buffer) => postJson(url, account.apiKey, ask(pdf)) };
+  };
+  const waitForReader = async (pid: number): Promise<string> =>
+    await waitFor('a reader', async () => (await findReaders(pid))[0]);
+
+  const idle = await startReading();
+  t.is((await idle.send(makePdf(['alpha']))).status, 200);
+  const idleReader = await waitForReader(idle.child.pid!);
+  t.notRegex(await readFile(`/proc/${idleReader}/environ`, 'latin1'), /MASTER_KEY|REDIS_URL|MONGODB_URL|S3_/);
+  t.is(await idle.terminate(), 0);
+  t.false(await isAlive(idleReader));
+
+  const busy = await startReading();
+  const lost = t.throwsAsync(busy.send(makeSlowPdf(300, 8)));
+  const busyReader = await waitForReader(busy.child.pid!);
+  await busy.kill();
+  await lost;
+  await waitFor('the reader to end', async () => !(await isAlive(busyReader)));
+});
