@@ -37,6 +37,7 @@ import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts'
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { createApp } from './app.ts';
 import { DocumentReader } from './files/document-reader.ts';
+import { BulkShares } from './dispatch/bulk-shares.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import { JobWaiting } from './dispatch/dispatch-job.ts';
 import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
@@ -141,6 +142,7 @@ export async function startApi(
   const reservations = new ReservationStore(redis);
   const holding = startHolding(reservations, listRequests, log);
   const jobs = new JobWaiting(finish, waiters, kept, reservations, log);
+  const bulkShares = new BulkShares(redis, workers, log);
   const embeddingQueues = {
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
     bulk: new JobQueue<EmbeddingJob>('embedding-bulk', redis, payloads),
@@ -166,6 +168,7 @@ export async function startApi(
     chats: new ChatDispatcher(
       finish,
       { quick: new ReadyQueue(redis, 'quick'), bulk: new ReadyQueue(redis, 'bulk') },
+      bulkShares,
       payloads,
       waiters,
       kept,
@@ -178,8 +181,9 @@ export async function startApi(
     responseMemory,
     downloads: new FairBudget({ capacity: options.maxDownloads ?? defaultMaxDownloads }),
     downloadReads: new FairBudget({ capacity: maxDownloadReads }),
-    embeddings: new EmbeddingBatcher(embeddingQueues, jobs),
+    embeddings: new EmbeddingBatcher(embeddingQueues, bulkShares, jobs),
     images,
+    bulkShares,
     modelTraffic: new FiguresCache({ read: () => trafficStore.readModels(), log }),
     totalTraffic: new FiguresCache({ read: () => trafficStore.readTotals(), log }),
     publicUrl: '',
@@ -210,6 +214,7 @@ export async function startApi(
       await closed;
       stallGuard.close();
       waiters.close();
+      bulkShares.close();
       await holding.stop();
       await bans.stop();
       catalog.close();

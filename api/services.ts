@@ -17,6 +17,7 @@ import type { MongoConnection } from '../shared/storage/mongo-client.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { FiguresCache } from '../shared/traffic/figures-cache.ts';
 import type { ModelSums, TotalSums } from '../shared/traffic/traffic-sums.ts';
+import type { BulkShares } from './dispatch/bulk-shares.ts';
 import type { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import type { JobWaiting } from './dispatch/dispatch-job.ts';
 import type { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
@@ -40,6 +41,8 @@ export interface Services {
   readonly jobs: JobWaiting;
   readonly embeddings: EmbeddingBatcher;
   readonly images: Readonly<Record<Lane, JobQueue<ImageJob>>>;
+  /** Of the workers' runs for accounts with much under way. */
+  readonly bulkShares: BulkShares;
   /** What large bodies hold until they are answered, by account. */
   readonly requestMemory: FairBudget;
   readonly reasoning: ReasoningStore;

@@ -11,7 +11,8 @@ import { AppError } from '../shared/contract/errors.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
-import { bullQueues, type BullQueueName, type QueueName } from '../shared/queue/job-kinds.ts';
+import { countBulkRuns, countQueuedRuns } from '../shared/queue/fair-share.ts';
+import { bullQueues, type QueueName } from '../shared/queue/job-kinds.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { heartbeatIntervalMs, WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
@@ -51,14 +52,6 @@ export interface WorkerOptions {
   /** Requests that run at once, of each queue. */
   readonly concurrency: number;
 }
-
-/** Jobs of BullMQ cost memory while they wait for their upstream's slots; more than these add nothing. */
-const maxQueuedConcurrency: Record<BullQueueName, number> = {
-  image: 64,
-  'image-bulk': 64,
-  embedding: 256,
-  'embedding-bulk': 64,
-};
 
 /** Of pictures that callers link to, together; those of one request hold 80 MB at most. */
 const pictureMemoryBytes = 512_000_000;
@@ -169,7 +162,14 @@ export async function startWorker(
   });
 
   // Known to live before it takes anything: what a dead worker took is dispatched again.
-  const heartbeat = await startHeartbeat(redis, runsByQueue, embeddings, workerId, log);
+  const heartbeat = await startHeartbeat({
+    redis,
+    runsByQueue,
+    embeddings,
+    workerId,
+    log,
+    concurrency: options.concurrency,
+  });
   const blockings: RedisClient[] = [];
   const connectBlocking = (): RedisClient => {
     const blocking = createRedis(config.redisUrl, 'blocking', log);
@@ -190,7 +190,7 @@ export async function startWorker(
               ...common,
               blocking,
               queue: bullQueue,
-              concurrency: Math.min(concurrency, maxQueuedConcurrency[bullQueue]),
+              concurrency: countQueuedRuns(bullQueue, concurrency),
             }),
       );
     }
@@ -258,20 +258,25 @@ export async function startWorker(
   };
 }
 
-async function startHeartbeat(
-  redis: RedisClient,
-  runsByQueue: ReadonlyMap<QueueName, ActiveRuns>,
-  embeddings: EmbeddingLines,
-  workerId: string,
-  log: Logger,
-): Promise<Running> {
+interface HeartbeatOptions {
+  readonly redis: RedisClient;
+  readonly runsByQueue: ReadonlyMap<QueueName, ActiveRuns>;
+  readonly concurrency: number;
+  readonly embeddings: EmbeddingLines;
+  readonly workerId: string;
+  readonly log: Logger;
+}
+
+async function startHeartbeat(options: HeartbeatOptions): Promise<Running> {
+  const { redis, runsByQueue, concurrency, embeddings, workerId, log } = options;
   const registry = new WorkerRegistryStore(redis);
   const beat = async (): Promise<void> => {
     try {
       await Promise.all(
         [...runsByQueue].map(([queue, runs]) => {
           const inputsInLine = queue === 'embedding' ? embeddings.waiting : 0;
-          return registry.beat(queue, workerId, { active: runs.size, inputsInLine });
+          const bulkRuns = countBulkRuns(queue, concurrency);
+          return registry.beat(queue, workerId, { active: runs.size, inputsInLine, bulkRuns });
         }),
       );
     } catch (error) {

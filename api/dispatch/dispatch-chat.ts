@@ -9,6 +9,7 @@ import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release, settleBroken } from './abandon-request.ts';
+import type { BulkEntry, BulkShares } from './bulk-shares.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import type { ReplyWaiters } from './reply-waiters.ts';
 import type { Receiver, Waiter, WaiterOwner } from './waiter.ts';
@@ -24,7 +25,10 @@ interface ChatWaiter extends Waiter {
   readonly lane: Lane;
   ticket: number;
   takenSinceMs: number | null;
+  /** On its way to its queue. */
   dispatching: boolean;
+  /** Waits for a share of the workers' runs; null where it has gone to the workers, or goes there at once. */
+  entry: BulkEntry | null;
   position: number | null;
 }
 
@@ -47,6 +51,7 @@ const payloadId = ({ requestId }: AdmittedRequest, attempt: number): string => `
 export class ChatDispatcher implements WaiterOwner {
   readonly #dependencies: FinishDependencies;
   readonly #queues: Readonly<Record<Lane, ReadyQueue>>;
+  readonly #shares: BulkShares;
   readonly #payloads: PayloadStore;
   readonly #waiters: ReplyWaiters;
   readonly #kept: KeptAnswers;
@@ -59,6 +64,7 @@ export class ChatDispatcher implements WaiterOwner {
   constructor(
     dependencies: FinishDependencies,
     queues: Readonly<Record<Lane, ReadyQueue>>,
+    shares: BulkShares,
     payloads: PayloadStore,
     waiters: ReplyWaiters,
     kept: KeptAnswers,
@@ -66,6 +72,7 @@ export class ChatDispatcher implements WaiterOwner {
   ) {
     this.#dependencies = dependencies;
     this.#queues = queues;
+    this.#shares = shares;
     this.#payloads = payloads;
     this.#waiters = waiters;
     this.#kept = kept;
@@ -111,17 +118,19 @@ export class ChatDispatcher implements WaiterOwner {
       ticket: 0,
       takenSinceMs: null,
       dispatching: true,
+      entry: null,
       position: null,
     };
     try {
       this.#waiters.add(waiter, this);
-      waiter.ticket = await this.#push(waiter.job, waiter.lane);
+      if (waiter.lane === 'quick') waiter.ticket = await this.#push(waiter.job, waiter.lane);
     } catch (error) {
       this.#waiters.remove(request.requestId);
       release(this.#dependencies, request, this.#log);
       throw error;
     }
-    waiter.dispatching = false;
+    if (waiter.lane === 'bulk') void this.#pushInTurn(waiter);
+    else waiter.dispatching = false;
     return {
       position: () => (waiter.workerId === null ? waiter.position : null),
       pause: () => this.#waiters.control(waiter, 'pause'),
@@ -131,6 +140,7 @@ export class ChatDispatcher implements WaiterOwner {
   }
 
   check(waiter: ChatWaiter, alive: ReadonlySet<string>): void {
+    if (waiter.entry !== null) toldAs(waiter, waiter.entry.place());
     if (waiter.dispatching) return;
     if (waiter.workerId !== null) {
       if (!alive.has(waiter.workerId)) this.#recover(waiter);
@@ -149,7 +159,7 @@ export class ChatDispatcher implements WaiterOwner {
   }
 
   withdraw(waiter: ChatWaiter): boolean {
-    if (waiter.dispatching) return false;
+    if (waiter.dispatching && waiter.entry === null) return false;
     this.#cancel(waiter);
     return true;
   }
@@ -163,7 +173,7 @@ export class ChatDispatcher implements WaiterOwner {
     }
     const position = waiter.ticket - taken.count;
     if (position > 0) {
-      waiter.position = Math.min(position, waiter.position ?? position);
+      toldAs(waiter, position);
       return;
     }
     waiter.takenSinceMs ??= now;
@@ -192,12 +202,32 @@ export class ChatDispatcher implements WaiterOwner {
         waiter.dispatching = false;
       })
       .catch((error: unknown) => {
-        release(this.#dependencies, request, this.#log);
-        this.#waiters.fail(
-          waiter,
-          error instanceof AppError ? error : new AppError('internal_error', { cause: error }),
-        );
+        this.#failToPush(waiter, error);
       });
+  }
+
+  /** Pushes it once its account has a share of the workers' runs for it; until then it waits here. Never rejects. */
+  async #pushInTurn(waiter: ChatWaiter): Promise<void> {
+    const ended = new AbortController();
+    waiter.onEnded = () => ended.abort();
+    waiter.entry = this.#shares.enter('chat', waiter.request, ended.signal);
+    try {
+      await waiter.entry.granted;
+      waiter.entry = null;
+      waiter.ticket = await this.#push(waiter.job, waiter.lane);
+      waiter.dispatching = false;
+    } catch (error) {
+      // Whoever ended it has released what it held.
+      if (!ended.signal.aborted) this.#failToPush(waiter, error);
+    }
+  }
+
+  #failToPush(waiter: ChatWaiter, error: unknown): void {
+    release(this.#dependencies, waiter.request, this.#log);
+    this.#waiters.fail(
+      waiter,
+      error instanceof AppError ? error : new AppError('internal_error', { cause: error }),
+    );
   }
 
   async #push(job: ChatJob, lane: Lane): Promise<number> {
@@ -225,7 +255,12 @@ export class ChatDispatcher implements WaiterOwner {
   }
 
   #cancel(waiter: ChatWaiter): void {
-    if (!this.#waiters.remove(waiter.request.requestId)) return;
+    const { requestId } = waiter.request;
+    if (waiter.entry !== null) {
+      if (this.#waiters.remove(requestId)) release(this.#dependencies, waiter.request, this.#log);
+      return;
+    }
+    if (!this.#waiters.leave(requestId)) return;
     if (waiter.workerId !== null) {
       this.#waiters.control(waiter, 'cancel');
       return;
@@ -235,11 +270,17 @@ export class ChatDispatcher implements WaiterOwner {
       .cancel(waiter.ticket)
       .then((removed) => {
         if (!removed) return;
+        this.#waiters.endLeft(requestId);
         release(this.#dependencies, waiter.request, this.#log);
         this.#drop(waiter.request, waiter.order.attempt);
       })
       .catch((error: unknown) => this.#log.debug({ err: error }, 'a queued chat could not be cancelled'));
   }
+}
+
+/** Its place never rises. */
+function toldAs(waiter: ChatWaiter, position: number): void {
+  waiter.position = Math.min(position, waiter.position ?? position);
 }
 
 const brokenOff = (): AppError =>

@@ -13,9 +13,18 @@ import type { KeptAnswers } from './kept-answers.ts';
 import type { ReplyWaiters } from './reply-waiters.ts';
 import type { Receiver, Waiter, WaiterOwner } from './waiter.ts';
 
+interface JobWaiter extends Waiter {
+  /** Whether a worker may find it on its queue. */
+  isQueued: boolean;
+}
+
 /** A request whose job is on one of BullMQ's queues, and whose whole answer is awaited. */
 export interface AwaitedJob {
   readonly answer: Promise<LentBuffer>;
+  /** Calls back once nothing is done for the request any more: its caller may have left before. */
+  whenEnded(callback: () => void): void;
+  /** It is about to lie on its queue: from now on a worker releases what it holds. @returns false where it has ended */
+  markQueued(): boolean;
   /** The caller has gone. */
   cancel(): void;
   /** The job never came to lie on its queue. */
@@ -65,13 +74,20 @@ export class JobWaiting implements WaiterOwner {
   await(request: AdmittedRequest, queue: QueueName, response?: ServerResponse): AwaitedJob {
     const isKept = request.claimHash !== null;
     const { receiver, answer } = this.#receive(response);
-    const waiter: Waiter = {
+    const callbacks: (() => void)[] = [];
+    let hasEnded = false;
+    const waiter: JobWaiter = {
       request,
       queue,
       order: new FrameOrder(),
       workerId: null,
       hasOutput: false,
       tokens: 0,
+      isQueued: false,
+      onEnded: () => {
+        hasEnded = true;
+        for (const callback of callbacks) callback();
+      },
       receiver: isKept ? this.#kept.createOwner(request) : receiver,
     };
     try {
@@ -85,6 +101,14 @@ export class JobWaiting implements WaiterOwner {
     const reader = isKept ? this.#kept.follow(request, receiver, readerOptions(queue)) : null;
     return {
       answer,
+      whenEnded: (callback) => {
+        if (hasEnded) callback();
+        else callbacks.push(callback);
+      },
+      markQueued: () => {
+        waiter.isQueued = true;
+        return !hasEnded;
+      },
       cancel: () => {
         if (reader !== null) reader.cancel();
         else this.#cancel(waiter);
@@ -93,6 +117,7 @@ export class JobWaiting implements WaiterOwner {
       fail: (error) => {
         release(this.#dependencies, request, this.#log);
         this.#waiters.fail(waiter, error);
+        this.#waiters.endLeft(request.requestId);
       },
     };
   }
@@ -102,7 +127,7 @@ export class JobWaiting implements WaiterOwner {
     request: Pick<AdmittedRequest, 'requestId' | 'accountId'>,
     queue: QueueName,
     response?: ServerResponse,
-  ): Omit<AwaitedJob, 'fail'> {
+  ): Pick<AwaitedJob, 'answer' | 'cancel'> {
     const { receiver, answer } = this.#receive(response);
     const reader = this.#kept.follow(request, receiver, readerOptions(queue));
     return {
@@ -122,7 +147,7 @@ export class JobWaiting implements WaiterOwner {
     release(this.#dependencies, request, this.#log);
   }
 
-  withdraw(waiter: Waiter): boolean {
+  withdraw(waiter: JobWaiter): boolean {
     this.#cancel(waiter);
     return true;
   }
@@ -152,9 +177,13 @@ export class JobWaiting implements WaiterOwner {
   }
 
   /** A worker that has the request is told at once; one that takes it later finds the mark. */
-  #cancel(waiter: Waiter): void {
+  #cancel(waiter: JobWaiter): void {
     const { requestId } = waiter.request;
-    this.#waiters.remove(requestId);
+    if (!waiter.isQueued) {
+      if (this.#waiters.remove(requestId)) release(this.#dependencies, waiter.request, this.#log);
+      return;
+    }
+    this.#waiters.leave(requestId);
     if (waiter.workerId !== null) {
       this.#waiters.control(waiter, 'cancel');
       return;

@@ -4,6 +4,7 @@ import { chooseWindowMs, exceedsBatch, type BatchLimits } from '../../shared/que
 import { chooseShareClass } from '../../shared/queue/fair-share.ts';
 import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
 import type { JobQueue } from '../../shared/queue/job-queue.ts';
+import type { BulkShares } from './bulk-shares.ts';
 import type { AwaitedJob, JobWaiting } from './dispatch-job.ts';
 
 /** A batch that fills up is one vendor call or a few; its JSON stays small enough to be parsed in a few ms. */
@@ -16,101 +17,144 @@ export interface EmbeddingQueues {
 }
 
 interface OpenBatch {
+  readonly key: string;
   readonly model: string;
   readonly shareClass: number;
-  readonly parts: EmbeddingPart[];
-  readonly waiting: AwaitedJob[];
+  readonly parts: { readonly part: EmbeddingPart; readonly job: AwaitedJob }[];
   inputs: number;
   bytes: number;
+  /** Parts that have not ended. */
+  live: number;
+  /** Aborted once all of its parts have ended. */
+  readonly ended: AbortController;
 }
 
 /**
  * Gathers embedding calls that reach this process within a few milliseconds and put them on the queue as one item, so
  * that the queue's cost is paid a batch and not a call. Only calls of one model and one class of work mix: what belongs to
- * an account with much under way waits behind what does not. A batch for each number of dimensions would let an account
- * that asks for many of them fill the queue.
+ * an account with much under way waits behind what does not, in batches of its own, and fills up while it waits. A batch
+ * for each number of dimensions would let an account that asks for many of them fill the queue.
  */
 export class EmbeddingBatcher {
   readonly #queues: EmbeddingQueues;
+  readonly #shares: BulkShares;
   readonly #waiting: JobWaiting;
   readonly #open = new Map<string, OpenBatch>();
   readonly #underWay = new Map<string, number>();
-  /** What of each account was asked for here and has no answer yet. */
-  readonly #unanswered = new Map<string, { inputs: number; requests: number }>();
+  /** What each account asked for here and has not ended. */
+  readonly #sums = new Map<string, { inputs: number; requests: number }>();
 
-  constructor(queues: EmbeddingQueues, waiting: JobWaiting) {
+  constructor(queues: EmbeddingQueues, shares: BulkShares, waiting: JobWaiting) {
     this.#queues = queues;
+    this.#shares = shares;
     this.#waiting = waiting;
   }
 
   add(part: EmbeddingPart): AwaitedJob {
     const job = this.#waiting.await(part.request, 'embedding');
+    const { accountId, model } = part.request;
     const shareClass = this.#count(part, job);
-    const key = `${part.request.model}\n${shareClass}`;
+    const key = `${model}\n${shareClass}\n${shareClass === 0 ? '' : accountId}`;
     const size = {
       inputs: part.inputs.length,
       bytes: part.inputs.reduce((sum, text) => sum + text.length, 0),
     };
     let batch = this.#open.get(key);
     if (batch !== undefined && exceedsBatch(batch, size, limits)) {
-      this.#close(key, batch);
+      this.#close(batch);
       batch = undefined;
     }
     if (batch === undefined) {
-      const { model } = part.request;
-      batch = { model, shareClass, parts: [], waiting: [], inputs: 0, bytes: 0 };
+      batch = {
+        key,
+        model,
+        shareClass,
+        parts: [],
+        inputs: 0,
+        bytes: 0,
+        live: 0,
+        ended: new AbortController(),
+      };
       this.#open.set(key, batch);
-      this.#closeLater(key, batch);
+      this.#dispatchLater(batch);
     }
-    batch.parts.push(part);
-    batch.waiting.push(job);
+    this.#addPart(batch, part, job);
     batch.inputs += size.inputs;
     batch.bytes += size.bytes;
     return job;
   }
 
-  /** What the account has under way with this one, as a class of work; until it is answered. */
-  #count({ request, inputs }: EmbeddingPart, { answer }: AwaitedJob): number {
+  /** What the account has under way with this one, as a class of work. */
+  #count({ request, inputs }: EmbeddingPart, job: AwaitedJob): number {
     const { accountId } = request;
-    const sum = this.#unanswered.get(accountId) ?? { inputs: 0, requests: 0 };
-    this.#unanswered.set(accountId, sum);
+    const sum = this.#sums.get(accountId) ?? { inputs: 0, requests: 0 };
+    this.#sums.set(accountId, sum);
     sum.inputs += inputs.length;
     sum.requests += 1;
-    const uncount = (): void => {
+    job.whenEnded(() => {
       sum.inputs -= inputs.length;
       sum.requests -= 1;
-      if (sum.requests === 0) this.#unanswered.delete(accountId);
-    };
-    answer.then(uncount, uncount);
+      if (sum.requests === 0) this.#sums.delete(accountId);
+    });
     return chooseShareClass(sum.inputs, sum.requests);
   }
 
-  #closeLater(key: string, batch: OpenBatch): void {
-    const windowMs = chooseWindowMs(this.#underWay.get(key) ?? 0, limits);
-    // Even without a window, what arrived in the same turn of the event loop goes together.
-    if (windowMs === 0) setImmediate(() => this.#close(key, batch));
-    else setTimeout(() => this.#close(key, batch), windowMs);
+  #addPart(batch: OpenBatch, part: EmbeddingPart, job: AwaitedJob): void {
+    batch.parts.push({ part, job });
+    batch.live += 1;
+    job.whenEnded(() => {
+      batch.live -= 1;
+      if (batch.live > 0) return;
+      this.#close(batch);
+      batch.ended.abort();
+    });
   }
 
-  #close(key: string, batch: OpenBatch): void {
-    if (this.#open.get(key) === batch) this.#open.delete(key);
-    if (batch.parts.length === 0) return;
-    const parts = batch.parts.splice(0);
-    const { model, shareClass, waiting } = batch;
+  /** No further part joins it. */
+  #close(batch: OpenBatch): void {
+    if (this.#open.get(batch.key) === batch) this.#open.delete(batch.key);
+  }
+
+  #dispatchLater(batch: OpenBatch): void {
+    const windowMs = chooseWindowMs(this.#underWay.get(batch.key) ?? 0, limits);
+    const dispatch = (): void => void this.#dispatch(batch);
+    // Even without a window, what arrived in the same turn of the event loop goes together.
+    if (windowMs === 0) setImmediate(dispatch);
+    else setTimeout(dispatch, windowMs);
+  }
+
+  /** Puts a batch on its queue once its account has a share of the workers' runs. Never rejects. */
+  async #dispatch(batch: OpenBatch): Promise<void> {
+    const { shareClass, ended } = batch;
+    try {
+      const [first] = batch.parts;
+      if (shareClass > 0 && first !== undefined) {
+        // Each request's own deadline ends it.
+        const request = { accountId: first.part.request.accountId, deadlineAtMs: Infinity };
+        await this.#shares.enter('embedding', request, ended.signal).granted;
+      }
+      this.#close(batch);
+      await this.#enqueue(batch);
+    } catch (error) {
+      this.#close(batch);
+      const failure = error instanceof AppError ? error : new AppError('internal_error', { cause: error });
+      for (const { job } of batch.parts) job.fail(failure);
+    }
+  }
+
+  async #enqueue({ key, model, shareClass, parts, ended }: OpenBatch): Promise<void> {
+    const queued = parts.filter(({ job }) => job.markQueued()).map(({ part }) => part);
+    if (queued.length === 0) return;
     this.#underWay.set(key, (this.#underWay.get(key) ?? 0) + 1);
     const done = (): void => {
       const left = (this.#underWay.get(key) ?? 1) - 1;
       if (left > 0) this.#underWay.set(key, left);
       else this.#underWay.delete(key);
     };
-    Promise.allSettled(waiting.map((one) => one.answer)).then(done, done);
+    ended.signal.addEventListener('abort', done, { once: true });
     const { replyChannel } = this.#waiting;
-    const job: EmbeddingJob = { v: 1, kind: 'embedding', model, replyChannel, parts };
+    const job: EmbeddingJob = { v: 1, kind: 'embedding', model, replyChannel, parts: queued };
     const queue = shareClass === 0 ? this.#queues.quick : this.#queues.bulk;
-    const added = queue.add(randomUUID(), job, shareClass);
-    added.catch((error: unknown) => {
-      const failure = error instanceof AppError ? error : new AppError('internal_error', { cause: error });
-      for (const one of waiting) one.fail(failure);
-    });
+    await queue.add(randomUUID(), job, shareClass);
   }
 }

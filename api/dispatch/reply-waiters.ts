@@ -9,6 +9,7 @@ import { ownBuffer, type LentBuffer } from '../../shared/runtime/buffer-pool.ts'
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { IncomingResults } from './incoming-results.ts';
 import type { Waiter, WaiterOwner } from './waiter.ts';
+import { UnderWay } from './under-way.ts';
 import { WorkerControls, type WaiterControl } from './worker-controls.ts';
 
 const checkIntervalMs = 1_000;
@@ -28,8 +29,7 @@ export class ReplyWaiters {
   readonly #registry: WorkerRegistryStore;
   readonly #log: Logger;
   readonly #waiters = new Map<string, { waiter: Waiter; owner: WaiterOwner }>();
-  /** How many requests of each queue and account are waited for. */
-  readonly #counts = new Map<string, number>();
+  readonly #underWay = new UnderWay();
   readonly #results: IncomingResults;
   readonly #unsure = new Set<Waiter>();
   readonly #controls: WorkerControls;
@@ -69,9 +69,9 @@ export class ReplyWaiters {
     return this.#waiters.values();
   }
 
-  /** How many requests of an account wait for their answers, or run on as they are kept. */
+  /** How many requests of an account have not ended: those of callers who left are among them. */
   countOf(queue: QueueName, accountId: string): number {
-    return this.#counts.get(nameCount(queue, accountId)) ?? 0;
+    return this.#underWay.countOf(queue, accountId);
   }
 
   async subscribe(): Promise<void> {
@@ -91,18 +91,28 @@ export class ReplyWaiters {
     if (this.#waiters.size === 0) this.#lastAliveAtMs.clear();
     if (!this.#lastAliveAtMs.has(waiter.queue)) this.#lastAliveAtMs.set(waiter.queue, this.#nowMs());
     this.#waiters.set(waiter.request.requestId, { waiter, owner });
-    this.#count(waiter, 1);
+    this.#underWay.add(waiter);
   }
 
-  /** Stops waiting without telling the receiver. */
+  /** The request has ended. Stops waiting without telling the receiver. */
   remove(requestId: string): boolean {
-    const waiter = this.#waiters.get(requestId)?.waiter;
-    this.#waiters.delete(requestId);
-    this.#results.drop(requestId);
+    const waiter = this.#forget(requestId);
     if (waiter === undefined) return false;
-    this.#count(waiter, -1);
-    if (this.#waiters.size === 0) this.#whenEmpty?.();
+    this.#underWay.end(waiter);
     return true;
+  }
+
+  /** Stops waiting for a request whose caller left. It is under way until its worker has ended it. */
+  leave(requestId: string): boolean {
+    const waiter = this.#forget(requestId);
+    if (waiter === undefined) return false;
+    this.#underWay.leave(waiter);
+    return true;
+  }
+
+  /** One whose caller left was taken off its queue. */
+  endLeft(requestId: string): void {
+    this.#underWay.endLeft(requestId);
   }
 
   /** Ends a request from this side: its worker is told to stop, its receiver why. */
@@ -137,6 +147,7 @@ export class ReplyWaiters {
     }
     const entry = this.#waiters.get(frame.requestId);
     if (entry === undefined) {
+      this.#underWay.take(frame);
       // Nobody waits any more: the caller left while the request was queued. Its worker need not go on.
       if (frame.kind === 'accepted') this.#controls.cancelStray(frame.payload.toString(), frame.requestId);
       return;
@@ -192,11 +203,12 @@ export class ReplyWaiters {
     waiter.receiver.end(answer);
   }
 
-  #count({ queue, request }: Waiter, by: number): void {
-    const name = nameCount(queue, request.accountId);
-    const count = (this.#counts.get(name) ?? 0) + by;
-    if (count > 0) this.#counts.set(name, count);
-    else this.#counts.delete(name);
+  #forget(requestId: string): Waiter | undefined {
+    const waiter = this.#waiters.get(requestId)?.waiter;
+    this.#waiters.delete(requestId);
+    this.#results.drop(requestId);
+    if (waiter !== undefined && this.#waiters.size === 0) this.#whenEmpty?.();
+    return waiter;
   }
 
   /** A kept answer reaches its readers by another way; only its end may have gone by unnoticed. */
@@ -219,12 +231,14 @@ export class ReplyWaiters {
   }
 
   async #check(): Promise<void> {
-    if (this.#checking || (this.#waiters.size === 0 && !this.#controls.hasUntold)) return;
+    const hasWork = this.#waiters.size > 0 || this.#controls.hasUntold || this.#underWay.hasLeft;
+    if (this.#checking || !hasWork) return;
     this.#checking = true;
     try {
       await this.#controls.tellUntold();
       await this.#removeEnded();
-      const queues = new Set([...this.#waiters.values()].map(({ waiter }) => waiter.queue));
+      const queues = this.#underWay.queuesOfLeft();
+      for (const { waiter } of this.#waiters.values()) queues.add(waiter.queue);
       // Where nobody waits, nobody looks.
       for (const queue of this.#lastAliveAtMs.keys())
         if (!queues.has(queue)) this.#lastAliveAtMs.delete(queue);
@@ -250,6 +264,7 @@ export class ReplyWaiters {
     const nowMs = this.#nowMs();
     if (alive.size > 0) this.#lastAliveAtMs.set(queue, nowMs);
     if (nowMs < this.#unsureUntilMs) return;
+    this.#underWay.endLost(queue, alive);
     const aloneForMs = nowMs - (this.#lastAliveAtMs.get(queue) ?? nowMs);
     for (const { waiter, owner } of this.#waiters.values()) {
       if (waiter.queue !== queue) continue;
@@ -271,7 +286,5 @@ export class ReplyWaiters {
 
 const lostOnItsWay = (): AppError =>
   new AppError('service_unavailable', { message: 'A part of the answer was lost on its way.' });
-
-const nameCount = (queue: QueueName, accountId: string): string => `${queue} ${accountId}`;
 
 const isKept = ({ request }: Waiter): boolean => request.claimHash !== null;

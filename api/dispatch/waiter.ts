@@ -25,6 +25,8 @@ export interface Waiter {
   hasOutput: boolean;
   /** Completion tokens that were generated, as far as this process knows. */
   tokens: number;
+  /** Called once nothing is done for it any more, also for a caller who left. */
+  onEnded?: () => void;
 }
 
 /** What must be done for a request that will get no answer: dispatch it again, or settle and release it. */

@@ -6,7 +6,7 @@ import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { chooseLane } from '../../shared/queue/fair-share.ts';
-import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest, ImageJob } from '../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import { admit } from '../middleware/admit.ts';
@@ -68,33 +68,36 @@ export function createImages(services: Services) {
 }
 
 function startJob(
-  { jobs, images }: Services,
+  { jobs, images, bulkShares }: Services,
   context: ApiContext,
   request: AdmittedRequest,
   checked: CheckedImageRequest,
 ): AwaitedJob {
   // Those that the account has under way go first, and so does an account with fewer: it waits for no crowd of another's.
   const underWay = jobs.countOf('image', request.accountId);
-  const job = jobs.await(request, 'image', context.res);
+  const lane = chooseLane(underWay + 1);
+  const awaited = jobs.await(request, 'image', context.res);
   const { response_format: responseFormat } = context.state.body as ImageRequest;
-  const { replyChannel } = jobs;
-  images[chooseLane(underWay + 1)]
-    .add(
-      request.requestId,
-      {
-        v: 1,
-        kind: 'image',
-        request,
-        replyChannel,
-        ...checked,
-        responseFormat: responseFormat ?? 'b64_json',
-      },
-      underWay,
-    )
-    .catch((error: unknown) => {
-      job.fail(error instanceof AppError ? error : new AppError('internal_error', { cause: error }));
-    });
-  return job;
+  const job: ImageJob = {
+    v: 1,
+    kind: 'image',
+    request,
+    replyChannel: jobs.replyChannel,
+    ...checked,
+    responseFormat: responseFormat ?? 'b64_json',
+  };
+  const enqueue = async (): Promise<void> => {
+    if (lane === 'bulk') {
+      const ended = new AbortController();
+      awaited.whenEnded(() => ended.abort());
+      await bulkShares.enter('image', request, ended.signal).granted;
+    }
+    if (awaited.markQueued()) await images[lane].add(request.requestId, job, underWay);
+  };
+  enqueue().catch((error: unknown) => {
+    awaited.fail(error instanceof AppError ? error : new AppError('internal_error', { cause: error }));
+  });
+  return awaited;
 }
 
 /** What is sent of the caller's words, by the names of the fields. */

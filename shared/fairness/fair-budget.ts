@@ -58,7 +58,7 @@ interface Waiting {
  * Small amounts so never wait for a large one, nor a large one for all the small ones that come.
  */
 export class FairBudget {
-  readonly #capacity: number;
+  #capacity: number;
   readonly #maxWaitingPerAccount: number;
   readonly #nowMs: () => number;
   readonly #queue = new FairQueue<Waiting>();
@@ -91,6 +91,16 @@ export class FairBudget {
 
   get waiting(): number {
     return this.#queue.size;
+  }
+
+  get waitingAccounts(): number {
+    return this.#queue.accountCount;
+  }
+
+  /** There is more of it, or less: then nothing is granted until enough has come back. */
+  resize(capacity: number): void {
+    this.#capacity = capacity;
+    this.#grantWaiting();
   }
 
   /**

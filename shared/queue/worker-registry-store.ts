@@ -38,6 +38,8 @@ export interface WorkerLoad {
   readonly active: number;
   /** Inputs of embeddings that wait there for their turn at a vendor. */
   readonly inputsInLine: number;
+  /** How many runs it has for accounts with much under way. */
+  readonly bulkRuns: number;
 }
 
 /** Which workers live, and how much each has in hand, by queue. */
@@ -48,9 +50,13 @@ export class WorkerRegistryStore {
     this.#redis = redis;
   }
 
-  async beat(queue: QueueName, workerId: string, { active, inputsInLine }: WorkerLoad): Promise<void> {
+  async beat(
+    queue: QueueName,
+    workerId: string,
+    { active, inputsInLine, bulkRuns }: WorkerLoad,
+  ): Promise<void> {
     const keys = [redisKeys.workers(queue), redisKeys.workerLoads(queue)];
-    const load = `${active} ${inputsInLine}`;
+    const load = `${active} ${inputsInLine} ${bulkRuns}`;
     await heartbeatScript.run(this.#redis, keys, [workerId, heartbeatLifetimeMs, load]);
   }
 
@@ -73,6 +79,6 @@ export class WorkerRegistryStore {
     const ofEach = [...alive].map((id) => (loads[id] ?? '').split(' '));
     const sum = (place: number): number =>
       ofEach.reduce((total, numbers) => total + Number(numbers[place] ?? 0), 0);
-    return { active: sum(0), inputsInLine: sum(1) };
+    return { active: sum(0), inputsInLine: sum(1), bulkRuns: sum(2) };
   }
 }

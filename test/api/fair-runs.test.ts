@@ -1,6 +1,7 @@
 import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { startChat } from '../support/leaving.ts';
+import { findReservations, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -16,13 +17,14 @@ test.before(async () => {
 upstreams:
   slow: { kind: openai, baseUrl: "${vendor.url}/v1", maxConcurrency: 2, maxBatchInputs: 8 }
   fast: { kind: openai, baseUrl: "${vendor.url}/v1" }
+  wide: { kind: openai, baseUrl: "${vendor.url}/v1", maxConcurrency: 1000 }
 models:
-${['slow', 'fast']
+${['slow', 'fast', 'wide']
   .map(
     (name) => `
   - { id: ${name}-image, type: image, context: 8192, pricing: { type: image, cost_per_image: 0.1 }, routes: [{ upstream: ${name}, model: ${name}-image }] }
   - { id: ${name}-embedding, type: embedding, context: 8192, dimensions: { default: 64 }, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: ${name}, model: ${name}-embedding }] }
-  - { id: ${name}-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: ${name}, model: ${name}-chat }] }`,
+  - { id: ${name}-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: ${name}, model: ${name}-chat, onDisconnect: drain }] }`,
   )
   .join('')}
 `,
@@ -34,48 +36,110 @@ test.after.always(async () => {
   await vendor.close();
 });
 
-const countJobs = async (queue: string): Promise<number> =>
-  (await stack.redis.llen(`{bull}:${queue}:active`)) +
-  (await stack.redis.llen(`{bull}:${queue}:wait`)) +
-  (await stack.redis.zcard(`{bull}:${queue}:prioritized`));
-
-for (const { kind, path, body, count } of [
-  { kind: 'image', path: '/v1/images/generations', body: { prompt: 'a fox' }, count: 100 },
-  { kind: 'embedding', path: '/v1/embeddings', body: {}, count: 400 },
+const kinds = [
+  { kind: 'image', path: '/v1/images/generations', body: { prompt: 'a fox' }, many: 200, more: 40 },
+  { kind: 'embedding', path: '/v1/embeddings', body: {}, many: 400, more: 100 },
   {
     kind: 'chat',
     path: '/v1/chat/completions',
     body: { messages: [{ role: 'user', content: 'hi' }] },
-    count: 300,
+    many: 300,
+    more: 40,
   },
-]) {
+];
+type Kind = (typeof kinds)[number];
+
+let asked = 0;
+
+/** Each with another text, as requests that are alike share calls. */
+function post({ kind, path, body }: Kind, account: TestAccount, model: string, signal?: AbortSignal) {
+  const input = kind === 'embedding' ? { input: `fox ${(asked += 1)}` } : {};
+  return fetch(`${stack.url}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, ...body, ...input }),
+    ...(signal && { signal }),
+  });
+}
+
+async function ask(kind: Kind, account: TestAccount, model: string): Promise<number> {
+  const response = await post(kind, account, model);
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** In rounds: embeddings that come together would be one job. */
+async function askMany(kind: Kind, account: TestAccount, model: string): Promise<Promise<number>[]> {
+  const answers: Promise<number>[] = [];
+  for (let i = 0; i < kind.many; i++) {
+    answers.push(ask(kind, account, model));
+    if (kind.kind === 'embedding' && i % 4 === 0) await stack.redis.ping();
+  }
+  return answers;
+}
+
+for (const one of kinds) {
+  const { kind, more } = one;
+  test.serial(`however many ${kind} requests of an account wait for a slow vendor, others run`, async (t) => {
+    const [many, other] = [await stack.createAccount(), await stack.createAccount()];
+    const held = vendor.hold(`slow-${kind}`);
+    const answers = await askMany(one, many, `slow-${kind}`);
+    await waitFor('its calls', () => held.waiting === 2);
+    await waitFor('its requests', async () => (await findReservations(stack, many.id)).length === one.many);
+    t.is(await ask(one, other, `fast-${kind}`), 200);
+    // Some of these go the way of bulk, of whose runs the other account has half.
+    const statuses = await Promise.all(Array.from({ length: more }, () => ask(one, other, `fast-${kind}`)));
+    t.true(statuses.every((status) => status === 200));
+    t.is(held.waiting, 2, 'none of the others has ended meanwhile');
+    held.end();
+    t.true((await Promise.all(answers)).every((status) => status === 200));
+  });
+
   test.serial(
-    `however many ${kind} requests of an account wait for a slow vendor, another account’s runs`,
+    `an account that leaves its ${kind} requests once they run holds no more than its share`,
     async (t) => {
-      const [many, one] = [await stack.createAccount(), await stack.createAccount()];
-      const held = vendor.hold(`slow-${kind}`);
-      const ask = async ({ apiKey }: TestAccount, model: string, i = 0): Promise<number> => {
-        const input = kind === 'embedding' ? { input: `fox ${i}` } : {};
-        const response = await stack.post(path, apiKey, { model, ...body, ...input });
-        await response.arrayBuffer();
-        return response.status;
-      };
-      const answers: Promise<number>[] = [];
-      for (let i = 0; i < count; i++) {
-        answers.push(ask(many, `slow-${kind}`, i));
-        // Embeddings that come together would be one job.
-        if (kind === 'embedding' && i % 4 === 0) await stack.redis.ping();
+      const [many, other] = [await stack.createAccount(), await stack.createAccount()];
+      const held = vendor.hold(`wide-${kind}`);
+      let left = 0;
+      // More than the quick runs for images of the worker, were they all to go there.
+      while (held.waiting < 70) {
+        const leave = new AbortController();
+        const requests = Array.from({ length: 8 }, () =>
+          post(one, many, `wide-${kind}`, leave.signal).catch(() => null),
+        );
+        left += 8;
+        const before = held.waiting;
+        await waitFor('its calls', () => held.waiting > before);
+        leave.abort();
+        await Promise.all(requests);
       }
-      await waitFor('its calls', () => held.waiting === 2);
-      const countBulk = async (): Promise<number> =>
-        kind === 'chat' ? await stack.redis.llen(redisKeys.bulkReadyQueue) : await countJobs(`${kind}-bulk`);
-      await waitFor('its requests to go the way of bulk', async () => (await countBulk()) > 0);
-      if (kind !== 'chat') t.true((await countJobs(kind)) <= 64, 'less than a worker runs of these at once');
-      t.is(await ask(one, `fast-${kind}`), 200);
-      t.is(await ask(one, `fast-${kind}`, 1), 200);
-      t.is(held.waiting, 2, 'none of the others has ended meanwhile');
+      t.log(`${held.waiting} calls are under way for ${left} requests`);
+      if (kind !== 'chat') {
+        const bulk = await stack.redis.llen(`{bull}:${kind}-bulk:active`);
+        t.true(bulk > 0, 'those whose callers left count');
+        t.true(bulk <= 64, 'half of the runs for bulk');
+      }
+      t.is(await ask(one, other, `fast-${kind}`), 200);
       held.end();
-      t.true((await Promise.all(answers)).every((status) => status === 200));
+      await waitForNoReservation(stack, many.id);
     },
   );
 }
+
+test.serial(
+  'a chat that waits for its share says its place, and gives back what it holds when its caller leaves',
+  async (t) => {
+    const kind = kinds[2]!;
+    const many = await stack.createAccount();
+    const held = vendor.hold('slow-chat');
+    const answers = await askMany(kind, many, 'slow-chat');
+    await waitFor('its requests', async () => (await findReservations(stack, many.id)).length === kind.many);
+    const last = startChat(stack, many.apiKey, { model: 'slow-chat', stream: true });
+    await last.readUntil(': queued position=');
+    t.is((await findReservations(stack, many.id)).length, kind.many + 1);
+    last.leave();
+    await waitFor('its release', async () => (await findReservations(stack, many.id)).length === kind.many);
+    held.end();
+    t.true((await Promise.all(answers)).every((status) => status === 200));
+  },
+);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
-import { lanes } from '../../shared/queue/fair-share.ts';
+import { countBulkRuns, lanes } from '../../shared/queue/fair-share.ts';
 import type { AdmittedRequest, ChatItem, ChatJob } from '../../shared/queue/job-kinds.ts';
 import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
@@ -17,8 +17,6 @@ const waitSeconds = 1;
 const failurePauseMs = 500;
 /** Below the 28 s that a process has to stop: the rest is for settling what was read on until then. */
 const readOnWhileStoppingMs = 22_000;
-/** Of the runs of a worker, the part that chats of accounts with many under way leave to others. */
-const keptForQuick = 0.25;
 /** Without a run left for those, a worker looks for others again after so long. */
 const lookAgainMs = 50;
 /** Taken at once at the most, so that one worker does not empty the list while another is idle. */
@@ -59,7 +57,7 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
       slotFreed = resolve;
     });
 
-  const mostOfBulk = concurrency - Math.floor(concurrency * keptForQuick);
+  const mostOfBulk = countBulkRuns('chat', concurrency);
 
   /** @returns whether there was room for any chat that may come */
   const take = async (): Promise<boolean> => {

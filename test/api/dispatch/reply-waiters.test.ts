@@ -116,7 +116,7 @@ interface TestWorker {
   readonly die: () => Promise<void>;
 }
 
-const load = { active: 1, inputsInLine: 0 };
+const load = { active: 1, inputsInLine: 0, bulkRuns: 1 };
 
 async function hire(t: ExecutionContext, { redis, waiters, registry }: Desk): Promise<TestWorker> {
   const id = randomUUID();
@@ -391,4 +391,23 @@ test('when the subscription is cut nobody goes on waiting for pieces that may be
   const answer = desk.wait({ requestId: later });
   await worker.serve(later, 1, 3, [Buffer.from('abc')]);
   t.deepEqual(await answer, { answer: Buffer.from('abc') });
+});
+
+test('a request whose caller left is under way until its worker says that it has ended, or is gone', async (t) => {
+  const desk = await openDesk(t);
+  const { waiters } = desk;
+  const worker = await hire(t, desk);
+  const [told, lost, queued] = [randomUUID(), randomUUID(), randomUUID()];
+  for (const requestId of [told, lost]) void desk.wait({ requestId, workerId: worker.id });
+  void desk.wait({ requestId: queued });
+  for (const requestId of [told, lost, queued]) t.true(waiters.leave(requestId));
+  t.is(waiters.countOf('image', 'a'), 3);
+  worker.send(told, 1, 0, 'delta', Buffer.from('more'));
+  worker.send(told, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
+  await waitFor('its end', () => waiters.countOf('image', 'a') === 2);
+  // One that is taken off its queue has nothing to be told of.
+  waiters.endLeft(queued);
+  t.is(waiters.countOf('image', 'a'), 1);
+  await worker.die();
+  await waitFor('the end of its worker', () => waiters.countOf('image', 'a') === 0);
 });

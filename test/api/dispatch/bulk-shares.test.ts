@@ -1,0 +1,81 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { BulkShares } from '../../../api/dispatch/bulk-shares.ts';
+import type { AppError } from '../../../shared/contract/errors.ts';
+import { createRedis } from '../../../shared/redis/redis-client.ts';
+import { redisChannels } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { useRedis } from '../../support/use-redis.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const redis = useRedis(test);
+const log = createLogger('test', 'silent');
+
+/** Shares of workers with so many runs, which may change. */
+function openShares(t: ExecutionContext, bulkRuns: number) {
+  const workers = { bulkRuns };
+  const registry = { sumLoads: async () => ({ active: 0, inputsInLine: 0, ...workers }) };
+  const shares = new BulkShares(redis(), registry, log);
+  t.teardown(() => shares.close());
+  return {
+    workers,
+    enter(accountId: string, deadlineAtMs = Date.now() + 60_000) {
+      const ended = new AbortController();
+      const entry = shares.enter('image', { accountId, deadlineAtMs }, ended.signal);
+      const one = { state: 'waits', place: entry.place, end: () => ended.abort() };
+      entry.granted.then(
+        () => (one.state = 'granted'),
+        (error: AppError) => (one.state = error.code ?? error.name),
+      );
+      return one;
+    },
+  };
+}
+
+type Entered = ReturnType<ReturnType<typeof openShares>['enter']>;
+const count = (all: readonly Entered[], state: string): number =>
+  all.filter((one) => one.state === state).length;
+
+test('an account has half of the runs, another half of the rest, and what waits goes on as others end', async (t) => {
+  const { enter } = openShares(t, 16);
+  const many = Array.from({ length: 20 }, () => enter('many'));
+  await waitFor('its share', () => count(many, 'granted') === 8);
+  const other = Array.from({ length: 8 }, () => enter('other'));
+  await waitFor('the share of the other', () => count(other, 'granted') === 4);
+  t.is(count(many, 'granted'), 8);
+  t.is(many[8]!.place(), 2, 'the first of its own, of two accounts');
+  many[0]!.end();
+  await waitFor('the next', () => count(many, 'granted') === 9);
+  // One that leaves before its turn takes none.
+  many[9]!.end();
+  await waitFor('it to have left', () => many[9]!.state === 'AbortError');
+  many[1]!.end();
+  await waitFor('the one after it', () => many[10]!.state === 'granted');
+});
+
+test('the runs are those of the workers that live, shared among the api processes', async (t) => {
+  const others = [1, 2].map(() =>
+    createRedis(`redis://127.0.0.1:${(redis().options as { port: number }).port}`, 'subscriber', log),
+  );
+  t.teardown(() => others.forEach((client) => client.disconnect()));
+  for (const [i, client] of others.entries()) await client.subscribe(redisChannels.reply(`api-${i}`));
+  const { enter, workers } = openShares(t, 16);
+  const many = Array.from({ length: 20 }, () => enter('many'));
+  await waitFor('half of its half', () => count(many, 'granted') === 4);
+  workers.bulkRuns = 32;
+  await waitFor('more, as a worker came', () => count(many, 'granted') === 8);
+  workers.bulkRuns = 0;
+  many[0]!.end();
+  await waitFor('what there was, while no worker is known', () => count(many, 'granted') === 9);
+});
+
+test('what waits beyond its deadline is told so, and too many are refused', async (t) => {
+  const { enter } = openShares(t, 1);
+  enter('many');
+  const late = enter('many', Date.now() + 50);
+  await waitFor('its deadline', () => late.state === 'deadline_exceeded');
+  const rest = Array.from({ length: 10_001 }, () => enter('many'));
+  while (count(rest, 'queue_full') === 0) await nextTurn();
+  t.is(count(rest, 'queue_full'), 1);
+  rest.forEach((one) => one.end());
+});
