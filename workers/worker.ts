@@ -56,6 +56,9 @@ export interface WorkerOptions {
 /** Of pictures that callers link to, together; those of one request hold 80 MB at most. */
 const pictureMemoryBytes = 512_000_000;
 
+/** Of large jobs, from before they are read until they are done. */
+const jobMemoryBytes = 512_000_000;
+
 /** Starts everything a worker process does: it takes work, reads the ledger, and tells that it lives. */
 export async function startWorker(
   config: Config,
@@ -112,6 +115,7 @@ export async function startWorker(
     embeddings,
     reasoning: new ReasoningStore(redis, log),
     payloads,
+    jobMemory: new FairBudget({ capacity: jobMemoryBytes }),
     answers,
     mover,
     objects,

@@ -12,6 +12,8 @@ const lookMs = 1_000;
 /** Of one account and queue. They lie in this process's memory, and a large one as its stored body. */
 const maxWaitingPerAccount = 10_000;
 
+/** Timers may be early by a little. */
+const timerSlackMs = 5;
 /** A timer that is set for longer fires at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
@@ -85,7 +87,8 @@ export class BulkShares {
     const share = await budget.acquire(accountId, 1, {
       signal: ended,
       waitMs: Math.min(longestTimerMs, Math.max(0, deadlineAtMs - Date.now())),
-      refuse: () => new AppError(Date.now() < deadlineAtMs ? 'queue_full' : 'deadline_exceeded'),
+      refuse: () =>
+        new AppError(Date.now() < deadlineAtMs - timerSlackMs ? 'queue_full' : 'deadline_exceeded'),
     });
     if (ended.aborted) share.release();
     else ended.addEventListener('abort', () => share.release(), { once: true });

@@ -236,10 +236,12 @@ export class ChatDispatcher implements WaiterOwner {
     const json = isLong ? await encodeLargeJson(job, job.request.accountId) : JSON.stringify(job);
     if (typeof json === 'string' && json.length <= maxInlineBytes) return await queue.push(json);
     const id = payloadId(job.request, job.attempt);
-    await this.#payloads.put(id, typeof json === 'string' ? Buffer.from(json) : json);
+    const payload = typeof json === 'string' ? Buffer.from(json) : json;
+    await this.#payloads.put(id, payload);
     try {
       const { request, replyChannel, attempt } = job;
-      const item: StoredChat = { v: 1, stored: id, request, replyChannel, attempt };
+      const stored = { v: 1, stored: id, bytes: payload.length, replyChannel } as const;
+      const item: StoredChat = { ...stored, requests: [request], attempt };
       return await queue.push(JSON.stringify(item));
     } catch (error) {
       this.#drop(job.request, job.attempt);

@@ -93,18 +93,20 @@ export interface EmbeddingJob {
 
 export type Job = ChatJob | ImageJob | EmbeddingJob;
 
-/** Where the JSON of a large job is. */
+/** Where the JSON of a large job is, with what a worker accepts or ends it by before it has read that. */
 export interface StoredJob {
   readonly v: 1;
   readonly stored: string;
-  /** Whose turns reading it takes; absent in an item of an earlier version. */
-  readonly accountId?: string;
+  readonly bytes: number;
+  readonly replyChannel: string;
+  /** Those that the job is for. */
+  readonly requests: readonly [AdmittedRequest, ...AdmittedRequest[]];
 }
 
 /** How an item lies on a queue: the job itself, or where it is stored when it is large. */
 export type QueueItem<T extends Job> = T | StoredJob;
 
-/** A large chat on the ready queue, with what a worker says that it has it by, before it has read the rest. */
-export type StoredChat = StoredJob & Pick<ChatJob, 'request' | 'replyChannel' | 'attempt'>;
+/** A large chat on the ready queue. */
+export type StoredChat = StoredJob & Pick<ChatJob, 'attempt'>;
 
 export type ChatItem = ChatJob | StoredChat;

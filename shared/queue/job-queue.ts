@@ -3,7 +3,7 @@ import { AppError } from '../contract/errors.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { bullPrefix } from '../redis/redis-keys.ts';
 import { encodeLargeJson, isLongJson } from '../runtime/json-pieces.ts';
-import type { BullQueueName, EmbeddingJob, ImageJob, QueueItem } from './job-kinds.ts';
+import type { BullQueueName, EmbeddingJob, ImageJob, QueueItem, StoredJob } from './job-kinds.ts';
 import { maxInlineBytes } from './payload-limits.ts';
 import type { PayloadStore } from './payload-store.ts';
 
@@ -23,13 +23,16 @@ const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
 type QueuedJob = EmbeddingJob | ImageJob;
 
-/** Whose turns a job takes; a batch that is large is mostly one account's, and takes those of the first. */
-const accountOf = (job: QueuedJob): string =>
-  (job.kind === 'embedding' ? job.parts[0]?.request : job.request)?.accountId ?? '';
+type Requests = StoredJob['requests'];
 
+/** A batch has at least one part. */
+const requestsOf = (job: QueuedJob): Requests =>
+  job.kind === 'embedding' ? (job.parts.map(({ request }) => request) as unknown as Requests) : [job.request];
+
+/** In turns of the account; a batch that is large is mostly one account's, and takes those of the first. */
 async function encodeJob(job: QueuedJob): Promise<Buffer> {
   if (!isLongJson(job, maxInlineBytes)) return Buffer.from(JSON.stringify(job));
-  return await encodeLargeJson(job, accountOf(job));
+  return await encodeLargeJson(job, requestsOf(job)[0].accountId);
 }
 
 /** One queue of BullMQ, as the api sees it. */
@@ -67,10 +70,16 @@ export class JobQueue<T extends QueuedJob> {
     let item: QueueItem<T> = job;
     if (json.length > maxInlineBytes) {
       await this.#payloads.put(jobId, json);
-      item = { v: 1, stored: jobId, accountId: accountOf(job) };
+      const { replyChannel } = job;
+      item = { v: 1, stored: jobId, bytes: json.length, replyChannel, requests: requestsOf(job) };
     }
     await callRedis(async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }));
     this.#waiting += 1;
+  }
+
+  /** What is large of a job that nobody waits for any more need not lie in Redis until a worker takes it. */
+  async dropPayload(jobId: string): Promise<void> {
+    await this.#payloads.drop(jobId);
   }
 
   async close(): Promise<void> {

@@ -275,8 +275,8 @@ test.serial(
       await waitForInputsInLine(stack, 1 + words.length);
       held.end();
       t.is((await blocker).status, 200);
-      const isMerged = callsWith(name, text).some((call) => inputsOf(call).length > 1);
-      return { dear: await dear, plain: await plain, isMerged };
+      const answers = { dear: await dear, plain: await plain };
+      return { ...answers, isMerged: callsWith(name, text).some((call) => inputsOf(call).length > 1) };
     };
     const first = await ask(1);
     t.like(first, { plain: { tokens: 200 }, isMerged: true });

@@ -1,6 +1,6 @@
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
-import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import { heartbeatLifetimeMs, WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import type { TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
@@ -72,6 +72,9 @@ export async function findRow(stack: TestStack, requestId: string): Promise<Requ
   return await waitFor(`the row of ${requestId}`, () => rows.findOne({ _id: requestId }));
 }
 
+/** What a worker says may be on its way for so long. */
+const onItsWayMs = 50;
+
 /** How much an account has lost since it had this much. */
 export async function readLoss(stack: TestStack, accountId: string, hadRub: string): Promise<bigint> {
   return parseRub(hadRub)! - (await stack.readAccount(accountId)).balanceNano;
@@ -83,13 +86,22 @@ export async function waitForNoReservation(stack: TestStack, accountId?: string)
   });
 }
 
-/** Waits until so many inputs of embeddings stand in line in the stack's workers, which say so once a second. */
+/**
+ * Waits until so many inputs of embeddings stand in line in the stack's workers, which say so once a second: what they said
+ * before is of before.
+ */
 export async function waitForInputsInLine(stack: TestStack, count: number): Promise<void> {
   const registry = new WorkerRegistryStore(stack.redis);
+  const [seconds, microseconds] = await stack.redis.time();
+  const since = Number(seconds) * 1_000 + Number(microseconds) / 1_000 + onItsWayMs + heartbeatLifetimeMs;
   let seen = -1;
   const isThere = async (): Promise<boolean> => {
-    seen = (await registry.sumLoads('embedding')).inputsInLine;
-    return seen === count;
+    const [load, newer] = await Promise.all([
+      registry.sumLoads('embedding'),
+      stack.redis.zcount(redisKeys.workers('embedding'), since, '+inf'),
+    ]);
+    seen = load.inputsInLine;
+    return newer > 0 && seen === count;
   };
   await waitFor(() => `${count} inputs in line, where ${seen} are`, isThere);
 }

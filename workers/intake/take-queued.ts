@@ -1,4 +1,4 @@
-import { UnrecoverableError, Worker, type Job as BullJob } from 'bullmq';
+import { Worker, type Job as BullJob } from 'bullmq';
 import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
 import type {
   AdmittedRequest,
@@ -6,6 +6,7 @@ import type {
   EmbeddingJob,
   ImageJob,
   QueueItem,
+  StoredJob,
 } from '../../shared/queue/job-kinds.ts';
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
 import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
@@ -41,7 +42,7 @@ export interface QueuedIntakeOptions {
 /** Takes jobs off one of BullMQ's queues and runs them. A job that ran has answered and settled by itself. */
 export function startQueuedIntake(options: QueuedIntakeOptions): Running {
   const { dependencies, queue } = options;
-  const worker = new Worker<QueueItem<QueuedJob>>(
+  const worker = new Worker<QueuedItem>(
     queue,
     async (job) => {
       await runItem(options, job);
@@ -72,38 +73,66 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
   };
 }
 
-const requestsOf = (job: QueuedJob): readonly AdmittedRequest[] =>
-  job.kind === 'image' ? [job.request] : job.parts.map((part) => part.request);
+type QueuedItem = QueueItem<QueuedJob>;
 
-async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<QueuedJob>>): Promise<void> {
-  const { dependencies } = options;
-  const job = await readItem(dependencies, bullJob.data);
-  const opened = openRuns(options, job, bullJob.attemptsStarted);
+function requestsOf(item: QueuedItem): readonly AdmittedRequest[] {
+  if ('stored' in item) return item.requests;
+  return item.kind === 'image' ? [item.request] : item.parts.map((part) => part.request);
+}
+
+async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
+  const item = bullJob.data;
+  const opened = openRuns(options, item, bullJob.attemptsStarted);
   // Both are asked before a vendor's slot is, of the same server: the answers are there before anything is paid for.
   options.publisher.flush();
-  void cancelAbsent(options, job);
+  const absent = cancelAbsent(options, item);
   try {
-    if (job.kind === 'image') await runImage(dependencies, job, opened[0]!);
-    else await runEmbedding(dependencies, job, opened);
+    if ('stored' in item) await runStored(options, item, opened, absent);
+    else await runJob(options, item, opened);
     // A worker that dies once the job is done has nobody to run it again, and its callers would wait for ever.
     await options.publisher.sent();
   } finally {
     for (const run of opened) run.end();
   }
-  if ('stored' in bullJob.data) await dependencies.payloads.drop(bullJob.data.stored);
+}
+
+async function runJob(
+  { dependencies }: QueuedIntakeOptions,
+  job: QueuedJob,
+  runs: readonly RequestRun[],
+): Promise<void> {
+  if (job.kind === 'image') await runImage(dependencies, job, runs[0]!);
+  else await runEmbedding(dependencies, job, runs);
+}
+
+async function runStored(
+  options: QueuedIntakeOptions,
+  item: StoredJob,
+  runs: readonly RequestRun[],
+  absent: Promise<void>,
+): Promise<void> {
+  const { dependencies } = options;
+  await absent;
+  const read = await readStoredJob<QueuedJob>(dependencies, item, runs);
+  try {
+    if (read !== null) await runJob(options, read.job, runs);
+  } finally {
+    read?.memory.release();
+  }
+  await dependencies.payloads.drop(item.stored);
 }
 
 /** A run for each request; one whose deadline passed while it was queued is over already. */
 function openRuns(
   { dependencies, publisher, runs, bans }: QueuedIntakeOptions,
-  job: QueuedJob,
+  item: QueuedItem,
   attempt: number,
 ): (RequestRun & { end(): void })[] {
   const nowMs = Date.now();
-  return requestsOf(job).map((request) => {
+  return requestsOf(item).map((request) => {
     const { requestId, deadlineAtMs } = request;
-    const reply = new ReplyWriter(publisher, job.replyChannel, request, attempt);
-    const run = runs.start(request, job.replyChannel, attempt);
+    const reply = new ReplyWriter(publisher, item.replyChannel, request, attempt);
+    const run = runs.start(request, item.replyChannel, attempt);
     if (nowMs > deadlineAtMs) runs.control({ action: 'cancel', requestId });
     else reply.accepted(dependencies.workerId);
     bans.checkStarted(request);
@@ -112,8 +141,8 @@ function openRuns(
 }
 
 /** Ends the runs of those who left while the job was queued. */
-async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, job: QueuedJob): Promise<void> {
-  const requestIds = requestsOf(job).map(({ requestId }) => requestId);
+async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, item: QueuedItem): Promise<void> {
+  const requestIds = requestsOf(item).map(({ requestId }) => requestId);
   try {
     const cancelled = await new CancelledStore(dependencies.redis).check(requestIds);
     for (const [i, requestId] of requestIds.entries()) {
@@ -125,20 +154,13 @@ async function cancelAbsent({ dependencies, runs }: QueuedIntakeOptions, job: Qu
   }
 }
 
-async function readItem({ payloads }: JobDependencies, item: QueueItem<QueuedJob>): Promise<QueuedJob> {
-  if (!('stored' in item)) return item;
-  const job = await readStoredJob<QueuedJob>(payloads, item.stored, item.accountId ?? '');
-  if (job === null) throw new UnrecoverableError('the body of this job is gone: it waited past its deadline');
-  return job;
-}
-
-/** Ends what a job left open that killed its workers or could not be read: nobody pays, and whoever waits is told. */
-async function abandon(options: QueuedIntakeOptions, bullJob: BullJob<QueueItem<QueuedJob>>): Promise<void> {
+/** Ends what a job left open that killed its workers: nobody pays, and whoever waits is told. */
+async function abandon(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const { dependencies, publisher } = options;
-  const job = await readItem(dependencies, bullJob.data);
-  for (const request of requestsOf(job)) {
+  const item = bullJob.data;
+  for (const request of requestsOf(item)) {
     await releaseReservation(dependencies.redis, request);
-    const reply = new ReplyWriter(publisher, job.replyChannel, request, bullJob.attemptsStarted + 1);
+    const reply = new ReplyWriter(publisher, item.replyChannel, request, bullJob.attemptsStarted + 1);
     reply.error({ code: 'upstream_error', message: 'The work failed repeatedly and was given up.' });
   }
 }

@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
-import { releaseReservation } from '../../shared/billing/settle-script.ts';
 import { countBulkRuns, lanes } from '../../shared/queue/fair-share.ts';
-import type { AdmittedRequest, ChatItem, ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { ChatItem, ChatJob, StoredChat } from '../../shared/queue/job-kinds.ts';
 import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
-import { isReplaced, notSettled, type JobDependencies } from '../jobs/job-context.ts';
+import { notSettled, type JobDependencies, type RequestRun } from '../jobs/job-context.ts';
 import { runChat } from '../jobs/run-chat.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { readStoredJob } from './read-stored-job.ts';
@@ -106,7 +105,8 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
 async function runItem(options: ReadyIntakeOptions, text: string): Promise<void> {
   const { dependencies, publisher, runs, bans } = options;
   const item = JSON.parse(text) as ChatItem;
-  const { request, replyChannel, attempt } = item;
+  const { replyChannel, attempt } = item;
+  const request = 'stored' in item ? item.requests[0] : item.request;
   const { requestId, deadlineAtMs } = request;
   // Whoever waits for a request past its deadline has answered its caller and released its reservation.
   if (Date.now() > deadlineAtMs) return;
@@ -117,9 +117,8 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
   reply.accepted(dependencies.workerId);
   bans.checkStarted(request);
   try {
-    const job = await readWhole(dependencies, item);
-    if (job !== null) await runChat(dependencies, job, { ...run, log });
-    else if (!isReplaced(run)) await giveUp(dependencies, request, reply);
+    if ('stored' in item) await runStored(dependencies, item, { ...run, log });
+    else await runChat(dependencies, item, { ...run, log });
   } catch (error) {
     // What cannot be settled must still be answered: its owner waits for as long as this worker lives.
     log.error({ err: error }, 'a chat could not be settled');
@@ -129,28 +128,14 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
   }
 }
 
-/** Null where it is gone. */
-async function readWhole(dependencies: JobDependencies, item: ChatItem): Promise<ChatJob | null> {
-  return 'stored' in item ? await takeStored(dependencies, item.stored, item.request.accountId) : item;
-}
-
-async function takeStored(
-  { payloads }: JobDependencies,
-  id: string,
-  accountId: string,
-): Promise<ChatJob | null> {
-  const job = await readStoredJob<ChatJob>(payloads, id, accountId);
-  await payloads.drop(id);
-  return job;
-}
-
-/** Redis lost the body, or its caller left before this worker had taken it. */
-async function giveUp(
-  { redis, log }: JobDependencies,
-  request: AdmittedRequest,
-  reply: ReplyWriter,
-): Promise<void> {
-  log.warn({ requestId: request.requestId }, 'the body of a chat is gone');
-  await releaseReservation(redis, request);
-  reply.error({ code: 'service_unavailable', message: 'The body of the request was lost.' });
+async function runStored(dependencies: JobDependencies, item: StoredChat, run: RequestRun): Promise<void> {
+  const read = await readStoredJob<ChatJob>(dependencies, item, [run]);
+  // If this worker dies it is stored anew.
+  await dependencies.payloads.drop(item.stored);
+  if (read === null) return;
+  try {
+    await runChat(dependencies, read.job, run);
+  } finally {
+    read.memory.release();
+  }
 }

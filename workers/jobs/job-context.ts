@@ -1,6 +1,7 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { AppError, type ErrorCode } from '../../shared/contract/errors.ts';
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
+import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
@@ -21,6 +22,8 @@ export interface JobDependencies extends FinishDependencies {
   readonly embeddings: EmbeddingLines;
   readonly reasoning: ReasoningStore;
   readonly payloads: PayloadStore;
+  /** What large jobs hold from before they are read until they are done, by account. */
+  readonly jobMemory: FairBudget;
   readonly answers: AnswerStore;
   readonly mover: KeptAnswerMover;
   readonly objects: ObjectStore;

@@ -19,10 +19,10 @@ function openShares(t: ExecutionContext, bulkRuns: number) {
   t.teardown(() => shares.close());
   return {
     workers,
-    enter(accountId: string, deadlineAtMs = Date.now() + 60_000) {
+    enter: (accountId: string, deadlineAtMs = Date.now() + 60_000) => {
       const ended = new AbortController();
       const entry = shares.enter('image', { accountId, deadlineAtMs }, ended.signal);
-      const one = { state: 'waits', place: entry.place, end: () => ended.abort() };
+      const one = { state: 'waits', place: () => entry.place(), end: () => ended.abort() };
       entry.granted.then(
         () => (one.state = 'granted'),
         (error: AppError) => (one.state = error.code ?? error.name),
@@ -40,17 +40,21 @@ test('an account has half of the runs, another half of the rest, and what waits 
   const { enter } = openShares(t, 16);
   const many = Array.from({ length: 20 }, () => enter('many'));
   await waitFor('its share', () => count(many, 'granted') === 8);
-  const other = Array.from({ length: 8 }, () => enter('other'));
+  const other = Array.from({ length: 4 }, () => enter('other'));
   await waitFor('the share of the other', () => count(other, 'granted') === 4);
   t.is(count(many, 'granted'), 8);
   t.is(many[8]!.place(), 2, 'the first of its own, of two accounts');
-  many[0]!.end();
-  await waitFor('the next', () => count(many, 'granted') === 9);
+  // Half of what the other leaves it is six.
+  many.slice(0, 2).forEach((one) => one.end());
+  t.is(count(many, 'granted'), 8);
+  many[2]!.end();
+  await waitFor('the next', () => many[8]!.state === 'granted');
   // One that leaves before its turn takes none.
   many[9]!.end();
   await waitFor('it to have left', () => many[9]!.state === 'AbortError');
-  many[1]!.end();
+  many[3]!.end();
   await waitFor('the one after it', () => many[10]!.state === 'granted');
+  t.is(count(many, 'granted'), 10);
 });
 
 test('the runs are those of the workers that live, shared among the api processes', async (t) => {
@@ -67,6 +71,7 @@ test('the runs are those of the workers that live, shared among the api processe
   workers.bulkRuns = 0;
   many[0]!.end();
   await waitFor('what there was, while no worker is known', () => count(many, 'granted') === 9);
+  t.is(count(many, 'waits'), 11);
 });
 
 test('what waits beyond its deadline is told so, and too many are refused', async (t) => {
