@@ -21,6 +21,11 @@ interface BulkQueue {
   readonly budget: FairBudget;
   /** The first look at the workers; those that enter wait for it. */
   readonly known: Promise<void>;
+  /** Of each account that waits. */
+  readonly lines: Map<string, AccountLine>;
+}
+
+interface AccountLine {
   entered: number;
   /** How many wait no more, whether they were let in or left. */
   passed: number;
@@ -63,12 +68,16 @@ export class BulkShares {
     ended: AbortSignal,
   ): BulkEntry {
     const queue = this.#queueOf(name);
-    queue.entered += 1;
-    const ticket = queue.entered;
+    const line = queue.lines.get(accountId) ?? { entered: 0, passed: 0 };
+    queue.lines.set(accountId, line);
+    line.entered += 1;
+    const ticket = line.entered;
     return {
-      place: () => Math.max(1, ticket - queue.passed) * Math.max(1, queue.budget.waitingAccounts),
+      // Accounts take turns: before its second, each of the others has one.
+      place: () => Math.max(1, ticket - line.passed) * Math.max(1, queue.budget.waitingAccounts),
       granted: this.#acquire(queue, accountId, deadlineAtMs, ended).finally(() => {
-        queue.passed += 1;
+        line.passed += 1;
+        if (line.passed === line.entered) queue.lines.delete(accountId);
       }),
     };
   }
@@ -99,7 +108,7 @@ export class BulkShares {
     const known = this.#queues.get(name);
     if (known !== undefined) return known;
     const budget = new FairBudget({ capacity: firstCapacity, maxWaitingPerAccount });
-    const queue = { budget, known: this.#look(name, budget), entered: 0, passed: 0 };
+    const queue = { budget, known: this.#look(name, budget), lines: new Map<string, AccountLine>() };
     this.#queues.set(name, queue);
     return queue;
   }

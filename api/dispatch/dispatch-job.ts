@@ -16,6 +16,7 @@ import type { Receiver, Waiter, WaiterOwner } from './waiter.ts';
 interface JobWaiter extends Waiter {
   /** Whether a worker may find it on its queue. */
   isQueued: boolean;
+  onLeft: () => void;
 }
 
 /** A request whose job is on one of BullMQ's queues, and whose whole answer is awaited. */
@@ -23,6 +24,8 @@ export interface AwaitedJob {
   readonly answer: Promise<LentBuffer>;
   /** Calls back once nothing is done for the request any more: its caller may have left before. */
   whenEnded(callback: () => void): void;
+  /** Calls back when its caller leaves while it lies on its queue, or runs. */
+  whenLeft(callback: () => void): void;
   /** It is about to lie on its queue: from now on a worker releases what it holds. @returns false where it has ended */
   markQueued(): boolean;
   /** The caller has gone. */
@@ -84,6 +87,7 @@ export class JobWaiting implements WaiterOwner {
       hasOutput: false,
       tokens: 0,
       isQueued: false,
+      onLeft: () => undefined,
       onEnded: () => {
         hasEnded = true;
         for (const callback of callbacks) callback();
@@ -104,6 +108,9 @@ export class JobWaiting implements WaiterOwner {
       whenEnded: (callback) => {
         if (hasEnded) callback();
         else callbacks.push(callback);
+      },
+      whenLeft: (callback) => {
+        waiter.onLeft = callback;
       },
       markQueued: () => {
         waiter.isQueued = true;
@@ -184,6 +191,7 @@ export class JobWaiting implements WaiterOwner {
       return;
     }
     this.#waiters.leave(requestId);
+    waiter.onLeft();
     if (waiter.workerId !== null) {
       this.#waiters.control(waiter, 'cancel');
       return;

@@ -143,8 +143,11 @@ export class EmbeddingBatcher {
   }
 
   async #enqueue({ key, model, shareClass, parts, ended }: OpenBatch): Promise<void> {
-    const queued = parts.filter(({ job }) => job.markQueued()).map(({ part }) => part);
+    const queued = parts.filter(({ job }) => job.markQueued());
     if (queued.length === 0) return;
+    const jobId = randomUUID();
+    const queue = shareClass === 0 ? this.#queues.quick : this.#queues.bulk;
+    dropWhenAllLeft(queue, jobId, queued);
     this.#underWay.set(key, (this.#underWay.get(key) ?? 0) + 1);
     const done = (): void => {
       const left = (this.#underWay.get(key) ?? 1) - 1;
@@ -153,8 +156,24 @@ export class EmbeddingBatcher {
     };
     ended.signal.addEventListener('abort', done, { once: true });
     const { replyChannel } = this.#waiting;
-    const job: EmbeddingJob = { v: 1, kind: 'embedding', model, replyChannel, parts: queued };
-    const queue = shareClass === 0 ? this.#queues.quick : this.#queues.bulk;
-    await queue.add(randomUUID(), job, shareClass);
+    const job: EmbeddingJob = {
+      v: 1,
+      kind: 'embedding',
+      model,
+      replyChannel,
+      parts: queued.map(({ part }) => part),
+    };
+    await queue.add(jobId, job, shareClass);
+  }
+}
+
+/** Its body would lie in Redis until a worker has a run for it. */
+function dropWhenAllLeft(queue: JobQueue<EmbeddingJob>, jobId: string, parts: OpenBatch['parts']): void {
+  let staying = parts.length;
+  for (const { job } of parts) {
+    job.whenLeft(() => {
+      staying -= 1;
+      if (staying === 0) queue.dropPayload(jobId);
+    });
   }
 }

@@ -86,6 +86,7 @@ function startJob(
     ...checked,
     responseFormat: responseFormat ?? 'b64_json',
   };
+  awaited.whenLeft(() => images[lane].dropPayload(request.requestId));
   const enqueue = async (): Promise<void> => {
     if (lane === 'bulk') {
       const ended = new AbortController();

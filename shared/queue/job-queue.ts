@@ -77,9 +77,9 @@ export class JobQueue<T extends QueuedJob> {
     this.#waiting += 1;
   }
 
-  /** What is large of a job that nobody waits for any more need not lie in Redis until a worker takes it. */
-  async dropPayload(jobId: string): Promise<void> {
-    await this.#payloads.drop(jobId);
+  /** What is large of a job that nobody waits for any more. Need not be waited for: it goes by itself in the end. */
+  dropPayload(jobId: string): void {
+    this.#payloads.drop(jobId).catch(() => undefined);
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,7 @@
 import test from 'ava';
+import { startVendorSimulator } from '../../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { readLoss, waitForNoReservation } from '../../support/observe.ts';
+import { findReservations, readLoss, waitForNoReservation } from '../../support/observe.ts';
 import { useStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -41,4 +42,37 @@ test('a chat whose body is lost is told so at once, free of charge', async (t) =
   t.regex(await answer.text(), /service_unavailable/);
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 0n);
+});
+
+test('a large embedding request that is left in its queue is not kept, nor read, and costs nothing', async (t) => {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, {
+    workers: [],
+    catalog: `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendor.url}/v1" }
+models:
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 64 }, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: vendor, model: emb }] }
+`,
+  });
+  const account = await stack.createAccount({ balance: '100' });
+  const input = Array.from({ length: 200 }, (_, i) => `${i} ${'some words '.repeat(100)}`);
+  const caller = new AbortController();
+  const asked = fetch(`${stack.url}/v1/embeddings`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'vectors', input }),
+    signal: caller.signal,
+  });
+  await waitFor('it to be queued', async () => (await stack.redis.llen('{bull}:embedding:wait')) === 1);
+  t.is((await stack.redis.keys(payloadKeys)).length, 1);
+  caller.abort();
+  t.is(await asked.catch(() => 'left'), 'left');
+  await waitFor('its body to go', async () => (await stack.redis.keys(payloadKeys)).length === 0);
+  t.is((await findReservations(stack, account.id)).length, 1);
+  await stack.startWorker();
+  await waitForNoReservation(stack, account.id);
+  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(vendor.requests.counters.total, 0);
 });
