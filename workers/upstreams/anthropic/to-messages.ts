@@ -54,9 +54,9 @@ class TurnWriter {
   readonly #options: MessageOptions;
   readonly #tellsNames: boolean;
   readonly #ids = new WireIds();
-  /** Calls of the last assistant turn, and what they were answered with. */
+  /** Calls of the last assistant turn, and what they were answered with, by their ids: null until they are. */
   #calls: readonly ToolCall[] = [];
-  #answers = new Map<string, Block>();
+  #answers = new Map<string, Block | null>();
 
   constructor(options: MessageOptions, tellsNames: boolean) {
     this.#options = options;
@@ -110,17 +110,19 @@ class TurnWriter {
       content.push(toToolUse(call, this.#ids.add(call.id)));
     }
     this.#calls = calls;
+    this.#answers = new Map(calls.map(({ id }) => [id, null]));
   }
 
   #addAnswer(message: ChatMessage, where: string): void {
     const id = message.tool_call_id ?? '';
-    if (!this.#calls.some((call) => call.id === id)) {
+    const known = this.#answers.get(id);
+    if (known === undefined) {
       throw new UpstreamError(
         'rejected',
         `${where}: its tool_call_id '${id}' is of no call of the assistant's message before it.`,
       );
     }
-    if (this.#answers.has(id)) {
+    if (known !== null) {
       throw new UpstreamError('rejected', `${where}: the tool call '${id}' has an answer already.`);
     }
     const content = toBlocks(message.content, this.#options.media, where);
@@ -139,8 +141,8 @@ class TurnWriter {
   #settle(): void {
     if (this.#calls.length === 0) return;
     const results = this.#calls.map(({ id, where }) => {
-      const answer = this.#answers.get(id);
-      if (answer === undefined) {
+      const answer = this.#answers.get(id) ?? null;
+      if (answer === null) {
         throw new UpstreamError('rejected', `${where}: the tool call '${id}' has no answer after it.`);
       }
       return answer;

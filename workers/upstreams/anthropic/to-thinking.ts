@@ -128,10 +128,10 @@ function findOpenRound(messages: readonly ChatMessage[]): number[] {
   const steps: number[] = [];
   for (let index = messages.findLastIndex(({ role }) => role === 'assistant'); index >= 0; index -= 1) {
     const message = messages[index];
-    if (message?.role === 'assistant' && readCallIds(message).length > 0) steps.unshift(index);
+    if (message?.role === 'assistant' && readCallIds(message).length > 0) steps.push(index);
     else if (message?.role !== 'tool') break;
   }
-  return steps;
+  return steps.toReversed();
 }
 
 /** Ids of the calls that the assistant made in this message. */

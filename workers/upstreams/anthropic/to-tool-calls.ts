@@ -50,15 +50,19 @@ function parseArguments(text: unknown, where: string): JsonRecord {
  */
 export class WireIds {
   readonly #used = new Set<string>();
+  /** For each id that was taken, the number to go on with: counted from the first, thousands of one id take minutes. */
+  readonly #next = new Map<string, number>();
   readonly #latest = new Map<string, string>();
 
   /** The id under which a call travels. */
   add(id: string): string {
     const clean = id.replaceAll(/[^\w-]/g, '_');
     let wireId = clean;
-    for (let count = 2; this.#used.has(wireId); count += 1) {
+    let count = this.#next.get(clean) ?? 2;
+    for (; this.#used.has(wireId); count += 1) {
       wireId = `${clean}_${count}`;
     }
+    this.#next.set(clean, count);
     this.#used.add(wireId);
     this.#latest.set(id, wireId);
     return wireId;

@@ -194,6 +194,19 @@ test('ids that the API does not take, or takes once, are changed with their answ
     content.flatMap((block) => block['id'] ?? block['tool_use_id'] ?? []),
   );
   t.deepEqual(ids, ['functions_f_0', 'functions_f_0', 'functions_f_0_2', 'functions_f_0_2']);
+
+  const given = ['a_2', 'a', 'a', 'a_2', 'a', 'a.2', 'a_2_2'];
+  const rounds = given.flatMap((id) => [calls(call(id)), answer(id)]);
+  const blocks = convert([user('x'), ...rounds]).turns.flatMap(({ content }) => content);
+  const sent = ['a_2', 'a', 'a_3', 'a_2_2', 'a_4', 'a_2_3', 'a_2_2_2'];
+  t.deepEqual(
+    blocks.flatMap((block) => block['id'] ?? []),
+    sent,
+  );
+  t.deepEqual(
+    blocks.flatMap((block) => block['tool_use_id'] ?? []),
+    sent,
+  );
 });
 
 test('pictures travel as links, or as the bytes that were loaded, under the type that these have', (t) => {
