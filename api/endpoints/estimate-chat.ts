@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../shared/contract/chat.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { allowForSearch, asksSearch } from '../../shared/pricing/search-allowance.ts';
+import { allowForSearch, countSearchCalls, maySearch } from '../../shared/pricing/search-allowance.ts';
 import { findMostPromptTokens, isBounded, type PromptMakeup } from '../../shared/pricing/usage-bounds.ts';
 import type { CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import type { RecalledReasoning } from '../../shared/queue/job-kinds.ts';
@@ -78,7 +78,9 @@ export async function estimateChat(
     asked > 0 ? Math.min(asked, findRoom(model, promptTokens, 0)) : findRoom(model, promptTokens, slack);
   const worst = computeWorstCase(model.pricing, {
     ...noUsage,
-    promptTokens: asksSearch(body) ? allowForSearch(model, promptTokens) : promptTokens,
+    promptTokens: maySearch(body, model)
+      ? allowForSearch(model, promptTokens, countSearchCalls(body, model))
+      : promptTokens,
     durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
   });
   // A prediction that is not borne out is charged as if it had been said.

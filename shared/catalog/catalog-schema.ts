@@ -143,6 +143,8 @@ export interface CatalogModel {
   readonly specialTokens: number | null;
   /** What the results of a web search count in the reservation. */
   readonly tokensPerSearch: number;
+  /** Whether it searches, or runs tools at its vendor, without being asked to. */
+  readonly searchesUnasked: boolean;
   /** Set for embedding models, and for no others. */
   readonly dimensions: CatalogDimensions | null;
   /** Null where every input goes to the model. */
@@ -262,7 +264,12 @@ export const ModelEntry = Type.Object({
   reasoning: flag(),
   reasoning_effort: Type.Optional(Nullable(OptionSpecEntry)),
   image_quality: Type.Optional(Nullable(OptionSpecEntry)),
-  web_search: flag(),
+  web_search: Type.Optional(
+    Type.Unsafe<boolean | 'always' | null>({
+      type: ['boolean', 'string', 'null'],
+      enum: [true, false, 'always', null],
+    }),
+  ),
   input_modalities: texts(),
   output_modalities: texts(),
   supported_file_types: texts(),

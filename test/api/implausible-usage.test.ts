@@ -31,6 +31,7 @@ upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
 models:
   - { id: chat, type: chat, context: 128000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
   - { id: pictured, type: vision, context: 128000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+  - { id: sonar, type: chat, context: 128000, web_search: always, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
   - { id: searcher, type: chat, context: 128000, web_search: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
   - { id: thinker, type: chat, context: 128000, reasoning: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
   - { id: overrunner, type: chat, context: 128000, max_output_tokens: 20000, reasoning: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor, maxTokens: answer }] }
@@ -125,6 +126,11 @@ test.serial(
   },
 );
 
+test.serial('a search by a model that was not asked for one is a mistake of its report', async (t) => {
+  const { row } = await ask(chatPath, { model: 'searcher', messages }, usageOf(50_000, 1));
+  t.like(row, { counted: true, promptTokens, completionTokens: 1 });
+});
+
 test.serial(
   'a request costs at most twice what was reserved for it; the rest is the operator’s',
   async (t) => {
@@ -170,7 +176,13 @@ for (const { what, model, body, prompt } of [
     body: { messages, web_search: true },
     prompt: 90_000,
   },
-  { what: 'a search of the vendor’s own accord', model: 'searcher', body: { messages }, prompt: 90_000 },
+  { what: 'a search of the vendor’s own accord', model: 'sonar', body: { messages }, prompt: 90_000 },
+  {
+    what: 'such a search for a short answer, for which little else is reserved',
+    model: 'sonar',
+    body: { messages, max_tokens: 16 },
+    prompt: 15_000,
+  },
 ]) {
   test.serial(`an honest count of a prompt is charged as reported: ${what}`, async (t) => {
     const { row, loss } = await ask(chatPath, { model, ...body }, usageOf(prompt, 1));

@@ -32,6 +32,7 @@ ${model('plain-hasty', 'hasty')}
 ${model('thinker', 'brief', ', reasoning: true')}
 ${model('painter', 'brief', ', output_modalities: [text, image]')}
 ${model('searcher', 'brief', ', web_search: true')}
+${model('sonar', 'brief', ', web_search: always')}
 ${model('drained', 'hasty', '', ', onDisconnect: drain')}
 ${model('narrow', 'narrow')}
 ${model('claude', 'anthropic', ', reasoning: true')}
@@ -274,6 +275,22 @@ test('a search that is left is charged the prompt with what it may have found', 
   t.like(row, { ...left, counted: true });
   t.true(row.promptTokens > 16_000 && row.promptTokens < 16_100, `${row.promptTokens}`);
 });
+
+for (const { what, model, most } of [
+  { what: 'a model that searches unasked', model: 'sonar', most: 16_100 },
+  { what: 'a model that could have searched, and was not asked to', model: 'searcher', most: 100 },
+]) {
+  test(`${what}, left after its last word, is charged a prompt of at most ${most} tokens`, async (t) => {
+    const scene = await setScene(model, sayAndWait([chunk({ content: 'last' })]), { max_tokens: 16 });
+    const caller = startChat(stack, scene.account.apiKey, scene.body);
+    await caller.readUntil('last');
+    caller.leave();
+    const row = await settle(t, scene);
+    t.like(row, { ...left, counted: true });
+    t.true(row.promptTokens > most - 100 && row.promptTokens <= most, `${row.promptTokens}`);
+    t.is(row.costNano, costOf(row));
+  });
+}
 
 test('a model that hides nothing is charged what it was seen to say, also after its caller left', async (t) => {
   const gone = createGate();

@@ -1,5 +1,5 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { allowForSearch, asksSearch } from '../../shared/pricing/search-allowance.ts';
+import { allowForSearch, maySearch } from '../../shared/pricing/search-allowance.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ChatEvent, UpstreamUsage } from '../upstreams/upstream.ts';
@@ -157,7 +157,7 @@ export class ChatMeter {
     const prompt = this.#reported?.promptTokens || null;
     if (ending === 'complete') return prompt;
     // Of a search the results are counted at its end.
-    const isFinal = this.isCovered || !asksSearch(this.#job.body);
+    const isFinal = this.isCovered || !this.#maySearch;
     return isFinal ? prompt : null;
   }
 
@@ -171,9 +171,9 @@ export class ChatMeter {
   }
 
   #countPrompt(ending: CallEnding): number {
-    const { request, body } = this.#job;
+    const { request } = this.#job;
     const known = Math.max(this.#reported?.promptTokens ?? 0, request.promptTokens);
-    if (ending !== 'left' || this.#model === null || !asksSearch(body)) {
+    if (ending !== 'left' || this.#model === null || !this.#maySearch) {
       return this.#reported?.promptTokens || request.promptTokens;
     }
     return Math.max(known, allowForSearch(this.#model, request.promptTokens, this.#calls));
@@ -189,6 +189,10 @@ export class ChatMeter {
     if (!this.#mayMissTokens(ending) || this.#unseen === null) return known;
     const unseen = this.#covered + this.#unseen.countTokens();
     return Math.max(known, Math.min(countReserved(this.#job, this.#route), unseen));
+  }
+
+  get #maySearch(): boolean {
+    return this.#model !== null && maySearch(this.#job.body, this.#model);
   }
 
   #mayMissTokens(ending: CallEnding): boolean {

@@ -1,5 +1,5 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { allowForSearch, asksSearch, countSearchCalls } from '../../shared/pricing/search-allowance.ts';
+import { allowForSearch, countSearchCalls, maySearch } from '../../shared/pricing/search-allowance.ts';
 import {
   allowOverrun,
   findUsageBounds,
@@ -82,14 +82,13 @@ export function readMaxTokens({
 
 function findChatBounds(job: ChatJob, model: CatalogModel, route: CatalogRoute): ChatUsageBounds {
   const { request, body } = job;
-  const searches = asksSearch(body);
-  // A model of OpenAI's form may search without being asked, and only its vendor knows what it found.
-  const maySearch = searches || (model.published.web_search === true && route.upstream.kind === 'openai');
+  const searches = maySearch(body, model);
+  const calls = countSearchCalls(body, model);
   return findUsageBounds({
     context: model.context,
-    mostPromptTokens: maySearch ? null : (job.mostPromptTokens ?? null),
-    calls: searches ? countSearchCalls(model) : 1,
-    searchTokens: searches ? allowForSearch(model, request.promptTokens) : 0,
+    mostPromptTokens: searches ? null : (job.mostPromptTokens ?? null),
+    calls,
+    searchTokens: searches ? allowForSearch(model, request.promptTokens, calls) : 0,
     choices: body.n ?? 1,
     maxTokens: isBounded(route) ? readMaxTokens(body) : null,
     // A token is a character at least, as near as it matters here.

@@ -1,5 +1,5 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { asksSearch } from '../../shared/pricing/search-allowance.ts';
+import { maySearch } from '../../shared/pricing/search-allowance.ts';
 import { mostTokensPerSecond } from '../../shared/pricing/usage-bounds.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { mayReason } from './chat-report-filter.ts';
@@ -35,7 +35,7 @@ export class UnseenGeneration {
 
   constructor(
     job: Pick<ChatJob, 'body'>,
-    model: Pick<CatalogModel, 'published'>,
+    model: Pick<CatalogModel, 'published' | 'searchesUnasked'>,
     route: CatalogRoute,
     nowMs: () => number,
   ) {
@@ -115,7 +115,7 @@ export class UnseenGeneration {
 /** Whether the model may generate what nobody sees at any time, whatever it said last. */
 function hidesAnywhere(
   job: Pick<ChatJob, 'body'>,
-  model: Pick<CatalogModel, 'published'>,
+  model: Pick<CatalogModel, 'published' | 'searchesUnasked'>,
   { upstream }: CatalogRoute,
 ): boolean {
   const { body } = job;
@@ -125,7 +125,7 @@ function hidesAnywhere(
   return (
     body.stream !== true ||
     mayReason(job, model) ||
-    asksSearch(body) ||
+    maySearch(body, model) ||
     modalities.includes('image') ||
     modalities.includes('audio') ||
     (mayCall && upstream.kind === 'gemini')

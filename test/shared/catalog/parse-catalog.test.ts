@@ -117,6 +117,17 @@ object: proxy`);
   t.is(rpmCoefficient, 3);
 });
 
+test('a model that always searches is published as one that can', (t) => {
+  const read = (more: string): (boolean | null)[] => {
+    const { published, searchesUnasked } = parse(fileOf(`${chat}${more}`)).find('first')!;
+    return [published.web_search, searchesUnasked];
+  };
+  t.deepEqual(read('\nweb_search: always'), [true, true]);
+  t.deepEqual(read('\nweb_search: true'), [true, false]);
+  t.deepEqual(read('\nweb_search: false'), [false, false]);
+  t.deepEqual(read(''), [null, false]);
+});
+
 test('a model is found by its id and by each alias', (t) => {
   const catalog = parse(fileOf(`${chat}\naliases: [acme/first, one]`));
   for (const name of ['first', 'acme/first', 'one']) t.is(catalog.find(name)?.id, 'first');
