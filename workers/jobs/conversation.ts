@@ -2,20 +2,19 @@ import type { Receipt } from '../../shared/billing/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
-import { hashCall, hashConversation } from '../../shared/reasoning/conversation-hash.ts';
-import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
 import { encodeJson } from '../../shared/runtime/json-pieces.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { createImageFinder } from '../upstreams/collect-media.ts';
 import { UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
 import { CallLifetime } from './call-lifetime.ts';
-import { ChatAnswer, mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-answer.ts';
+import { ChatAnswer } from './chat-answer.ts';
 import { ChatChunks } from './chat-chunks.ts';
 import { ChatMeter, type CallEnding, type MeteredChat } from './chat-meter.ts';
 import { presentUsage } from './chat-usage.ts';
 import { isOutput } from './count-delta.ts';
 import { createCallContext, hasCallerLeft, type JobDependencies, type RequestRun } from './job-context.ts';
+import { ReasoningSaver } from './reasoning-saver.ts';
 import { sendResult } from './send-result.ts';
 import { toRecalled } from './to-recalled.ts';
 import { waitForReader } from './wait-for-reader.ts';
@@ -35,10 +34,7 @@ export class Conversation {
   readonly #sourcesMode: SourcesMode;
   readonly #sources = new Map<number, WebSources>();
   readonly #annotated = new Set<number>();
-  /** The tool calls of each answer so far. */
-  readonly #calls = new Map<number, Map<number, ToolCall>>();
-  #unsaved: Extract<ChatEvent, { type: 'remember' }>[] = [];
-  readonly #saving: Promise<void>[] = [];
+  readonly #reasoning: ReasoningSaver;
   #answer: ChatAnswer | null;
   #finished = false;
   #held = '';
@@ -52,6 +48,7 @@ export class Conversation {
     this.#job = job;
     this.#run = run;
     this.#meter = new ChatMeter(job);
+    this.#reasoning = new ReasoningSaver(job);
     const streamed = body.stream === true;
     this.#chunks = streamed
       ? new ChatChunks(
@@ -160,8 +157,7 @@ export class Conversation {
 
   async conclude(dependencies: JobDependencies, metered: MeteredChat, receipt: Receipt): Promise<void> {
     const { request, body } = this.#job;
-    // Whoever answers the tool calls of this answer finds what was remembered with them.
-    await Promise.all(this.#saving);
+    await this.#reasoning.whenSaved();
     const usage = presentUsage(metered, receipt);
     if (this.#chunks !== null) {
       this.#run.reply.result(
@@ -180,8 +176,7 @@ export class Conversation {
     this.#ending = 'broken';
     this.#sources.clear();
     this.#annotated.clear();
-    this.#calls.clear();
-    this.#unsaved = [];
+    this.#reasoning.restart();
     this.#chunks?.restart();
     if (this.#answer !== null) this.#answer = new ChatAnswer();
   }
@@ -197,45 +192,19 @@ export class Conversation {
         this.#sourcesOf(event.index).add(event.sources);
         break;
       case 'remember':
-        this.#unsaved.push(event);
+        this.#reasoning.remember(event);
         break;
       case 'delta':
-        this.#collectCalls(event);
+        this.#reasoning.takeDelta(event);
         this.#say(event);
         break;
       case 'finish':
-        this.#saveReasoning(reasoning);
+        this.#reasoning.saveChoice(event.index, reasoning);
         this.#finish(event);
         break;
       default:
         event satisfies never;
     }
-  }
-
-  #collectCalls({ index, delta }: Extract<ChatEvent, { type: 'delta' }>): void {
-    const parts = delta['tool_calls'];
-    if (!Array.isArray(parts)) return;
-    const calls = this.#calls.get(index) ?? new Map<number, ToolCall>();
-    this.#calls.set(index, calls);
-    for (const part of parts) mergeToolCall(calls, part as ToolCallDelta);
-  }
-
-  /** Saves what is to be remembered with the calls that are whole by now. */
-  #saveReasoning(store: ReasoningStore): void {
-    const unsaved = this.#unsaved;
-    if (unsaved.length === 0) return;
-    this.#unsaved = [];
-    const { request, body } = this.#job;
-    const calls = [...this.#calls.values()].flatMap((byIndex) => [...byIndex.values()]);
-    const conversation = hashConversation(body);
-    const saved = unsaved.flatMap(({ toolCallId, value }) => {
-      const call = calls.find(({ id }) => id === toolCallId);
-      if (call === undefined) return [];
-      const { name, arguments: text } = call.function;
-      const hash = hashCall(conversation, request.model, { id: call.id, name, arguments: text });
-      return [{ hash, value }];
-    });
-    this.#saving.push(store.save(request.accountId, saved));
   }
 
   #say(event: Extract<ChatEvent, { type: 'delta' }>): void {

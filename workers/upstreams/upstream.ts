@@ -111,8 +111,11 @@ export type ChatEvent =
     }
   /** Pages that the answer rests on, in the order in which it names them; may come several times. */
   | { readonly type: 'sources'; readonly index: number; readonly sources: readonly WebSource[] }
-  /** What the vendor will want back with the conversation and clients drop, by the id of a tool call of this answer. */
-  | { readonly type: 'remember'; readonly toolCallId: string; readonly value: object }
+  /**
+   * What the vendor will want back with the conversation and clients drop, by the id of a tool call of this choice: other
+   * choices may have the same one. It comes ahead of the choice's end.
+   */
+  | { readonly type: 'remember'; readonly index: number; readonly toolCallId: string; readonly value: object }
   /**
    * Reported as soon as any count is known and again when one changes; the last event counts. A partial report does not
    * cover everything generated before it, such as Anthropic's first one, which says `output_tokens: 1`.

@@ -90,7 +90,7 @@ export function createAnswer({ model, remembers }: AnswerOptions): Answer {
     const [toolCallId] = callIds;
     if (!remembers || toolCallId === undefined) return [];
     const value: RememberedThinking = { kind: 'anthropic', model, blocks: thinking };
-    return [{ type: 'remember', toolCallId, value }];
+    return [{ type: 'remember', index: 0, toolCallId, value }];
   }
 
   function finish(): ChatEvent[] {

@@ -82,7 +82,7 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
     }
     return [
       toDelta({ tool_calls: [{ ...told, extra_content: toExtraContent(thoughtSignature) }] }),
-      { type: 'remember', toolCallId: id, value: toRemembered(model, thoughtSignature) },
+      { type: 'remember', index, toolCallId: id, value: toRemembered(model, thoughtSignature) },
     ];
   }
 

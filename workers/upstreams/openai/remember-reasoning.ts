@@ -34,7 +34,7 @@ export async function* rememberReasoning(
       const toolCallId = callOf.get(event.index);
       if (toolCallId !== undefined && reasoning !== '' && reasoning.length <= MAX_CHARACTERS) {
         const value: RememberedReasoning = { kind: 'openai', model, reasoning };
-        yield { type: 'remember', toolCallId, value };
+        yield { type: 'remember', index: event.index, toolCallId, value };
       }
     }
     yield event;

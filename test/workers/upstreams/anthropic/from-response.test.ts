@@ -127,6 +127,7 @@ test('thinking, words and calls come in their order, and the thinking is remembe
     ...said,
     {
       type: 'remember',
+      index: 0,
       toolCallId: 'toolu_01',
       value: { kind: 'anthropic', model: 'claude-sonnet-4-5', blocks: [THOUGHT, HIDDEN] },
     },
@@ -252,6 +253,7 @@ test('a pause is no end: the answer goes on with another message, counted togeth
   t.deepEqual(events.slice(-3), [
     {
       type: 'remember',
+      index: 0,
       toolCallId: 'toolu_01',
       value: { kind: 'anthropic', model: 'claude-sonnet-4-5', blocks: [THOUGHT] },
     },

@@ -204,6 +204,7 @@ const STREAMS: { name: string; text: string; events: ChatEvent[] }[] = [
       count(600, 89, { ...cached, reasoningTokens: 60 }),
       {
         type: 'remember',
+        index: 0,
         toolCallId: 'toolu_01T1x1fJ34qAmk2tNTrN7Up6',
         value: {
           kind: 'anthropic',

@@ -195,6 +195,7 @@ test('calls come whole, each with index and id, and what signs them is told and 
     }),
     {
       type: 'remember',
+      index: 0,
       toolCallId: id,
       value: { kind: 'gemini', model: 'models/gemini-2.5-flash', thoughtSignature },
     },

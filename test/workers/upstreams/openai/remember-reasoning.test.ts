@@ -43,6 +43,7 @@ test('what a model thought before its calls is remembered with the first of them
     [
       {
         type: 'remember',
+        index: 0,
         toolCallId: 'call_1',
         value: { kind: 'openai', model: 'm', reasoning: 'Let me see.' },
       },

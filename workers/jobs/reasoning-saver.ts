@@ -1,0 +1,76 @@
+import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import {
+  hashCall,
+  hashConversation,
+  type ConversationHash,
+} from '../../shared/reasoning/conversation-hash.ts';
+import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
+import type { ChatEvent } from '../upstreams/upstream.ts';
+import { mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-answer.ts';
+
+type Remember = Extract<ChatEvent, { type: 'remember' }>;
+
+/** Saves what vendors want back with the tool calls of an answer, each under the call that it came with. */
+export class ReasoningSaver {
+  readonly #job: ChatJob;
+  /** The tool calls so far, by choice: some vendors give the calls of each choice the same ids. */
+  readonly #calls = new Map<number, Map<number, ToolCall>>();
+  #unsaved: Remember[] = [];
+  readonly #saving: Promise<void>[] = [];
+  #conversation: ConversationHash | null = null;
+
+  constructor(job: ChatJob) {
+    this.#job = job;
+  }
+
+  /** Another try begins, of which nothing has come yet. */
+  restart(): void {
+    this.#calls.clear();
+    this.#unsaved = [];
+  }
+
+  takeDelta({ index, delta }: Extract<ChatEvent, { type: 'delta' }>): void {
+    const parts = delta['tool_calls'];
+    if (!Array.isArray(parts)) return;
+    const calls = this.#calls.get(index) ?? new Map<number, ToolCall>();
+    this.#calls.set(index, calls);
+    for (const part of parts) mergeToolCall(calls, part as ToolCallDelta);
+  }
+
+  remember(event: Remember): void {
+    this.#unsaved.push(event);
+  }
+
+  /** A choice has come to its end: its calls are whole. */
+  saveChoice(index: number, store: ReasoningStore): void {
+    const ofChoice = this.#unsaved.filter((event) => event.index === index);
+    if (ofChoice.length === 0) return;
+    this.#unsaved = this.#unsaved.filter((event) => event.index !== index);
+    const { request, body } = this.#job;
+    this.#conversation ??= hashConversation(body);
+    const conversation = this.#conversation;
+    const calls = this.#listById(index);
+    const saved = ofChoice.flatMap(({ toolCallId: id, value }) => {
+      const called = calls.get(id)?.function;
+      if (called === undefined) return [];
+      const hash = hashCall(conversation, request.model, {
+        id,
+        name: called.name,
+        arguments: called.arguments,
+      });
+      return [{ hash, value }];
+    });
+    this.#saving.push(store.save(request.accountId, saved));
+  }
+
+  /** Resolves when everything is saved: whoever answers the calls of this answer finds it. */
+  async whenSaved(): Promise<void> {
+    await Promise.all(this.#saving);
+  }
+
+  /** Of calls of one id the first. */
+  #listById(index: number): ReadonlyMap<string, ToolCall> {
+    const calls = [...(this.#calls.get(index)?.values() ?? [])];
+    return new Map(calls.toReversed().map((call) => [call.id, call]));
+  }
+}
