@@ -80,12 +80,12 @@ export interface CatalogUpstream {
   readonly maxBatchTokens: number;
   /** Whether the vendor is given the links of pictures, or their bytes. */
   readonly imageUrls: 'pass' | 'fetch';
-  /** How long a call is read on for its usage after the caller left; zero ends it at once. */
+  /** How long a stream is read on for its usage after the caller left; zero ends it at once. */
   readonly disconnectGraceMs: number;
 }
 
 /**
- * What becomes of a vendor's call whose caller left. `cancel` ends it once its usage is known, or after
+ * What becomes of a stream whose caller left; whole answers are read to their end. `cancel` ends it once its usage is known, or after
  * `disconnectGraceMs`. `drain` reads it to its end, for vendors that bill the whole answer anyway.
  */
 export type OnDisconnect = 'cancel' | 'drain';

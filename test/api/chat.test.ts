@@ -768,7 +768,7 @@ test('where calls are not read on, a caller that leaves a stream stops the vendo
   await costs(t, account, requestId, cost);
 });
 
-test('a caller that leaves before the answer stops the vendor, and has used the free request up: the vendor was asked', async (t) => {
+test('a caller that leaves before the first word stops the vendor, and has used the free request up: the vendor was asked', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
   const text = uniqueText();
   const leaving = new AbortController();
@@ -776,7 +776,7 @@ test('a caller that leaves before the answer stops the vendor, and has used the 
     method: 'POST',
     signal: leaving.signal,
     headers: { 'content-type': 'application/json', authorization: `Bearer ${account.apiKey}` },
-    body: JSON.stringify({ model: 'free-slow', messages: [{ role: 'user', content: text }] }),
+    body: JSON.stringify({ model: 'free-slow', stream: true, messages: [{ role: 'user', content: text }] }),
   });
   const isOurs = (one: LoggedRequest): boolean => JSON.stringify(one.body).includes(text);
   await vendor.requests.waitFor(isOurs);

@@ -1,16 +1,25 @@
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { hasCallerLeft, type RequestRun } from './job-context.ts';
 
+interface CallTerms {
+  readonly route: CatalogRoute;
+  readonly isStreamed: boolean;
+  /** Whether the vendor has reported everything that it generated so far. */
+  readonly isCovered: () => boolean;
+}
+
 /**
  * How long one call of a vendor goes on after its caller left. A vendor bills what it generated, whether anybody reads it
- * or not, and mostly says how much that was at the very end: a call is therefore read on for a moment, or to its end
- * where the route drains. A request that was not sent yet, and one that ends for another reason than its caller, ends at
+ * or not, and mostly says how much that was at the very end: a stream is therefore read on for a moment, or to its end
+ * where the route drains. Of a whole answer nothing is known before its end, not even that the vendor is at work, so it
+ * is read to that. A request that was not sent yet, and one that ends for another reason than its caller, ends at
  * once. So does one that is read on when the process stops, as nobody else knows of it to settle it.
  */
 export class CallLifetime {
   readonly #caller: AbortSignal;
   readonly #stopping: AbortSignal;
-  readonly #route: CatalogRoute;
+  /** Null where the call is read to its end. */
+  readonly #graceMs: number | null;
   readonly #isCovered: () => boolean;
   readonly #abort = new AbortController();
   readonly #isPaused: () => boolean;
@@ -19,17 +28,15 @@ export class CallLifetime {
   #isBehind = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param isCovered whether the vendor has reported everything that it generated so far */
   constructor(
     run: Pick<RequestRun, 'signal' | 'stopping' | 'whenWanted'>,
-    route: CatalogRoute,
-    isCovered: () => boolean,
+    { route, isStreamed, isCovered }: CallTerms,
   ) {
     const caller = run.signal;
     this.#isPaused = () => run.whenWanted() !== null;
     this.#caller = caller;
     this.#stopping = run.stopping;
-    this.#route = route;
+    this.#graceMs = isStreamed && route.onDisconnect === 'cancel' ? route.upstream.disconnectGraceMs : null;
     this.#isCovered = isCovered;
     run.stopping.addEventListener('abort', this.#onStopping, { once: true });
     if (caller.aborted) this.#onCallerAbort();
@@ -51,7 +58,7 @@ export class CallLifetime {
 
   /** Ends a call that is only read on for its usage as soon as that is known. @returns whether the call has ended */
   endIfCovered(): boolean {
-    if (this.#isReadOn() && !this.#isBehind && this.#isCovered()) this.#end();
+    if (this.#caller.aborted && this.#graceMs !== null && !this.#isBehind && this.#isCovered()) this.#end();
     return this.signal.aborted;
   }
 
@@ -62,17 +69,12 @@ export class CallLifetime {
     this.#stopping.removeEventListener('abort', this.#onStopping);
   }
 
-  #isReadOn(): boolean {
-    return this.#caller.aborted && this.#route.onDisconnect === 'cancel';
-  }
-
   readonly #onCallerAbort = (): void => {
-    const { disconnectGraceMs } = this.#route.upstream;
     this.#isBehind = this.#isPaused();
     if (!this.#isSent || !hasCallerLeft(this.#caller) || this.#stopping.aborted) this.#end();
-    else if (this.#route.onDisconnect === 'drain') return;
-    else if (disconnectGraceMs === 0) this.#end();
-    else if (!this.endIfCovered()) this.#timer = setTimeout(() => this.#end(), disconnectGraceMs);
+    else if (this.#graceMs === null) return;
+    else if (this.#graceMs === 0) this.#end();
+    else if (!this.endIfCovered()) this.#timer = setTimeout(() => this.#end(), this.#graceMs);
   };
 
   readonly #onStopping = (): void => {

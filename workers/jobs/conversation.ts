@@ -97,7 +97,12 @@ export class Conversation {
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         this.#restart();
         this.#meter.start(model, route, log);
-        const call = new CallLifetime(this.#run, route, () => this.#meter.isCovered);
+        const isStreamed = this.#chunks !== null;
+        const call = new CallLifetime(this.#run, {
+          route,
+          isStreamed,
+          isCovered: () => this.#meter.isCovered,
+        });
         const onSent = (): void => {
           call.markSent();
           this.#hasReachedModel = true;
@@ -108,7 +113,7 @@ export class Conversation {
         let hasBegun = false;
         try {
           const ofCall = { ...context, signal: call.signal, onSent };
-          for await (const event of upstream.chat(target, asked, this.#chunks !== null, ofCall)) {
+          for await (const event of upstream.chat(target, asked, isStreamed, ofCall)) {
             hasBegun = true;
             this.#take(event, dependencies);
             if (this.hasOutput) onAlive();

@@ -13,7 +13,7 @@ interface Rig {
   isPaused: boolean;
 }
 
-function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000): Rig {
+function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000, isStreamed = true): Rig {
   const known = createRoute('lab');
   const route: CatalogRoute = { ...known, onDisconnect, upstream: { ...known.upstream, disconnectGraceMs } };
   const [caller, stopping] = [new AbortController(), new AbortController()];
@@ -26,8 +26,7 @@ function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000): Rig {
         stopping: stopping.signal,
         whenWanted: () => (rig.isPaused ? Promise.resolve() : null),
       },
-      route,
-      () => rig.isCovered,
+      { route, isStreamed, isCovered: () => rig.isCovered },
     ),
     end: (reason: Error) => caller.abort(reason),
     stop: () => stopping.abort(),
@@ -37,10 +36,12 @@ function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000): Rig {
 
 test('a call that was not sent yet ends at once, however its route ends those that were', (t) => {
   for (const policy of ['cancel', 'drain'] as const) {
-    const { call, end } = start(policy);
-    end(new CallerGone());
-    t.true(call.signal.aborted);
-    t.true(call.signal.reason instanceof CallerGone);
+    for (const isStreamed of [true, false]) {
+      const { call, end } = start(policy, 20_000, isStreamed);
+      end(new CallerGone());
+      t.true(call.signal.aborted);
+      t.true(call.signal.reason instanceof CallerGone);
+    }
   }
 });
 
@@ -86,14 +87,15 @@ test('the moment in which it is read on has an end, and may be none at all', asy
   t.true(none.call.signal.aborted);
 });
 
-test('a call that drains goes on, also when all so far is known, until the process stops', (t) => {
-  const rig = start('drain', 0);
-  rig.call.markSent();
-  rig.isCovered = true;
-  rig.end(new CallerGone());
-  t.false(rig.call.endIfCovered());
-  rig.stop();
-  t.true(rig.call.signal.reason instanceof CallerGone);
+test('a call that drains, and one for a whole answer, goes on, also when all so far is known, until the process stops', (t) => {
+  for (const rig of [start('drain', 0), start('cancel', 0, false)]) {
+    rig.call.markSent();
+    rig.isCovered = true;
+    rig.end(new CallerGone());
+    t.false(rig.call.endIfCovered());
+    rig.stop();
+    t.true(rig.call.signal.reason instanceof CallerGone);
+  }
   const stopped = start('drain');
   stopped.call.markSent();
   stopped.stop();

@@ -103,3 +103,41 @@ test('a call that is ended after one of its answers is charged for what may have
   t.true(conversation.isCharged);
   t.like(conversation.measure(), { completionTokens: 40, counted: true });
 });
+
+test('a whole answer whose caller left is charged what may have been generated of it where our own stop ends it', async (t) => {
+  const gate = new RouteGate(redis(), randomUUID(), log);
+  t.teardown(() => gate.stop());
+  const route = createRoute('stopped');
+  const [caller, stopping] = [new AbortController(), new AbortController()];
+  let calls = 0;
+  const chat = async function* (...args: unknown[]): AsyncGenerator<ChatEvent> {
+    const { signal, onSent } = args[3] as CallContext;
+    calls += 1;
+    onSent?.();
+    caller.abort(new CallerGone());
+    await delay(50);
+    t.false(signal.aborted, 'it is read on');
+    stopping.abort();
+    signal.throwIfAborted();
+    yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null };
+  };
+  const dependencies = {
+    routing: { gate, upstreams: { get: () => ({ chat }) } },
+    media: {},
+  } as unknown as JobDependencies;
+  const request = { requestId: 'r', model: 'm', accountId: 'a', deadlineAtMs: Date.now() + 10_000 };
+  const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 20 };
+  const run = {
+    reply: {},
+    signal: caller.signal,
+    stopping: stopping.signal,
+    whenWanted: () => null,
+    log,
+  } as unknown as RequestRun;
+  const conversation = new Conversation({ request, body } as unknown as ChatJob, run);
+  const model = { id: 'm', context: 8_192, routes: [route], published: {} } as unknown as CatalogModel;
+  await t.throwsAsync(conversation.ask(dependencies, model), { instanceOf: CallerGone });
+  t.is(calls, 1);
+  t.true(conversation.isCharged);
+  t.like(conversation.measure(), { completionTokens: 20, counted: true });
+});
