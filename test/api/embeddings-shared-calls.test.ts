@@ -18,7 +18,7 @@ const modelOf = (id: string, vendorModel: string, upstream: string): string =>
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
-${['few', 'last', 'shared', 'both', 'dear', 'mixed', 'marks'].map((name) => `  ${name}: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1, maxBatchInputs: 50 }`).join('\n')}
+${['few', 'last', 'shared', 'both', 'dear', 'mixed', 'marks', 'timed'].map((name) => `  ${name}: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1, maxBatchInputs: 50 }`).join('\n')}
   wide: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1 }
   two: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 2 }
   eight: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 8 }
@@ -31,6 +31,7 @@ ${modelOf('dear', 'emb-dear+dear-20', 'dear')}
 ${modelOf('mixed', 'emb-mixed+poison', 'mixed')}
 ${modelOf('hiding', 'emb-hiding+dear-7', 'wide')}
 ${modelOf('marks', 'emb-marks+special-2', 'marks').replace('context:', 'special_tokens: 2, context:')}
+${modelOf('timed', 'emb-timed', 'timed').replace('in_cost_per_million: 1000', 'type: time, cost_per_second: 0.01')}
 ${modelOf('turns', 'emb-turns', 'two')}
 ${modelOf('long', 'emb-long', 'eight')}
 ${modelOf('quick', 'emb-quick', 'eight')}
@@ -304,6 +305,34 @@ test.serial(
       }
       t.is(inputsOf(callsOf(name).at(-1)!).length, 5);
     }
+  },
+);
+
+test.serial(
+  'accounts share no calls of a model that is paid by time, so that nobody pays for the time of a neighbour’s input',
+  async (t) => {
+    const [ann, bob, eve] = [
+      await stack.createAccount(),
+      await stack.createAccount(),
+      await stack.createAccount(),
+    ];
+    const held = vendor.hold('emb-timed');
+    const blocker = embed(ann, 'timed', 'blocker');
+    await waitFor('the slot to be taken', () => held.waiting === 1);
+    const asked = [
+      embed(bob, 'timed', textsOf('bob', 30)),
+      embed(eve, 'timed', 'slow'),
+      embed(bob, 'timed', ['bob 0', 'bird']),
+    ];
+    await waitForInputsInLine(stack, 32);
+    held.end();
+    for (const { status } of await Promise.all([blocker, ...asked])) t.is(status, 200);
+    const calls = callsOf('emb-timed').map(inputsOf);
+    t.deepEqual(
+      new Set(calls.map((inputs) => inputs.toSorted().join())),
+      new Set(['blocker', 'slow', [...textsOf('bob', 30), 'bird'].toSorted().join()]),
+      'but the requests of one account do',
+    );
   },
 );
 

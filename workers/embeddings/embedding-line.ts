@@ -43,7 +43,7 @@ export class EmbeddingLine {
   readonly #vectorCache: VectorCacheStore;
   readonly #quarantine = new Quarantine();
   readonly #waiting = new WaitingInputs<WorkUnit>((accountId) => this.#quarantine.cohortOf(accountId));
-  /** Units that wait or are at the vendor: of each account and number of dimensions, by text. */
+  /** Units that wait or are at the vendor: of each account, number of dimensions and way to pay, by text. */
   readonly #shared = new Map<string, Map<string, WorkUnit>>();
   readonly #asks = new Set<AskUnderWay>();
   /** Who stands at the gate for what waits. */
@@ -93,9 +93,9 @@ export class EmbeddingLine {
   }
 
   #add(ask: AskUnderWay, index: number): void {
-    const { dimensions, inputs, inputTokens } = ask.ask;
+    const { inputs, inputTokens } = ask.ask;
     const text = inputs[index]!;
-    const name = nameShared(ask.ask);
+    const name = nameShared(ask);
     let shared = this.#shared.get(name);
     if (shared === undefined) {
       shared = new Map();
@@ -104,7 +104,7 @@ export class EmbeddingLine {
     let unit = shared.get(text);
     // The call of one that nobody wants any more is not made again if it fails.
     if (unit === undefined || !unit.isWanted) {
-      unit = new WorkUnit(ask, dimensions, text, inputTokens[index] ?? 0);
+      unit = new WorkUnit(ask, text, inputTokens[index] ?? 0);
       shared.set(text, unit);
       unit.entry = this.#waiting.add(unit);
     }
@@ -135,7 +135,7 @@ export class EmbeddingLine {
    */
   #knock(freeSlots = 1, share: number | null = null): void {
     const waiting = this.#waiting.size;
-    const needed = Math.max(this.#waiting.dimensionsCount, Math.ceil(waiting / (share ?? leastShare)));
+    const needed = Math.max(this.#waiting.queueCount, Math.ceil(waiting / (share ?? leastShare)));
     const calls = Math.min(freeSlots, needed);
     while (this.#knocks.size < calls) {
       const stop = new AbortController();
@@ -241,7 +241,7 @@ export class EmbeddingLine {
   }
 
   #forget(unit: WorkUnit): void {
-    const name = nameShared(unit);
+    const name = nameShared(unit.group);
     const shared = this.#shared.get(name);
     if (shared?.get(unit.text) !== unit) return;
     shared.delete(unit.text);
@@ -258,5 +258,5 @@ export class EmbeddingLine {
   }
 }
 
-const nameShared = ({ accountId, dimensions }: Pick<WorkUnit, 'accountId' | 'dimensions'>): string =>
-  `${dimensions}\n${accountId}`;
+const nameShared = ({ ask: { accountId, dimensions, isPaidByTime } }: AskUnderWay): string =>
+  `${dimensions}\n${isPaidByTime}\n${accountId}`;

@@ -54,6 +54,8 @@ export function isRefusal(error: unknown): boolean {
 export interface EmbeddingAsk {
   readonly accountId: string;
   readonly dimensions: Dimensions;
+  /** A call's time is nobody's in particular, so its calls hold inputs of its own account alone. */
+  readonly isPaidByTime: boolean;
   /** The end user it is for, told to the vendor where a call holds nothing of anybody else. */
   readonly user: string | null;
   readonly inputs: readonly string[];
@@ -213,6 +215,7 @@ export interface Claim {
 export class WorkUnit {
   readonly accountId: string;
   readonly dimensions: Dimensions;
+  readonly sharesCalls: boolean;
   readonly text: string;
   readonly tokens: number;
   /** The request that it came with. */
@@ -224,10 +227,11 @@ export class WorkUnit {
   #isDelivered = false;
 
   /** @param group the first request that claims it */
-  constructor(group: AskUnderWay, dimensions: Dimensions, text: string, tokens: number) {
+  constructor(group: AskUnderWay, text: string, tokens: number) {
     this.group = group;
     this.accountId = group.ask.accountId;
-    this.dimensions = dimensions;
+    this.dimensions = group.ask.dimensions;
+    this.sharesCalls = !group.ask.isPaidByTime;
     this.text = text;
     this.tokens = tokens;
   }

@@ -7,6 +7,8 @@ export interface WaitingInput {
   readonly accountId: string;
   readonly dimensions: Dimensions;
   readonly tokens: number;
+  /** Whether a call may hold it beside inputs of other accounts. */
+  readonly sharesCalls: boolean;
   /** The request that it came with, which is answered when the last of its inputs is; its inputs are added together. */
   readonly group: object;
 }
@@ -25,15 +27,16 @@ export interface CallPlan extends CallLimits {
 const turnInputs = 256;
 
 /**
- * The inputs that wait for a model. Accounts take turns in choosing the dimensions of the next call, and each account's
- * different dimensions take turns as well: however many different ones an account asks for, it has one turn among the
- * accounts. A call holds inputs of one number of dimensions; the accounts that wait for those take turns in it.
+ * The inputs that wait for a model, those that may go with one call in a queue of their own: inputs of one number of
+ * dimensions, and of one account where they share no calls. Accounts take turns in choosing the queue of the next call, and
+ * each account's different queues take turns as well: however many different dimensions an account asks for, it has one turn
+ * among the accounts. The accounts of a queue take turns in its calls.
  */
 export class WaitingInputs<T extends WaitingInput> {
-  readonly #queues = new Map<Dimensions, FairQueue<T>>();
-  /** What each account waits for: one entry for each number of dimensions. */
-  readonly #turns = new FairQueue<Dimensions>();
-  readonly #turnOf = new Map<string, QueueEntry<Dimensions>>();
+  readonly #queues = new Map<string, FairQueue<T>>();
+  /** What each account waits for: one entry for each queue. */
+  readonly #turns = new FairQueue<string>();
+  readonly #turnOf = new Map<string, QueueEntry<string>>();
   /** How many inputs of each group wait. */
   readonly #groups = new Map<object, number>();
   readonly #cohortOf: (accountId: string) => number | null;
@@ -48,8 +51,8 @@ export class WaitingInputs<T extends WaitingInput> {
     return this.#size;
   }
 
-  /** Different numbers of dimensions: at least as many calls are needed. */
-  get dimensionsCount(): number {
+  /** Queues of inputs that go with no call of another's: at least as many calls are needed. */
+  get queueCount(): number {
     return this.#queues.size;
   }
 
@@ -59,14 +62,15 @@ export class WaitingInputs<T extends WaitingInput> {
   }
 
   add(input: T): QueueEntry<T> {
-    const { accountId, dimensions, group } = input;
-    let queue = this.#queues.get(dimensions);
+    const { accountId, group } = input;
+    const name = nameQueue(input);
+    let queue = this.#queues.get(name);
     if (queue === undefined) {
       queue = new FairQueue();
-      this.#queues.set(dimensions, queue);
+      this.#queues.set(name, queue);
     }
     if (queue.countOf(accountId) === 0) {
-      this.#turnOf.set(nameTurn(input), this.#turns.add(accountId, dimensions));
+      this.#turnOf.set(nameTurn(accountId, name), this.#turns.add(accountId, name));
     }
     this.#groups.set(group, (this.#groups.get(group) ?? 0) + 1);
     this.#size += 1;
@@ -75,7 +79,7 @@ export class WaitingInputs<T extends WaitingInput> {
 
   /** Takes out an input that nobody wants any more. */
   remove(entry: QueueEntry<T>): void {
-    const queue = this.#queues.get(entry.item.dimensions);
+    const queue = this.#queues.get(nameQueue(entry.item));
     if (queue?.remove(entry) === true) this.#noteLeft(queue, entry.item);
   }
 
@@ -87,11 +91,11 @@ export class WaitingInputs<T extends WaitingInput> {
   take(servedId: string, plan: CallPlan): T[] {
     const turn = this.#turns.headOf(servedId) ?? this.#turns.peek();
     if (turn === undefined) return [];
-    const { accountId, item: dimensions } = turn;
-    const queue = this.#queues.get(dimensions)!;
+    const { accountId, item: name } = turn;
+    const queue = this.#queues.get(name)!;
     const accounts = this.#findCompany(queue, accountId, plan.enough);
     this.#turns.serve(turn);
-    this.#turnOf.set(nameTurn({ accountId, dimensions }), this.#turns.add(accountId, dimensions));
+    this.#turnOf.set(nameTurn(accountId, name), this.#turns.add(accountId, name));
     const call = new Call(plan, queue, (entry) => {
       queue.serve(entry);
       this.#noteLeft(queue, entry.item);
@@ -126,21 +130,24 @@ export class WaitingInputs<T extends WaitingInput> {
   }
 
   #noteLeft(queue: FairQueue<T>, input: T): void {
-    const { accountId, dimensions, group } = input;
+    const { accountId, group } = input;
     this.#size -= 1;
     const left = this.#groups.get(group)! - 1;
     if (left === 0) this.#groups.delete(group);
     else this.#groups.set(group, left);
     if (queue.countOf(accountId) > 0) return;
-    const turn = nameTurn(input);
+    const name = nameQueue(input);
+    const turn = nameTurn(accountId, name);
     this.#turns.remove(this.#turnOf.get(turn)!);
     this.#turnOf.delete(turn);
-    if (queue.size === 0) this.#queues.delete(dimensions);
+    if (queue.size === 0) this.#queues.delete(name);
   }
 }
 
-const nameTurn = ({ accountId, dimensions }: Pick<WaitingInput, 'accountId' | 'dimensions'>): string =>
-  `${dimensions}\n${accountId}`;
+const nameQueue = ({ accountId, dimensions, sharesCalls }: WaitingInput): string =>
+  sharesCalls ? `${dimensions}` : nameTurn(accountId, `${dimensions}`);
+
+const nameTurn = (accountId: string, queue: string): string => `${queue}\n${accountId}`;
 
 function takeTurns<T extends WaitingInput>(
   accounts: readonly string[],

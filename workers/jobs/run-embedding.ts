@@ -42,7 +42,10 @@ export async function runEmbedding(
       // Listens before the request itself does: what must end at once has not left.
       const stopSignal = createVendorSignal(run);
       const { accountId, user, deadlineAtMs } = request;
-      const ask = { accountId, dimensions, user, inputs, inputTokens, signal, stopSignal, deadlineAtMs, log };
+      // By the price that it was admitted at: the catalog may have another by now.
+      const isPaidByTime = request.pricing.type === 'time';
+      const whose = { accountId, user, isPaidByTime };
+      const ask = { ...whose, dimensions, inputs, inputTokens, signal, stopSignal, deadlineAtMs, log };
       try {
         const answer = await dependencies.embeddings.embed(model, ask);
         try {

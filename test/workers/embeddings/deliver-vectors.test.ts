@@ -15,6 +15,7 @@ import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 const ask: Omit<EmbeddingAsk, 'inputs'> = {
   accountId: 'ann',
   dimensions: null,
+  isPaidByTime: false,
   user: null,
   inputTokens: [],
   signal: new AbortController().signal,
@@ -28,7 +29,7 @@ async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOu
   const units: WorkUnit[] = [];
   const asks = vectors.map((_, i) => {
     const underWay = new AskUnderWay({ ...ask, inputs: [`text ${i}`] });
-    const unit = new WorkUnit(underWay, null, `text ${i}`, 1);
+    const unit = new WorkUnit(underWay, `text ${i}`, 1);
     unit.claim(underWay, 0);
     units.push(unit);
     return underWay;
@@ -59,7 +60,7 @@ test('of inputs that share a call only those whose vector is not finite fail', a
 
 test('each request is told which of its own inputs has a vector that is not finite', async (t) => {
   const first = new AskUnderWay({ ...ask, inputs: [] });
-  const [good, bad] = [new WorkUnit(first, null, 'good', 1), new WorkUnit(first, null, 'bad', 1)];
+  const [good, bad] = [new WorkUnit(first, 'good', 1), new WorkUnit(first, 'bad', 1)];
   const requests = [['good', 'bad'], ['bad', 'good', 'bad'], ['bad']].map((inputs) => {
     const underWay = new AskUnderWay({ ...ask, inputs });
     for (const [i, text] of inputs.entries()) (text === 'good' ? good : bad).claim(underWay, i);

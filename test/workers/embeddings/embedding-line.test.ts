@@ -29,6 +29,7 @@ test('when nobody waits any more, none of a line stays at the gate; who comes th
     const inputs = { inputs: ['text'], inputTokens: [1], user: null, dimensions: null, accountId: 'ann' };
     return line.embed({
       ...inputs,
+      isPaidByTime: false,
       signal,
       stopSignal: never,
       deadlineAtMs: Infinity,
@@ -98,6 +99,7 @@ test('a text that is asked for again while the call it went with is searched for
       stopSignal: never,
       user: null,
       dimensions: null,
+      isPaidByTime: false,
       deadlineAtMs: Infinity,
     };
     return line.embed({ ...ask, log: undefined as never });
@@ -173,7 +175,7 @@ function createHeldLine(): {
     embed(accountId: string, inputs: string[], signal: AbortSignal, stop = never) {
       const inputTokens = inputs.map(() => 1);
       const ask = { accountId, inputs, inputTokens, signal, stopSignal: stop, user: null, dimensions: null };
-      return line.embed({ ...ask, deadlineAtMs: Infinity, log: undefined as never });
+      return line.embed({ ...ask, isPaidByTime: false, deadlineAtMs: Infinity, log: undefined as never });
     },
     async nextCall() {
       while (calls.length <= seen) await setImmediate();

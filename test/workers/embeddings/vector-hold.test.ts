@@ -12,6 +12,7 @@ const ask = (inputs: readonly string[]): AskUnderWay => {
   const rest = {
     user: null,
     dimensions: null,
+    isPaidByTime: false,
     inputTokens: [],
     signal,
     stopSignal: signal,
@@ -27,7 +28,7 @@ test('the vectors of a call are given back once every request that was given any
     given += 1;
   });
   const [first, second, third] = [ask(['a', 'b', 'a']), ask(['b']), ask(['b', 'c'])];
-  const [a, b] = [new WorkUnit(first, null, 'a', 1), new WorkUnit(first, null, 'b', 1)];
+  const [a, b] = [new WorkUnit(first, 'a', 1), new WorkUnit(first, 'b', 1)];
   a.claim(first, 0);
   a.claim(first, 2);
   b.claim(first, 1);
@@ -58,7 +59,7 @@ test('a caller who leaves has what a model was asked for, without holding vector
   });
   const leaving = ask(['a', 'b', 'c']);
   const units = ['a', 'b', 'c'].map((text, i) => {
-    const unit = new WorkUnit(leaving, null, text, 1);
+    const unit = new WorkUnit(leaving, text, 1);
     unit.claim(leaving, i);
     return unit;
   });
@@ -83,7 +84,7 @@ test('a caller who leaves has what a model was asked for, without holding vector
 
 test('a caller who leaves before a model was asked for anything has reached none', async (t) => {
   const leaving = ask(['a']);
-  const unit = new WorkUnit(leaving, null, 'a', 1);
+  const unit = new WorkUnit(leaving, 'a', 1);
   unit.claim(leaving, 0);
   leaving.leave(new Error('it left'));
   t.like(await leaving.answer, { reachedModel: false, hasLeft: true });
@@ -91,7 +92,7 @@ test('a caller who leaves before a model was asked for anything has reached none
 
 test('an input that is asked for again after its call failed is asked for on behalf of those who still wait alone', async (t) => {
   const [leaving, staying] = [ask(['a']), ask(['a'])];
-  const unit = new WorkUnit(leaving, null, 'a', 1);
+  const unit = new WorkUnit(leaving, 'a', 1);
   unit.claim(leaving, 0);
   unit.claim(staying, 0);
   unit.markAsked();
@@ -116,7 +117,7 @@ test('an input that is asked for again after its call failed is asked for on beh
 test('of a request that has failed nothing is wanted any more that no model was asked for, but by others who share it', async (t) => {
   const [failing, other] = [ask(['a', 'b', 'c']), ask(['c'])];
   const [a, b, c] = ['a', 'b', 'c'].map((text, i) => {
-    const unit = new WorkUnit(failing, null, text, 1);
+    const unit = new WorkUnit(failing, text, 1);
     unit.claim(failing, i);
     return unit;
   }) as [WorkUnit, WorkUnit, WorkUnit];

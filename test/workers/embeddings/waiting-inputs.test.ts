@@ -20,6 +20,7 @@ const itemOf = (accountId: string, number: number, tokens = 1, group: object = {
   tokens,
   group,
   dimensions: null,
+  sharesCalls: true,
 });
 
 function fill(accounts: readonly string[], tokens = 1): WaitingInputs<Item> {
@@ -145,6 +146,27 @@ test('accounts share calls within their cohort alone, and each cohort has its tu
   t.deepEqual(Array.from({ length: 6 }, takeAccounts), ['a,b', 'x1', 'b,a', 'x2,x3', 'x3,x2', 'a,b']);
 });
 
+test('inputs that share no calls go with those of their own account and dimensions alone, in its turn', (t) => {
+  const line = new WaitingInputs<Item>();
+  const alone = (accountId: string, number: number, dimensions: number | null = null): Item => ({
+    ...itemOf(accountId, number),
+    sharesCalls: false,
+    dimensions,
+  });
+  ['a', 'b', 'a', 'b', 'c'].forEach((accountId, number) => line.add(alone(accountId, number)));
+  line.add(alone('a', 5, 8));
+  ['c', 'd', 'b'].forEach((accountId, i) => line.add(itemOf(accountId, 6 + i)));
+  const left = line.add(alone('d', 9));
+  t.is(line.queueCount, 6);
+  line.remove(left);
+  t.is(line.queueCount, 5, 'as many calls are needed as there are queues');
+  const calls: number[][] = [];
+  while (line.size > 0) {
+    calls.push(take(line, { enough: 32, maxInputs: 64, maxTokens: 1e9 }).map(({ number }) => number));
+  }
+  t.deepEqual(calls, [[0, 2], [1, 3], [4], [7, 6, 8], [5]]);
+});
+
 test('a call begins with the account that it is made for, whoever waits before it', (t) => {
   const line = fill(['a', 'b', 'c', 'd', 'e', 'f']);
   const plan = { enough: 3, maxInputs: 3, maxTokens: 1_000 };
@@ -183,7 +205,7 @@ test('what nobody wants any more leaves, wherever it waits', (t) => {
     [1, 3],
   );
   t.is(line.size, 0);
-  t.is(line.dimensionsCount, 0);
+  t.is(line.queueCount, 0);
   t.deepEqual([...line.accountIds()], []);
 });
 
