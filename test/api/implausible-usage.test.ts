@@ -282,6 +282,24 @@ test.serial(
   },
 );
 
+test.serial('embeddings and images of no tokens are not free: own count, and the row says so', async (t) => {
+  const input = ['one two', 'three'];
+  const embedding = await ask('/v1/embeddings', { model: 'vectors', input }, { prompt_tokens: 0 });
+  t.like(embedding.row, { success: true, counted: true, promptTokens: 3 });
+  t.is(embedding.loss, 30_000n);
+  for (const [input_tokens, output_tokens, expected] of [
+    [0, 0, { counted: true, promptTokens: 3, completionTokens: 1_290 }],
+    [12, 0, { counted: true, promptTokens: 12, completionTokens: 1_290 }],
+    [0, 1_100, { counted: true, promptTokens: 3, completionTokens: 1_100 }],
+    [12, 1_100, { counted: false, promptTokens: 12, completionTokens: 1_100 }],
+  ] as const) {
+    const body = { model: 'pictures', prompt: 'a red fox' };
+    const { row, loss } = await ask('/v1/images/generations', body, { input_tokens, output_tokens });
+    t.like(row, { success: true, ...expected });
+    t.is(loss, BigInt(expected.promptTokens + expected.completionTokens) * 10_000n);
+  }
+});
+
 test.serial('images that are paid by tokens are not free where their vendor reports none', async (t) => {
   const { row, loss } = await ask('/v1/images/generations', { model: 'pictures', prompt: 'a red fox' }, {});
   t.like(row, { success: true, counted: true, promptTokens: 3, completionTokens: 1_290 });

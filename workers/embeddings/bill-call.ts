@@ -16,7 +16,7 @@ export interface CountedInput {
 export interface CallBill {
   /** By input, in order. */
   readonly tokens: readonly number[];
-  /** Whether the tokens are our own count: the vendor reported none, or more or fewer than can be shared. */
+  /** Whether the tokens are our own count: the vendor reported none, or 0, or more or fewer than can be shared. */
   readonly isCounted: boolean;
   /** Our own count of the whole call. */
   readonly ownSum: number;
@@ -46,7 +46,9 @@ export function findTolerance(ownTokens: number, accounts: number): number {
 export function billCall(inputs: readonly CountedInput[], reported: number | null): CallBill {
   const own = inputs.map(({ tokens }) => tokens);
   const ownSum = sum(own);
-  if (reported === null) return { tokens: own, isCounted: true, ownSum, agrees: null, excess: 0 };
+  // Something was sent: no tokens are no count of it.
+  if (reported === null || reported === 0)
+    return { tokens: own, isCounted: true, ownSum, agrees: null, excess: 0 };
   const ofAccounts = groupByAccount(inputs);
   const difference = reported - ownSum;
   const agrees = Math.abs(difference) <= findTolerance(ownSum, ofAccounts.length);

@@ -16,7 +16,7 @@ test('nobody is billed more than the slack above their own count because of neig
   fc.assert(
     fc.property(inputs, fc.double({ min: 0, max: 30, noNaN: true }), fc.nat(100), (all, factor, more) => {
       const own = all.map(({ tokens }) => tokens);
-      const reported = Math.round(sum(own) * factor) + more;
+      const reported = Math.max(1, Math.round(sum(own) * factor) + more);
       const { tokens, agrees, isCounted, ownSum } = billCall(all, reported);
       t.is(ownSum, sum(own));
       t.true(tokens.every((billed) => Number.isInteger(billed) && billed >= 0));
@@ -78,4 +78,13 @@ test('one account alone is billed exactly what the vendor reports', (t) => {
   const call = [3, 5].map((tokens) => ({ accountId: 'ann', tokens }));
   t.like(billCall(call, 800), { tokens: [300, 500], agrees: false, isCounted: false });
   t.like(billCall(call, null), { tokens: [3, 5], agrees: null, isCounted: true });
+});
+
+test('no tokens are no count of what was sent: everybody is billed by our own', (t) => {
+  const texts = [
+    { accountId: 'ann', tokens: 9 },
+    { accountId: 'ann', tokens: 60 },
+  ];
+  t.deepEqual(billCall(texts, 0), billCall(texts, null));
+  t.like(billCall(texts, 0), { tokens: [9, 60], isCounted: true, agrees: null });
 });

@@ -1,4 +1,5 @@
 import { decodePicture, sniffImageType } from '../image-bytes.ts';
+import { dropEmptyCounts } from '../image-usage.ts';
 import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
 import { type GeneratedImage, type ImageAnswer, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toFinishReason } from './finish-reason.ts';
@@ -22,7 +23,7 @@ export async function fromImageResponse(
   const bytes = await decodePicture(data, accountId);
   const image: GeneratedImage = { bytes, contentType: sniffImageType(bytes), revisedPrompt: null };
   const counts = readCounts(body, null);
-  return { images: [image], usage: counts === null ? null : toUsage(counts, true) };
+  return { images: [image], usage: counts === null ? null : dropEmptyCounts(toUsage(counts, true), 1) };
 }
 
 /** Pictures among the thoughts are drafts, which nobody asked for. */

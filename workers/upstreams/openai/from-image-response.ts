@@ -1,4 +1,5 @@
 import { decodePicture, sniffImageType } from '../image-bytes.ts';
+import { dropEmptyCounts } from '../image-usage.ts';
 import {
   type GeneratedImage,
   type ImageAnswer,
@@ -27,7 +28,7 @@ export async function fromImageResponse(
   if (images.length === 0) {
     throw new UpstreamError('unavailable', 'the upstream sent no images');
   }
-  return { images, usage: readImageUsage(body) };
+  return { images, usage: readImageUsage(body, images.length) };
 }
 
 async function toImage(item: JsonRecord, accountId: string): Promise<GeneratedImage> {
@@ -45,11 +46,9 @@ async function toImage(item: JsonRecord, accountId: string): Promise<GeneratedIm
 }
 
 /** The GPT image models tell tokens under names of their own (OpenAI API reference, images). */
-function readImageUsage(body: JsonRecord): UpstreamUsage | null {
+function readImageUsage(body: JsonRecord, images: number): UpstreamUsage | null {
   const usage = isRecord(body['usage']) ? body['usage'] : null;
   const promptTokens = readCount(usage?.['input_tokens']);
   const completionTokens = readCount(usage?.['output_tokens']);
-  return promptTokens === null && completionTokens === null
-    ? null
-    : { ...noUpstreamUsage, promptTokens, completionTokens };
+  return dropEmptyCounts({ ...noUpstreamUsage, promptTokens, completionTokens }, images);
 }

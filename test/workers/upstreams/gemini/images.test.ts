@@ -101,6 +101,22 @@ test('several answers are one, with their tokens added up where all have told th
   t.is(joinImageAnswers([made, { ...made, value: { ...answer, usage: null } }]).usage, null);
 });
 
+test('a count of no tokens is none, so that one of several calls cannot hide what was read or drawn', async (t) => {
+  const readCounts = async (promptTokenCount: number, candidatesTokenCount: number) =>
+    await read(
+      draw([{ inlineData: { data: PNG } }], { usageMetadata: { promptTokenCount, candidatesTokenCount } }),
+    );
+  const answers = [await readCounts(3, 5), await readCounts(3, 0), await readCounts(0, 0)];
+  t.deepEqual(
+    answers.map(({ usage }) => usage && [usage.promptTokens, usage.completionTokens]),
+    [[3, 5], [3, null], null],
+  );
+  const join = (...values: typeof answers) =>
+    joinImageAnswers(values.map((value) => ({ status: 'fulfilled', value })));
+  t.like(join(answers[0]!, answers[1]!).usage, { promptTokens: 6, completionTokens: null });
+  t.is(join(answers[0]!, answers[2]!).usage, null);
+});
+
 test('those that were made are the answer, with why others were not; where none was, a refusal is told before a failure', async (t) => {
   const { images } = await read(draw([{ inlineData: { data: PNG } }]));
   const made = { status: 'fulfilled', value: { images, usage: null } } as const;
