@@ -2,7 +2,7 @@ import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
-import { startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
+import { ScriptedRefusal, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
 /** Requests of which a part failed for what their own caller sent: what a vendor did for the rest is paid. */
@@ -15,6 +15,13 @@ const drawn = {
     { content: { parts: [{ inlineData: { mimeType: 'image/png', data: tinyPng } }] }, finishReason: 'STOP' },
   ],
 };
+const usageOf = (promptTokenCount: number, candidatesTokenCount: number): object => ({
+  usageMetadata: { promptTokenCount, candidatesTokenCount },
+});
+const inWords = {
+  candidates: [{ content: { parts: [{ text: 'I would rather write' }] }, finishReason: 'STOP' }],
+  ...usageOf(100, 20),
+};
 const refused = { candidates: [{ finishReason: 'IMAGE_SAFETY' }], usageMetadata: { promptTokenCount: 5 } };
 const malformed = { finishReason: 'MALFORMED_FUNCTION_CALL', index: 0 };
 
@@ -25,6 +32,14 @@ let stack: TestStack;
 const scripts: Record<string, object[]> = {
   'some-refused': [drawn, refused, drawn, drawn],
   'all-refused': [refused],
+  'all-in-words': [inWords],
+  'in-words-or-not': [
+    { ...drawn, ...usageOf(100, 1_290) },
+    inWords,
+    { candidates: [{ finishReason: 'IMAGE_SAFETY' }], ...usageOf(100, 1_290) },
+    new ScriptedRefusal(503, {}),
+  ],
+  uncounted: [{ candidates: [{ finishReason: 'NO_IMAGE' }] }],
   counted: [
     {
       candidates: [malformed],
@@ -48,8 +63,9 @@ test.before(async () => {
   });
   const chat = (id: string): string =>
     `  - { id: ${id}, type: chat, context: 128000, pricing: { prompt: 1000, completion: 1000 }, routes: [{ upstream: gemini }] }`;
-  const image = (id: string): string =>
-    `  - { id: ${id}, type: image, context: 8192, max_image_count: 4, pricing: { type: image, cost_per_image: 2 }, routes: [{ upstream: gemini }] }`;
+  const image = (id: string, pricing = 'type: image, cost_per_image: 2, free_requests: true'): string =>
+    `  - { id: ${id}, type: image, context: 8192, max_output_tokens: 2000, max_image_count: 4, pricing: { ${pricing} }, routes: [{ upstream: gemini }] }`;
+  const byTokens = 'prompt: 1000, completion: 1000';
   stack = await startStack({
     catalog: `
 upstreams:
@@ -61,6 +77,9 @@ ${chat('counted')}
 ${chat('not-counted')}
 ${image('some-refused')}
 ${image('all-refused')}
+${image('all-in-words', byTokens)}
+${image('in-words-or-not', byTokens)}
+${image('uncounted', byTokens)}
 `,
   });
 });
@@ -78,13 +97,14 @@ interface Answer {
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-async function ask(path: string, body: object) {
-  const account = await stack.createAccount();
+async function ask(path: string, body: object, freeRequests = 0) {
+  const account = await stack.createAccount({ freeRequests });
   const response = await stack.post(path, account.apiKey, body);
   const answer = (await response.json()) as Answer;
   await waitForNoReservation(stack, account.id);
   const row = await findRow(stack, response.headers.get('x-request-id')!);
-  return { status: response.status, answer, row, loss: await readLoss(stack, account.id, '100') };
+  const loss = await readLoss(stack, account.id, '100');
+  return { status: response.status, answer, row, loss, accountId: account.id };
 }
 
 test('of a request of which an input is refused, what was embedded is paid, and what still waited is not asked for', async (t) => {
@@ -121,12 +141,52 @@ test('images of which one is refused are those that were made, at the price of t
 
 test('images that are all refused are an error, cost nothing and are not tried again', async (t) => {
   const body = { model: 'all-refused', prompt: 'a cat', n: 4 };
-  const { status, answer, row, loss } = await ask('/v1/images/generations', body);
+  const { status, answer, row, loss, accountId } = await ask('/v1/images/generations', body, 1);
   t.is(status, 422);
   t.is(answer.error!.code, 'upstream_rejected');
   t.is(asked.filter((model) => model === 'all-refused').length, 4);
   t.is(loss, 0n);
   t.like(row, { success: false, images: 0 });
+  t.is((await stack.readAccount(accountId)).freeRequests, 1);
+});
+
+test('a model that is paid by tokens and answers without a picture is paid for what was counted, and asked once', async (t) => {
+  const body = { model: 'all-in-words', prompt: 'a cat', n: 4 };
+  const { status, answer, row, loss } = await ask('/v1/images/generations', body);
+  t.is(status, 422);
+  t.is(answer.error!.code, 'upstream_rejected');
+  t.is(
+    answer.error!.message,
+    'The model ended without making this picture (STOP). (Charged as the vendor counted it.)',
+  );
+  t.is(asked.filter((model) => model === 'all-in-words').length, 4);
+  t.is(loss, 4n * 120n * nanoPerToken);
+  t.like(row, {
+    success: false,
+    errorCode: 'upstream_rejected',
+    images: 0,
+    counted: false,
+    promptTokens: 400,
+    completionTokens: 80,
+  });
+});
+
+test('images of which some are not made are paid by all that was counted', async (t) => {
+  const body = { model: 'in-words-or-not', prompt: 'a cat', n: 4, response_format: 'b64_json' };
+  const { status, answer, row, loss } = await ask('/v1/images/generations', body);
+  t.is(status, 200);
+  t.is(answer.data!.length, 1);
+  t.is(asked.filter((model) => model === 'in-words-or-not').length, 4);
+  t.is(loss, (300n + 1_290n + 20n + 1_290n) * nanoPerToken);
+  t.like(row, { success: true, counted: false, images: 1, promptTokens: 300, completionTokens: 2_600 });
+});
+
+test('an answer without a picture that was not counted is asked for again, and free', async (t) => {
+  const body = { model: 'uncounted', prompt: 'a cat', n: 2 };
+  const { status, loss } = await ask('/v1/images/generations', body);
+  t.is(status, 502);
+  t.is(asked.filter((model) => model === 'uncounted').length, 6);
+  t.is(loss, 0n);
 });
 
 const chatOf = (model: string): object => ({

@@ -46,9 +46,10 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
     generated = await generate(dependencies, job, run, () => {
       reachedModel = true;
     });
-    charged = true;
+    charged = isPaid(job, generated);
     run.signal.throwIfAborted();
-    keys = await keepImages(dependencies, job, generated.images);
+    if (generated.images.length === 0) failure = describeNone(generated, charged);
+    else keys = await keepImages(dependencies, job, generated.images);
   } catch (error) {
     if (isReplaced(run)) return;
     // Images that could not be stored are not charged; those that nobody waits for are.
@@ -137,8 +138,6 @@ async function generate(
       'upstream made fewer images than were asked for',
     );
   }
-  if (generated.images.length === 0)
-    throw new AppError('upstream_error', { message: 'The model returned no image.' });
   return { ...generated, usage: keepPlausible(generated.usage, model, job, run) };
 }
 
@@ -153,6 +152,19 @@ function keepPlausible(
   const plausible = leaveOutImplausible(usage, bounds);
   if (plausible !== usage) logImplausible(log, { model: model.id }, usage, bounds);
   return plausible;
+}
+
+/** What a model did that ended without a picture is paid for as its price says; pictures that are not there cost nothing. */
+function isPaid({ request }: ImageJob, { images }: ImageAnswer): boolean {
+  return images.length > 0 || request.pricing.type !== 'image';
+}
+
+function describeNone({ missing }: ImageAnswer, charged: boolean): ReturnType<typeof describeFailure> {
+  const why = missing?.message ?? 'The model returned no image.';
+  return {
+    code: 'upstream_rejected',
+    message: charged ? `${why} (Charged as the vendor counted it.)` : why,
+  };
 }
 
 /** What its row says of a request that was given fewer images than it asked for: the vendor's words where it refused. */

@@ -165,11 +165,14 @@ export interface GeneratedImage {
 }
 
 export interface ImageAnswer {
-  /** At least one; fewer than were asked for where the vendor failed to make the others. */
+  /**
+   * Fewer than were asked for where the vendor failed to make the others; none only where the model ended without one by its
+   * own word and the vendor counted what that took.
+   */
   readonly images: readonly GeneratedImage[];
-  /** Why there are fewer, where it is known. */
+  /** Why there are fewer, where it is known; always where there is none. */
   readonly missing?: UpstreamError;
-  /** For models that are paid by tokens; null where the vendor told none. */
+  /** For models that are paid by tokens, of all calls that were answered; null where the vendor told none. */
   readonly usage: UpstreamUsage | null;
 }
 

@@ -6,7 +6,11 @@ import { toFinishReason } from './finish-reason.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 import { readCounts, toUsage } from './from-usage.ts';
 
-/** The first picture of an answer, and what it took. An answer without one is an error. */
+/**
+ * The first picture of an answer, and what it took. The model may also end without one by its own word: where the vendor
+ * counted what that took, it is an answer, which is paid for and costs the same again when asked again.
+ * @throws UpstreamError where there is neither
+ */
 export async function fromImageResponse(
   body: JsonRecord,
   apiKey: string | null,
@@ -18,12 +22,19 @@ export async function fromImageResponse(
   const candidates = readArray(body['candidates']).filter(isRecord);
   const data = candidates.flatMap(listPictures)[0];
   if (data === undefined) {
-    throw explainNone(body, candidates);
+    const usage = readImageUsage(body, 0);
+    const missing = explainNone(body, candidates, usage !== null);
+    if (usage === null || missing.failure !== 'rejected') throw missing;
+    return { images: [], missing, usage };
   }
   const bytes = await decodePicture(data, accountId);
   const image: GeneratedImage = { bytes, contentType: sniffImageType(bytes), revisedPrompt: null };
+  return { images: [image], usage: readImageUsage(body, 1) };
+}
+
+function readImageUsage(body: JsonRecord, images: number): UpstreamUsage | null {
   const counts = readCounts(body, null);
-  return { images: [image], usage: counts === null ? null : dropEmptyCounts(toUsage(counts, true), 1) };
+  return counts === null ? null : dropEmptyCounts(toUsage(counts, images > 0), images);
 }
 
 /** Pictures among the thoughts are drafts, which nobody asked for. */
@@ -36,22 +47,27 @@ function listPictures(candidate: JsonRecord): string[] {
   );
 }
 
-/** What the vendor will not draw it will not draw when asked again; all else may be an accident. */
-function explainNone(body: JsonRecord, candidates: readonly JsonRecord[]): UpstreamError {
+/**
+ * What the vendor will not draw it will not draw when asked again. Another end by the model's own word may be an accident,
+ * which is worth a further try only where it costs nothing.
+ */
+function explainNone(body: JsonRecord, candidates: readonly JsonRecord[], isCounted: boolean): UpstreamError {
   const feedback = isRecord(body['promptFeedback']) ? body['promptFeedback'] : {};
   const blocked = readText(feedback['blockReason']);
-  const finish = candidates.map((candidate) => readText(candidate['finishReason']));
-  const refused =
-    blocked ?? finish.find((native) => toFinishReason(native ?? '') === 'content_filter') ?? null;
-  return refused === null
-    ? new UpstreamError(
-        'unavailable',
-        `the upstream sent no image (${(finish[0] ?? 'no reason').slice(0, 100)})`,
-        // The model ended by its own word.
-        { isOfRequest: typeof finish[0] === 'string' },
-      )
-    : new UpstreamError('rejected', `The model refused to make this picture (${refused.slice(0, 100)}).`);
+  const finish = candidates.flatMap((candidate) => readText(candidate['finishReason']) ?? []);
+  const refused = blocked ?? finish.find((native) => toFinishReason(native) === 'content_filter');
+  if (refused !== undefined) {
+    return new UpstreamError('rejected', `The model refused to make this picture (${cut(refused)}).`);
+  }
+  const [own] = finish;
+  if (own !== undefined && isCounted) {
+    return new UpstreamError('rejected', `The model ended without making this picture (${cut(own)}).`);
+  }
+  const message = `the upstream sent no image (${cut(own ?? 'no reason')})`;
+  return new UpstreamError('unavailable', message, { isOfRequest: own !== undefined });
 }
+
+const cut = (reason: string): string => reason.slice(0, 100);
 
 /**
  * The answers of several calls as one, those that failed left out. A count that any of them lacks is unknown in all.
@@ -63,7 +79,7 @@ export function joinImageAnswers(drawn: readonly PromiseSettledResult<ImageAnswe
   // A fault of ours is no missing picture.
   const ours = errors.find((error) => !(error instanceof UpstreamError));
   if (ours !== undefined) throw ours;
-  const failures = errors as UpstreamError[];
+  const failures = [...answers.flatMap((one) => one.missing ?? []), ...(errors as UpstreamError[])];
   const missing = failures.find(({ failure }) => failure === 'rejected') ?? failures[0];
   if (answers.length === 0) throw missing!;
   const usages = answers.flatMap(({ usage }) => usage ?? []);

@@ -88,6 +88,24 @@ test('an answer without a picture is rejected where the vendor refused, else una
   }
 });
 
+test('an end without a picture by the model’s own word is an answer where the vendor counted it', async (t) => {
+  const usageMetadata = { promptTokenCount: 10_000, candidatesTokenCount: 40 };
+  const usage = { ...noUpstreamUsage, promptTokens: 10_000, completionTokens: 40 };
+  for (const [body, why] of [
+    [draw([{ text: 'I would rather not' }]), 'ended without making this picture (STOP)'],
+    [{ candidates: [{ finishReason: 'NO_IMAGE' }] }, 'ended without making this picture (NO_IMAGE)'],
+    [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'refused to make this picture (IMAGE_SAFETY)'],
+    [{ promptFeedback: { blockReason: 'OTHER' } }, 'refused to make this picture (OTHER)'],
+  ] as const) {
+    const answer = await read({ ...body, usageMetadata });
+    t.like(answer, { images: [], usage, missing: { failure: 'rejected', message: `The model ${why}.` } });
+  }
+  const cutOff = { candidates: [{ content: { parts: [{ text: 'Hm' }] } }], usageMetadata };
+  t.like(await t.throwsAsync(read(cutOff)), { failure: 'unavailable' }, 'it did not come to its end');
+  const nothing = { candidates: [{ finishReason: 'NO_IMAGE' }], usageMetadata: { promptTokenCount: 0 } };
+  t.like(await t.throwsAsync(read(nothing)), { failure: 'unavailable' }, 'it was not counted');
+});
+
 test('several answers are one, with their tokens added up where all have told them', async (t) => {
   const answer = await read(
     draw([{ inlineData: { data: PNG } }], {
@@ -130,6 +148,13 @@ test('those that were made are the answer, with why others were not; where none 
     t.throws(() => joinImageAnswers([fail(broken), fail(refused)])),
     refused,
   );
+  const usage = { ...noUpstreamUsage, promptTokens: 3, completionTokens: 5 };
+  const none = { status: 'fulfilled', value: { images: [], missing: refused, usage } } as const;
+  t.like(joinImageAnswers([none, fail(broken), none]), {
+    images: [],
+    missing: refused,
+    usage: { promptTokens: 6, completionTokens: 10 },
+  });
   const ours = new TypeError('a fault of ours');
   t.is(
     t.throws(() => joinImageAnswers([made, fail(refused), fail(ours)])),
