@@ -293,25 +293,30 @@ test('one caller’s poison fails that caller alone', async (t) => {
   await waitForNoReservation(stack);
 });
 
-test('a vector without finite numbers fails its caller alone, who does not pay', async (t) => {
+test('a vector without finite numbers fails its caller alone, who pays for what was embedded beside it', async (t) => {
   const accounts = await Promise.all(Array.from({ length: 12 }, () => stack.createAccount()));
   const texts = accounts.map((_, i) => (i === 7 ? 'an overflow here' : wordsOf(i + 1)));
   const answers = await Promise.all(texts.map((text, i) => embed(accounts[i]!, 'overflowing', text)));
   for (const [i, asked] of answers.entries()) {
     if (i === 7) {
-      t.is(asked.status, 502);
-      t.is(asked.answer.error.code, 'upstream_error');
+      t.is(asked.status, 422);
+      t.is(asked.answer.error.code, 'upstream_rejected');
       t.is(asked.answer.error.message, 'The model gave the input a vector that is not all finite numbers.');
       t.is(await readLoss(stack, accounts[i]!.id, '100'), 0n);
     } else {
       isVectorOf(t, asked, [texts[i]!]);
     }
   }
-  const asked = await embed(accounts[0]!, 'overflowing-numbers', ['fine', 'an overflow']);
-  t.is(asked.status, 502);
-  t.is(asked.answer.error.code, 'upstream_error');
-  t.is(asked.answer.error.message, 'The model gave input.1 a vector that is not all finite numbers.');
+  const account = await stack.createAccount();
+  const asked = await embed(account, 'overflowing-numbers', ['fine', 'an overflow']);
+  t.is(asked.status, 422);
+  t.is(asked.answer.error.code, 'upstream_rejected');
+  t.is(
+    asked.answer.error.message,
+    'The model gave input.1 a vector that is not all finite numbers. (1 of 2 inputs was embedded, and charged.)',
+  );
   await waitForNoReservation(stack);
+  t.is(await readLoss(stack, account.id, '100'), 7_770n);
 });
 
 test('2048 inputs of 1536 dimensions come back in their order', async (t) => {

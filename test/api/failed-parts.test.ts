@@ -70,9 +70,11 @@ test.before(async () => {
     catalog: `
 upstreams:
   narrow: { kind: openai, baseUrl: "${simulator.url}/v1", maxConcurrency: 1, maxBatchInputs: 10 }
+  broken: { kind: openai, baseUrl: "${simulator.url}/v1", maxConcurrency: 1, maxBatchInputs: 10 }
   gemini: { kind: gemini, baseUrl: "${scripted.url}" }
 models:
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 8 }, pricing: { prompt: 1000 }, routes: [{ upstream: narrow, model: emb+poison }] }
+  - { id: overflowing, type: embedding, context: 8192, dimensions: { default: 8 }, pricing: { prompt: 1000 }, routes: [{ upstream: broken, model: emb+overflow }] }
 ${chat('counted')}
 ${chat('not-counted')}
 ${image('some-refused')}
@@ -90,6 +92,8 @@ test.after.always(async () => {
 });
 
 const inputsOf = (entry: LoggedRequest): string[] => (entry.body as { input: string[] }).input;
+const callsOf = (vendorModel: string): string[][] =>
+  simulator.requests.entries.filter(({ model }) => model === vendorModel).map(inputsOf);
 
 interface Answer {
   readonly data?: readonly object[];
@@ -107,17 +111,27 @@ async function ask(path: string, body: object, freeRequests = 0) {
   return { status: response.status, answer, row, loss, accountId: account.id };
 }
 
+test('of a request of which an input has no finite vector, what was embedded is paid, and what still waited is not asked for', async (t) => {
+  const input = Array.from({ length: 60 }, (_, i) => (i === 25 ? 'overflow 25' : `text ${i}`));
+  const { status, answer, row, loss } = await ask('/v1/embeddings', { model: 'overflowing', input });
+  t.is(status, 422);
+  t.is(answer.error!.code, 'upstream_rejected');
+  t.is(
+    answer.error!.message,
+    'The model gave input.25 a vector that is not all finite numbers. (29 of 60 inputs were embedded, and charged.)',
+  );
+  t.deepEqual(callsOf('emb+overflow'), [input.slice(0, 10), input.slice(10, 20), input.slice(20, 30)]);
+  t.is(loss, 58n * nanoPerToken);
+  t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 422, promptTokens: 58 });
+});
+
 test('of a request of which an input is refused, what was embedded is paid, and what still waited is not asked for', async (t) => {
   const input = Array.from({ length: 60 }, (_, i) => (i === 25 ? 'poison 25' : `text ${i}`));
   const { status, answer, row, loss } = await ask('/v1/embeddings', { model: 'vectors', input });
   t.is(status, 422);
   t.is(answer.error!.code, 'upstream_rejected');
   t.regex(answer.error!.message, /refuses.*20 of 60 inputs were embedded, and charged/);
-  t.deepEqual(simulator.requests.entries.map(inputsOf), [
-    input.slice(0, 10),
-    input.slice(10, 20),
-    input.slice(20, 30),
-  ]);
+  t.deepEqual(callsOf('emb+poison'), [input.slice(0, 10), input.slice(10, 20), input.slice(20, 30)]);
   t.is(loss, 40n * nanoPerToken);
   t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 422, promptTokens: 40 });
   t.is(row.details, answer.error!.message);

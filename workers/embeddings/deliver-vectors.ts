@@ -9,10 +9,16 @@ export interface EmbeddedUnit {
   readonly outcome: EmbeddedInput;
 }
 
+export interface Delivery {
+  /** The units that have their vector now. */
+  readonly embedded: readonly EmbeddedUnit[];
+  /** Those that were answered with what is none. */
+  readonly broken: readonly WorkUnit[];
+}
+
 /**
  * A vector that is not all finite numbers is no answer, and JSON could not tell it. One of several is the fault of its
  * input, and of nobody else whose inputs went with it; where there is no other, it is the upstream's.
- * @returns the units that have their vector now
  * @throws UpstreamError when no vector is finite; nothing is delivered then
  */
 export function deliverVectors(
@@ -21,7 +27,7 @@ export function deliverVectors(
   bill: CallBill,
   hold: VectorHold | null,
   tookMs: number,
-): EmbeddedUnit[] {
+): Delivery {
   const times = shareExactly(
     tookMs,
     units.map(({ tokens }) => tokens),
@@ -33,10 +39,7 @@ export function deliverVectors(
   }
   const embedded: EmbeddedUnit[] = [];
   for (const [i, unit] of units.entries()) {
-    if (broken.has(i)) {
-      unit.fail(notFinite);
-      continue;
-    }
+    if (broken.has(i)) continue;
     const outcome: EmbeddedInput = {
       vector: answer.vectors.subarray(i * size, (i + 1) * size),
       hold,
@@ -48,12 +51,12 @@ export function deliverVectors(
     unit.deliver(outcome);
     embedded.push({ unit, outcome });
   }
-  return embedded;
+  return { embedded, broken: units.filter((_, i) => broken.has(i)) };
 }
 
-function notFinite({ ask: { ask }, index }: Claim): AppError {
+/** As good as a refusal of the input: asked again, the model answers the same. */
+export function describeBroken({ ask: { ask }, index }: Claim): AppError {
   const input = ask.inputs.length === 1 ? 'the input' : `input.${index}`;
-  return new AppError('upstream_error', {
-    message: `The model gave ${input} a vector that is not all finite numbers.`,
-  });
+  const message = `The model gave ${input} a vector that is not all finite numbers.`;
+  return new AppError('upstream_rejected', { message, cause: new UpstreamError('rejected', message) });
 }

@@ -55,13 +55,19 @@ export class EmbeddingCaller {
     this.#modelId = modelId;
   }
 
-  /** One call through the model's routes, for units that are chosen once it may be made. Delivers what comes of it. */
-  async call(model: CatalogModel | undefined, { accountIds, stop, chooseUnits }: ModelCall): Promise<void> {
+  /**
+   * One call through the model's routes, for units that are chosen once it may be made. Delivers what comes of it.
+   * @returns the units whose vectors are none, which have failed
+   */
+  async call(
+    model: CatalogModel | undefined,
+    { accountIds, stop, chooseUnits }: ModelCall,
+  ): Promise<readonly WorkUnit[]> {
     if (model === undefined || model.routes.length === 0) {
       throw new AppError('model_disabled', { message: `The model ${this.#modelId} has no upstream now.` });
     }
     let units: readonly WorkUnit[] | null = null;
-    await callRoute(this.#dependencies.routing, {
+    return await callRoute(this.#dependencies.routing, {
       accountIds,
       routes: model.routes,
       patience,
@@ -82,7 +88,7 @@ export class EmbeddingCaller {
         units = units.filter((unit) => unit.isWanted);
         if (units.length === 0) throw new NothingWanted();
         chance.onShared(new Set(units.map(({ accountId }) => accountId)));
-        await this.#embed(model, upstream, target, units);
+        return await this.#embed(model, upstream, target, units);
       },
     });
   }
@@ -93,7 +99,7 @@ export class EmbeddingCaller {
     upstream: Upstream,
     target: UpstreamTarget,
     units: readonly WorkUnit[],
-  ): Promise<void> {
+  ): Promise<readonly WorkUnit[]> {
     const { log, media, vectorCache } = this.#dependencies;
     if (upstream.embed === undefined) {
       throw new UpstreamError('rejected', 'This upstream has no embedding models.');
@@ -115,11 +121,12 @@ export class EmbeddingCaller {
     const bill = billCall(units, answer.promptTokens);
     this.#noteBill(model, target, units, bill, answer.promptTokens);
     const tookMs = Math.round(performance.now() - startedAtMs);
-    const embedded = deliverVectors(units, answer, bill, hold, tookMs);
+    const { embedded, broken } = deliverVectors(units, answer, bill, hold, tookMs);
     // By the model that was called: the catalog may have changed since the units were looked up.
     const space = findVectorSpace(model, dimensions);
     if (space === null) hold?.drop();
     else void keepOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
+    return broken;
   }
 
   /** Accounts whose inputs a vendor counts otherwise than we do, or may, share no calls with others for a while. */

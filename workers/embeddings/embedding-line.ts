@@ -2,11 +2,13 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Chance } from '../routing/call-route.ts';
 import { chooseShare, findLimits, leastShare, type ShareDecision } from './call-share.ts';
+import { describeBroken } from './deliver-vectors.ts';
 import { EmbeddingCaller, NothingWanted, type CallDependencies } from './embedding-caller.ts';
 import {
   AskUnderWay,
   isRefusal,
   WorkUnit,
+  type Claim,
   type EmbeddingAnswerOfAsk,
   type EmbeddingAsk,
 } from './embedding-work.ts';
@@ -166,7 +168,8 @@ export class EmbeddingLine {
     try {
       const accountIds = (): Iterable<string> =>
         units === null ? this.#waiting.accountIds() : findAccounts(units);
-      await this.#caller.call(model, { accountIds, stop, chooseUnits });
+      const broken = await this.#caller.call(model, { accountIds, stop, chooseUnits });
+      this.#failUnits(broken, describeBroken);
     } catch (error) {
       if (error instanceof NothingWanted) return;
       if (units === null) {
@@ -198,7 +201,7 @@ export class EmbeddingLine {
       if (groups.length === 1 && !someLeft) this.#quarantine.addRefused(wanted[0]!.accountId);
     }
     if (!isRefused || (groups.length <= 1 && !someLeft)) {
-      this.#failUnits(wanted, error);
+      this.#failUnits(wanted, () => error);
       return;
     }
     const search = under ?? { left: countSearchCalls(groups.length) };
@@ -213,7 +216,7 @@ export class EmbeddingLine {
             message:
               'The model refused inputs of other requests that this one shared its call with. Try again.',
           });
-          this.#failUnits(part, lost);
+          this.#failUnits(part, () => lost);
           return;
         }
         search.left -= 1;
@@ -222,7 +225,8 @@ export class EmbeddingLine {
         try {
           const accounts = findAccounts(part);
           const searchCall = { accountIds: () => accounts, stop, chooseUnits: () => part };
-          await this.#caller.call(this.#options.findModel(), searchCall);
+          const broken = await this.#caller.call(this.#options.findModel(), searchCall);
+          this.#failUnits(broken, describeBroken);
         } catch (again) {
           // Callers who leave during the search would otherwise hide whose input was refused.
           if (again instanceof NothingWanted)
@@ -234,10 +238,10 @@ export class EmbeddingLine {
   }
 
   /** A request of which an input failed has failed: what it still waits for is not asked for any more. */
-  #failUnits(units: readonly WorkUnit[], error: unknown): void {
-    const failed = new Set(units.flatMap(({ claims }) => claims.map(({ ask }) => ask)));
-    for (const unit of units) unit.deliver({ error });
-    for (const ask of failed) this.#giveUp(ask.withdraw(error));
+  #failUnits(units: readonly WorkUnit[], describe: (claim: Claim) => unknown): void {
+    const failed = new Map(units.flatMap(({ claims }) => claims.map((claim) => [claim.ask, claim])));
+    for (const unit of units) unit.fail(describe);
+    for (const [ask, claim] of failed) this.#giveUp(ask.withdraw(describe(claim)));
   }
 
   #forget(unit: WorkUnit): void {

@@ -269,9 +269,9 @@ export class WorkUnit {
   }
 
   /** To whoever shares it the tokens in full, for each asked for them; the vendor's time in parts, for it passed once. */
-  deliver(outcome: InputOutcome): void {
+  deliver(outcome: EmbeddedInput): void {
     this.#isDelivered = true;
-    if ('error' in outcome || this.#claims.length === 1) {
+    if (this.#claims.length === 1) {
       for (const { ask, index } of this.#claims) ask.deliver(index, outcome);
       return;
     }

@@ -2,9 +2,10 @@ import test from 'ava';
 import fc from 'fast-check';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { billCall } from '../../../workers/embeddings/bill-call.ts';
-import { deliverVectors } from '../../../workers/embeddings/deliver-vectors.ts';
+import { deliverVectors, describeBroken } from '../../../workers/embeddings/deliver-vectors.ts';
 import {
   AskUnderWay,
+  isRefusal,
   WorkUnit,
   type EmbeddingAsk,
   type InputOutcome,
@@ -38,7 +39,9 @@ async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOu
   const dimensions = vectors[0]!.length;
   const broken = findBroken(bytes, dimensions);
   const answer = { vectors: bytes, dimensions, broken, promptTokens: null, giveBack: null };
-  deliverVectors(units, answer, billCall(units, null), null, 10);
+  for (const unit of deliverVectors(units, answer, billCall(units, null), null, 10).broken) {
+    unit.fail(describeBroken);
+  }
   const answers = await Promise.all(asks.map((underWay) => underWay.answer));
   return answers.map((answer) => answer.outcomes[0]!);
 }
@@ -54,7 +57,8 @@ test('of inputs that share a call only those whose vector is not finite fail', a
     t.like(other, { vector: Buffer.from(Float32Array.of(3, 4).buffer), tokens: 1 });
     const error = (bad as { error: AppError }).error;
     t.true(error instanceof AppError);
-    t.is(error.code, 'upstream_error');
+    t.is(error.code, 'upstream_rejected');
+    t.true(isRefusal(error));
   }
 });
 
@@ -68,7 +72,9 @@ test('each request is told which of its own inputs has a vector that is not fini
   });
   const vectors = Buffer.from(Float32Array.of(1, NaN).buffer);
   const answer = { vectors, dimensions: 1, broken: [1], promptTokens: null, giveBack: null };
-  deliverVectors([good, bad], answer, billCall([good, bad], null), null, 10);
+  const delivery = deliverVectors([good, bad], answer, billCall([good, bad], null), null, 10);
+  t.deepEqual(delivery.broken, [bad]);
+  bad.fail(describeBroken);
   const answers = await Promise.all(requests.map((underWay) => underWay.answer));
   const said = (input: string) => `The model gave ${input} a vector that is not all finite numbers.`;
   t.deepEqual(
