@@ -6,7 +6,8 @@ export const ImageUrl = Type.Object(
     url: Type.String({
       minLength: 1,
       format: 'image-url',
-      description: 'An https URL of at most 2083 characters, or a base64 data URI of at most 20 MB.',
+      description:
+        'An https URL of at most 2083 characters, or a base64 data URI (`data:image/…`) of at most 20 MB.',
     }),
     detail: Type.Optional(
       Nullable(Type.String({ description: 'How closely the model looks, such as `low` or `high`.' })),
