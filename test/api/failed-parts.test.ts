@@ -39,6 +39,7 @@ const scripts: Record<string, object[]> = {
     { candidates: [{ finishReason: 'IMAGE_SAFETY' }], ...usageOf(100, 1_290) },
     new ScriptedRefusal(503, {}),
   ],
+  'drawn-uncounted': [drawn, drawn, new ScriptedRefusal(503, {}), drawn],
   uncounted: [{ candidates: [{ finishReason: 'NO_IMAGE' }] }],
   counted: [
     {
@@ -82,6 +83,7 @@ ${image('all-refused')}
 ${image('all-in-words', byTokens)}
 ${image('in-words-or-not', byTokens)}
 ${image('uncounted', byTokens)}
+${image('drawn-uncounted', byTokens)}
 `,
   });
 });
@@ -193,6 +195,15 @@ test('images of which some are not made are paid by all that was counted', async
   t.is(asked.filter((model) => model === 'in-words-or-not').length, 4);
   t.is(loss, (300n + 1_290n + 20n + 1_290n) * nanoPerToken);
   t.like(row, { success: true, counted: false, images: 1, promptTokens: 300, completionTokens: 2_600 });
+});
+
+test('images that their vendor did not count are paid with the prompt of each call that was answered', async (t) => {
+  const body = { model: 'drawn-uncounted', prompt: 'a red fox', n: 4, response_format: 'b64_json' };
+  const { status, row, loss } = await ask('/v1/images/generations', body);
+  t.is(status, 200);
+  const [promptTokens, completionTokens] = [3 * 3, 3 * 1_290];
+  t.like(row, { counted: true, images: 3, promptTokens, completionTokens });
+  t.is(loss, BigInt(promptTokens + completionTokens) * nanoPerToken);
 });
 
 test('an answer without a picture that was not counted is asked for again, and free', async (t) => {

@@ -37,7 +37,7 @@ const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'web
  * once a model was asked pays for the images, which are not kept. Never rejects.
  */
 export async function runImage(dependencies: JobDependencies, job: ImageJob, run: RequestRun): Promise<void> {
-  let generated: Generated = { images: [], usage: null, billedMs: 0 };
+  let generated: Generated = { images: [], calls: 1, usage: null, billedMs: 0 };
   let reachedModel = false;
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
@@ -57,12 +57,12 @@ export async function runImage(dependencies: JobDependencies, job: ImageJob, run
     failure = describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
-  const { images, usage, billedMs } = generated;
+  const { images, calls, usage, billedMs } = generated;
   const model = dependencies.catalog.find(job.request.model);
   const receipt = await finishRequest(dependencies, job.request, {
     usage: {
       ...noUsage,
-      promptTokens: usage?.promptTokens ?? job.request.promptTokens,
+      promptTokens: usage?.promptTokens ?? job.request.promptTokens * calls,
       completionTokens: usage?.completionTokens ?? countImages(job, images.length, model),
       images: charged ? images.length : 0,
       imageQuality: job.quality,

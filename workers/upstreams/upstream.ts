@@ -172,6 +172,8 @@ export interface ImageAnswer {
   readonly images: readonly GeneratedImage[];
   /** Why there are fewer, where it is known; always where there is none. */
   readonly missing?: UpstreamError;
+  /** How often the vendor read the prompt: the calls that it answered. */
+  readonly calls: number;
   /** For models that are paid by tokens, of all calls that were answered; null where the vendor told none. */
   readonly usage: UpstreamUsage | null;
 }

@@ -37,5 +37,5 @@ export async function drawDemoImages(call: ImageCall, { signal }: CallContext): 
     images.push({ bytes, contentType: 'image/png', revisedPrompt: null });
   }
   signal.throwIfAborted();
-  return { images, usage: null };
+  return { images, calls: 1, usage: null };
 }

@@ -25,11 +25,11 @@ export async function fromImageResponse(
     const usage = readImageUsage(body, 0);
     const missing = explainNone(body, candidates, usage !== null);
     if (usage === null || missing.failure !== 'rejected') throw missing;
-    return { images: [], missing, usage };
+    return { images: [], missing, calls: 1, usage };
   }
   const bytes = await decodePicture(data, accountId);
   const image: GeneratedImage = { bytes, contentType: sniffImageType(bytes), revisedPrompt: null };
-  return { images: [image], usage: readImageUsage(body, 1) };
+  return { images: [image], calls: 1, usage: readImageUsage(body, 1) };
 }
 
 function readImageUsage(body: JsonRecord, images: number): UpstreamUsage | null {
@@ -85,6 +85,7 @@ export function joinImageAnswers(drawn: readonly PromiseSettledResult<ImageAnswe
   const usages = answers.flatMap(({ usage }) => usage ?? []);
   return {
     images: answers.flatMap(({ images }) => images),
+    calls: answers.reduce((sum, { calls }) => sum + calls, 0),
     ...(missing === undefined ? {} : { missing }),
     usage: usages.length < answers.length ? null : (usages.slice(1).reduce(addUsage, usages[0]!) ?? null),
   };

@@ -28,7 +28,7 @@ export async function fromImageResponse(
   if (images.length === 0) {
     throw new UpstreamError('unavailable', 'the upstream sent no images');
   }
-  return { images, usage: readImageUsage(body, images.length) };
+  return { images, calls: 1, usage: readImageUsage(body, images.length) };
 }
 
 async function toImage(item: JsonRecord, accountId: string): Promise<GeneratedImage> {

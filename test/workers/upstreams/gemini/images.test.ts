@@ -66,6 +66,7 @@ test('the first picture of an answer is taken, as what its bytes are, with what 
   );
   t.deepEqual(answer, {
     images: [{ bytes: Buffer.from(PNG, 'base64'), contentType: 'image/png', revisedPrompt: null }],
+    calls: 1,
     usage: { ...noUpstreamUsage, promptTokens: 3, completionTokens: 1300, reasoningTokens: 10 },
   });
   t.is((await read(draw([{ inlineData: { data: PNG } }]))).usage, null);
@@ -115,6 +116,7 @@ test('several answers are one, with their tokens added up where all have told th
   const made = { status: 'fulfilled', value: answer } as const;
   const joined = joinImageAnswers([made, made, made]);
   t.is(joined.images.length, 3);
+  t.is(joined.calls, 3);
   t.deepEqual(joined.usage, { ...noUpstreamUsage, promptTokens: 9, completionTokens: 15 });
   t.is(joinImageAnswers([made, { ...made, value: { ...answer, usage: null } }]).usage, null);
 });
@@ -137,11 +139,12 @@ test('a count of no tokens is none, so that one of several calls cannot hide wha
 
 test('those that were made are the answer, with why others were not; where none was, a refusal is told before a failure', async (t) => {
   const { images } = await read(draw([{ inlineData: { data: PNG } }]));
-  const made = { status: 'fulfilled', value: { images, usage: null } } as const;
+  const made = { status: 'fulfilled', value: { images, calls: 1, usage: null } } as const;
   const fail = (reason: unknown) => ({ status: 'rejected', reason }) as const;
   const [refused, broken] = [new UpstreamError('rejected', 'no'), new UpstreamError('unavailable', 'down')];
   const some = joinImageAnswers([fail(broken), made, fail(refused), made]);
   t.is(some.images.length, 2);
+  t.is(some.calls, 2, 'those that were answered');
   t.is(some.missing, refused);
   t.is(joinImageAnswers([made]).missing, undefined);
   t.is(
@@ -149,7 +152,7 @@ test('those that were made are the answer, with why others were not; where none 
     refused,
   );
   const usage = { ...noUpstreamUsage, promptTokens: 3, completionTokens: 5 };
-  const none = { status: 'fulfilled', value: { images: [], missing: refused, usage } } as const;
+  const none = { status: 'fulfilled', value: { images: [], missing: refused, calls: 1, usage } } as const;
   t.like(joinImageAnswers([none, fail(broken), none]), {
     images: [],
     missing: refused,
