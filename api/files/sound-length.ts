@@ -3,68 +3,114 @@ const unknownBytesPerSecond = 4_000;
 
 /**
  * How many seconds a vendor may hear in so many bytes, and never much less: WAV and AIFF by the rates in their heads, MP3
- * by its frames, FLAC by its head. A caller chooses how much time a byte holds: a kilobyte of WAV can be ten seconds.
+ * and AAC by their frames, FLAC by its head. A caller chooses how much time a byte holds: a kilobyte of WAV can be ten
+ * seconds. What is packed in a WAV or an AIFF may bring rates of its own, whatever the head around it says: it is as long
+ * as either of them says.
  *
  * @param mostSeconds beyond which there is no need to look further
  */
 export function measureSound(bytes: Buffer, mostSeconds: number): number {
-  const start = bytes.toString('latin1', 0, 12);
-  const bytesPerSecond = readWav(bytes, start) ?? readAiff(bytes, start);
-  if (bytesPerSecond !== null) return bytes.length / bytesPerSecond;
+  const heads = readHeads(bytes);
+  if (heads === null) return Number.POSITIVE_INFINITY;
+  const rates = heads.flatMap(({ bytesPerSecond }) => bytesPerSecond).filter((rate) => rate > 0);
+  if (rates.length > 0) {
+    const byHead = bytes.length / Math.min(...rates);
+    const isPacked = heads.some(({ form }) => form === 'packed');
+    return isPacked ? Math.max(byHead, measureUnknown(bytes, mostSeconds)) : byHead;
+  }
   const audio = skipTag(bytes);
   if (audio.toString('latin1', 0, 4) === 'fLaC') {
     return Math.max(readFlac(audio), bytes.length / unknownBytesPerSecond);
   }
-  return measureFrame(audio, 0) > 0 ? sumFrames(audio, mostSeconds) : bytes.length / unknownBytesPerSecond;
+  return measureFrame(audio, 0) > 0 ? sumFrames(audio, mostSeconds) : measureUnknown(audio, mostSeconds);
 }
 
-/** `fmt ` of WAV, `COMM` of AIFF. */
-const chunkIds = { format: 0x66_6d_74_20, common: 0x43_4f_4d_4d };
-/** Sound of more chunks than this before its end is as long as can be. */
-const maxChunks = 10_000;
-/** Of PCM, floating point, the two logarithmic forms, and any of them with more channels: a whole number of bytes. */
-const plainFormats = new Set([1, 3, 6, 7, 0xff_fe]);
+function measureUnknown(bytes: Buffer, mostSeconds: number): number {
+  return Math.max(bytes.length / unknownBytesPerSecond, sumFrames(bytes, mostSeconds));
+}
 
-/** The least that a second may take by any of the fields that say so; null for other forms. */
-function readWav(bytes: Buffer, start: string): number | null {
-  const isBig = start.startsWith('RIFX');
-  if (!/^(?:RIF[FX]|RF64|BW64)[^]{4}WAVE/.test(start)) return null;
-  const number = (at: number, size: 2 | 4): number =>
-    isBig ? bytes.readUIntBE(at, size) : bytes.readUIntLE(at, size);
-  let least = Number.POSITIVE_INFINITY;
-  let chunks = 0;
-  for (let at = 12; at + 24 <= bytes.length; at += 8 + number(at + 4, 4) + (number(at + 4, 4) % 2)) {
-    chunks += 1;
-    if (chunks > maxChunks) return 0;
-    if (bytes.readUInt32BE(at) !== chunkIds.format) continue;
-    const [format, channels, rate] = [number(at + 8, 2), number(at + 10, 2), number(at + 12, 4)];
-    const bits = number(at + 22, 2);
-    // What is packed takes a bit a sample at the very least.
-    const sampleBytes = plainFormats.has(format) ? Math.max(1, Math.ceil(bits / 8)) : 1 / 8;
-    for (const perSecond of [number(at + 16, 4), number(at + 20, 2) * rate, channels * rate * sampleBytes]) {
-      if (perSecond > 0) least = Math.min(least, perSecond);
-    }
+/** Samples as they are; of a byte each, whatever the head says of their bits; in a form that may bring its own rates. */
+type SampleForm = 'linear' | 'logarithmic' | 'packed';
+const wavForms = new Map<number, SampleForm>([
+  [1, 'linear'],
+  [3, 'linear'],
+  [6, 'logarithmic'],
+  [7, 'logarithmic'],
+  // Of a chunk that is too short to name the form further on.
+  [0xff_fe, 'linear'],
+]);
+const extensible = { format: 0xff_fe, minChunkBytes: 40 };
+const aiffForms = new Map<string, SampleForm>([
+  ...['none', 'sowt', 'twos', 'in24', 'in32', 'fl32', 'fl64'].map((name) => [name, 'linear'] as const),
+  ['alaw', 'logarithmic'],
+  ['ulaw', 'logarithmic'],
+]);
+const maxSampleBytes = 8;
+
+function countSampleBytes(form: SampleForm, bits: number): number {
+  if (form === 'linear') return Math.min(maxSampleBytes, Math.max(1, Math.ceil(bits / 8)));
+  // What is packed takes a bit at the very least.
+  return form === 'logarithmic' ? 1 : 1 / 8;
+}
+
+/** What one chunk says of how fast the sound is played. */
+interface SoundHead {
+  readonly form: SampleForm;
+  /** By each of the fields that say so; zero says nothing. */
+  readonly bytesPerSecond: readonly number[];
+}
+
+/** Of a WAV or an AIFF, all there are: readers differ in which they go by. @returns null for too many chunks to look at */
+function readHeads(bytes: Buffer): SoundHead[] | null {
+  const start = bytes.toString('latin1', 0, 12);
+  if (/^FORM[^]{4}AIF[FC]/.test(start)) {
+    const isPlain = start.endsWith('AIFF');
+    return findChunks(bytes, 'COMM', true)?.map((at) => readCommon(bytes, at, isPlain)) ?? null;
   }
-  return least === Number.POSITIVE_INFINITY ? null : least;
+  if (!/^(?:RIF[FX]|RF64|BW64)[^]{4}WAVE/.test(start)) return [];
+  const isBig = start.startsWith('RIFX');
+  return findChunks(bytes, 'fmt ', isBig)?.map((at) => readFormat(bytes, at, isBig)) ?? null;
+}
+
+const maxChunks = 10_000;
+/** The shortest that says enough, with its name and length. */
+const minChunkBytes = 26;
+
+function findChunks(bytes: Buffer, name: string, isBig: boolean): number[] | null {
+  const found: number[] = [];
+  let chunks = 0;
+  for (let at = 12; at + minChunkBytes <= bytes.length;) {
+    chunks += 1;
+    if (chunks > maxChunks) return null;
+    if (bytes.toString('latin1', at, at + 4) === name) found.push(at);
+    const size = isBig ? bytes.readUInt32BE(at + 4) : bytes.readUInt32LE(at + 4);
+    at += 8 + size + (size % 2);
+  }
+  return found;
+}
+
+function readFormat(bytes: Buffer, at: number, isBig: boolean): SoundHead {
+  const number = (offset: number, size: 2 | 4): number =>
+    isBig ? bytes.readUIntBE(at + offset, size) : bytes.readUIntLE(at + offset, size);
+  const isExtensible =
+    number(8, 2) === extensible.format &&
+    number(4, 4) >= extensible.minChunkBytes &&
+    at + 8 + extensible.minChunkBytes <= bytes.length;
+  const form = wavForms.get(number(isExtensible ? 32 : 8, 2)) ?? 'packed';
+  const [channels, rate] = [number(10, 2), number(12, 4)];
+  const bySamples = channels * rate * countSampleBytes(form, number(22, 2));
+  return { form, bytesPerSecond: [number(16, 4), number(20, 2) * rate, bySamples] };
 }
 
 /** 80 bits of floating point: the exponent, and the 64 bits of the number, of which the first 32 are enough. */
 const readExtended = (bytes: Buffer, at: number): number =>
   bytes.readUInt32BE(at + 2) * 2 ** ((bytes.readUInt16BE(at) & 0x7fff) - 16_383 - 31);
 
-function readAiff(bytes: Buffer, start: string): number | null {
-  if (!/^FORM[^]{4}AIF[FC]/.test(start)) return null;
-  for (let at = 12; at + 26 <= bytes.length;) {
-    const size = bytes.readUInt32BE(at + 4);
-    if (bytes.readUInt32BE(at) === chunkIds.common) {
-      const isPlain = start.endsWith('AIFF');
-      const sampleBytes = isPlain ? Math.max(1, Math.ceil(bytes.readUInt16BE(at + 14) / 8)) : 1 / 8;
-      const rate = bytes.readUInt16BE(at + 8) * readExtended(bytes, at + 16) * sampleBytes;
-      return rate > 0 ? rate : null;
-    }
-    at += 8 + size + (size % 2);
-  }
-  return null;
+function readCommon(bytes: Buffer, at: number, isPlain: boolean): SoundHead {
+  const name = isPlain ? 'none' : bytes.toString('latin1', at + 26, at + 30).toLowerCase();
+  const form = aiffForms.get(name) ?? 'packed';
+  const sampleBytes = countSampleBytes(form, bytes.readUInt16BE(at + 14));
+  return { form, bytesPerSecond: [bytes.readUInt16BE(at + 8) * readExtended(bytes, at + 16) * sampleBytes] };
 }
 
 /** Seconds, as the head says: 20 bits of samples a second, and 36 of samples. */
@@ -90,10 +136,19 @@ const sampleRates = [
   [44_100, 48_000, 32_000],
 ] as const;
 
-/** The seconds of the frame that begins there; 0 where none does. */
+/** The same of AAC, by its code. */
+const aacSampleRates = [
+  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
+] as const;
+
+/** The seconds of the frame of MP3 or AAC that begins there; 0 where none does. */
 function measureFrame(bytes: Buffer, at: number): number {
   if (at + 4 > bytes.length || bytes[at] !== 0xff) return 0;
   const [second, third] = [bytes[at + 1]!, bytes[at + 2]!];
+  if ((second & 0xf6) === 0xf0) {
+    const aacRate = aacSampleRates[(third >> 2) & 15];
+    return aacRate === undefined ? 0 : 1_024 / aacRate;
+  }
   const version = (second >> 3) & 3;
   const layer = 4 - ((second >> 1) & 3);
   const rate = sampleRates[version]![(third >> 2) & 3];

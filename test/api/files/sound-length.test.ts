@@ -62,19 +62,6 @@ test('a WAV of a million chunks is longer than anything', (t) => {
   t.is(measureSound(many, most), Number.POSITIVE_INFINITY);
 });
 
-test('an AIFF is as long as its rate says', (t) => {
-  const head = Buffer.alloc(54);
-  head.write('FORM    AIFFCOMM', 'latin1');
-  head.writeUInt32BE(18, 16);
-  head.writeUInt16BE(1, 20);
-  head.writeUInt32BE(3_600_000, 22);
-  head.writeUInt16BE(8, 26);
-  // 1000 a second: 1000 / 512, times two to the ninth.
-  head.writeUInt16BE(16_383 + 9, 28);
-  head.writeUInt32BE((1_000 / 512) * 2 ** 31, 30);
-  t.is(Math.round(measureSound(Buffer.concat([head, Buffer.alloc(3_600_000)]), most)), 3_600);
-});
-
 /** Silent frames. @param head the second and third byte of each */
 function makeMp3(frames: number, head: readonly [number, number], frameBytes: number): Buffer {
   const frame = Buffer.alloc(frameBytes);
@@ -98,6 +85,91 @@ test('frames of an MP3 count that lie where another frame is said to be', (t) =>
   for (let at = 0; at < hidden.length; at += 24) hidden.set([0xff, 0xf3, 0x14], at);
   for (let at = 0; at < hidden.length; at += 1_440) hidden.set([0xff, 0xfb, 0xe0], at);
   t.true(measureSound(hidden, most) > 140);
+});
+
+/** An hour of silence at 8 kbit a second, 24 kHz. */
+const hourOfMp3 = makeMp3(150_000, [0xf3, 0x14], 24);
+
+/** @param format 0x55 for MP3 */
+function wrapInWav(audio: Buffer, format: number, rate: number, extension = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(36);
+  head.write('RIFF    WAVEfmt ', 'latin1');
+  head.writeUInt32LE(16 + extension.length, 16);
+  head.writeUInt16LE(format, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(rate, 24);
+  head.writeUInt32LE(rate, 28);
+  head.writeUInt16LE(1, 32);
+  const data = Buffer.alloc(8);
+  data.write('data', 'latin1');
+  data.writeUInt32LE(audio.length, 4);
+  return Buffer.concat([head, extension, data, audio]);
+}
+
+/** @param log2Rate samples a second, as a power of two */
+function makeCommonChunk(form: string, log2Rate: number): Buffer {
+  const chunk = Buffer.alloc(30);
+  chunk.write('COMM', 'latin1');
+  chunk.writeUInt32BE(22, 4);
+  chunk.writeUInt16BE(1, 8);
+  chunk.writeUInt16BE(16, 14);
+  chunk.writeUInt16BE(16_383 + log2Rate, 16);
+  chunk.writeUInt32BE(2 ** 31, 18);
+  chunk.write(form, 26, 'latin1');
+  return chunk;
+}
+
+function makeAiff(audio: Buffer, commons: readonly Buffer[], kind = 'AIFC'): Buffer {
+  const sound = Buffer.alloc(16);
+  sound.write('SSND', 'latin1');
+  sound.writeUInt32BE(8 + audio.length, 4);
+  return Buffer.concat([Buffer.from(`FORM    ${kind}`), ...commons, sound, audio]);
+}
+
+test('an AIFF is as long as its rate says', (t) => {
+  const hour = Buffer.alloc(1_024 * 2 * 3_600);
+  t.is(Math.round(measureSound(makeAiff(hour, [makeCommonChunk('', 10)], 'AIFF'), most)), 3_600);
+  t.is(Math.round(measureSound(makeAiff(hour, [makeCommonChunk('sowt', 10)]), most)), 3_600);
+});
+
+test('what is packed in a WAV or an AIFF is as long as it says itself, whatever the head says', (t) => {
+  for (const rate of [24_000, 192_000, 4_000_000_000]) {
+    t.true(measureSound(wrapInWav(hourOfMp3, 0x55, rate), most) >= 3_599, `${rate}`);
+  }
+  // As the form that names the form further on.
+  const extension = Buffer.alloc(24);
+  extension.writeUInt16LE(22, 0);
+  extension.writeUInt16LE(0x55, 8);
+  t.true(measureSound(wrapInWav(hourOfMp3, 0xff_fe, 4_000_000_000, extension), most) >= 3_599);
+  t.true(measureSound(makeAiff(hourOfMp3, [makeCommonChunk('.mp3', 31)]), most) >= 3_599);
+  // A form that is not known here is no shorter than any other file of so many bytes.
+  t.true(measureSound(wrapInWav(Buffer.alloc(40_000, 1), 0x1_61, 4_000_000_000), most) >= 10);
+});
+
+test('samples are no longer than they can be, whatever the head says of their bits', (t) => {
+  const hour = Buffer.alloc(8_192 * 3_600);
+  for (const format of [6, 7]) {
+    const wav = wrapInWav(hour, format, 8_192);
+    // What the head says of bytes a second, of bytes a sample, and of bits.
+    wav.writeUInt32LE(4_000_000_000, 28);
+    wav.writeUInt16LE(65_535, 32);
+    wav.writeUInt16LE(65_535, 34);
+    t.is(Math.round(measureSound(wav, most)), 3_600);
+  }
+  t.is(Math.round(measureSound(makeAiff(hour, [makeCommonChunk('ulaw', 13)]), most)), 3_600);
+});
+
+test('of several heads of an AIFF the one that makes it longest counts', (t) => {
+  const heads = [makeCommonChunk('sowt', 31), makeCommonChunk('sowt', 12)];
+  t.is(Math.round(measureSound(makeAiff(Buffer.alloc(8_192 * 60), heads), most)), 60);
+});
+
+test('an AAC is as long as its frames, also behind a frame of an MP3 or something else', (t) => {
+  // 7 bytes of head and 3 of sound, 1024 samples at 8 kHz.
+  const aac = makeMp3(10_000, [0xf1, 0x6c], 10);
+  t.is(Math.round(measureSound(aac, most)), 1_280);
+  t.true(measureSound(Buffer.concat([makeMp3(1, [0xf3, 0x14], 24), aac]), most) >= 1_279);
+  t.true(measureSound(Buffer.concat([Buffer.from('x'), hourOfMp3]), most) >= 3_599);
 });
 
 test('a FLAC is as long as its head says', (t) => {
