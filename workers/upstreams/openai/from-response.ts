@@ -29,14 +29,26 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
       events.push(toDelta(choice, message, index), ...readCitations(index, message), finish);
     }
   }
-  if (events.length === 0) {
-    throw new UpstreamError('unavailable', 'the upstream sent a chat answer without choices');
-  }
   const usage = readUsage(body, null);
+  if (events.length === 0) {
+    events.push(...answerNothing(usage));
+  }
   if (usage !== null) {
     events.push({ type: 'usage', usage });
   }
   return events;
+}
+
+/**
+ * What an answer without choices says. One that its vendor counted was generated, if only as reasoning, and is charged for
+ * each time that it is asked for: an empty text costs once.
+ * @throws UpstreamError where nothing was counted
+ */
+export function answerNothing(usage: UpstreamUsage | null): ChatEvent[] {
+  if (!usage?.promptTokens && !usage?.completionTokens) {
+    throw new UpstreamError('unavailable', 'the upstream sent a chat answer without choices');
+  }
+  return [{ type: 'delta', index: 0, delta: { role: 'assistant', content: '' } }, toFinish(0, null)];
 }
 
 function toDelta(choice: JsonRecord, message: JsonRecord, index: number): ChatEvent {

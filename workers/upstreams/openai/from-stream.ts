@@ -2,7 +2,7 @@ import type { ChatStreamTranslator } from '../chat-stream.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toErrorWithin } from './from-error.ts';
-import { isErrorBody, readUsage, toFinish } from './from-response.ts';
+import { answerNothing, isErrorBody, readUsage, toFinish } from './from-response.ts';
 import { isRecord, parseRecord, readArray, readCount, readText } from '../json-value.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
@@ -32,6 +32,9 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
   let isLastReportPartial = false;
   /** After the last chunk with usage. */
   let isSaidSince = false;
+  let hasWords = false;
+  /** The last chunk was usage alone, of something that was generated unseen: nothing of an answer comes after that. */
+  let isSummedUp = false;
   let isDone = false;
   let hasEnded = false;
 
@@ -50,7 +53,9 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     }
     const known = usage;
     usage = readUsage(chunk, known);
-    for (const choice of readArray(chunk['choices'])) {
+    const said = readArray(chunk['choices']);
+    isSummedUp = usage !== known && said.length === 0 && !hasWords && (usage?.completionTokens ?? 0) > 0;
+    for (const choice of said) {
       if (isRecord(choice)) {
         takeChoice(choice, readCount(choice['index']) ?? 0, events);
       }
@@ -74,6 +79,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     }
     openChoices.add(index);
     const delta = isRecord(choice['delta']) ? choice['delta'] : {};
+    hasWords ||= Object.entries(delta).some(([name, value]) => name !== 'role' && (value ?? '') !== '');
     const logprobs = choice['logprobs'] ?? null;
     if (logprobs !== null) {
       events.push({ type: 'delta', index, delta: toolCalls.normalize(index, delta), logprobs });
@@ -102,7 +108,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       finish(index, null, events);
     }
     if (finishedChoices.size === 0) {
-      throw new UpstreamError('unavailable', 'the stream of the upstream held no answer');
+      events.push(...answerNothing(usage));
     }
     if (usage !== null && isLastReportPartial && !isSaidSince) {
       reportUsage(usage, false, events);
@@ -142,7 +148,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       for (const event of isDone ? [] : parser.end()) {
         takeLast(event.data, events);
       }
-      if (!hasEnded && !isFinished()) {
+      if (!hasEnded && !isFinished() && !isSummedUp) {
         throw new UpstreamError('unavailable', 'the stream of the upstream ended without an end');
       }
       finishAll(events);

@@ -99,6 +99,15 @@ test('an error within a 200, no choices and no JSON are errors', (t) => {
   t.is(answer({ ...DOCUMENTED, error: null }).length, 3);
 });
 
+test('an answer without choices that its vendor counted is an empty one', (t) => {
+  const body = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 5_000 } };
+  t.like(fromChatResponse(JSON.stringify(body), null), [
+    { type: 'delta', index: 0, delta: { role: 'assistant', content: '' } },
+    { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null },
+    { type: 'usage', usage: { promptTokens: 5, completionTokens: 5_000 } },
+  ]);
+});
+
 test('usage of other vendors is read where they put it', (t) => {
   const usageOf = (usage: object): unknown => answer({ ...DOCUMENTED, usage }).at(-1);
   t.like(usageOf({ prompt_tokens: 5, completion_tokens: 1, prompt_cache_hit_tokens: 3 }), {

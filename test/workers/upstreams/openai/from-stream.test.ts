@@ -282,7 +282,26 @@ test('a choice that has not finished when another has is cut as well', (t) => {
 });
 
 test('an end mark with no answer before it is an error', (t) => {
-  t.regex((translateText('data: [DONE]\n\n')[0] as UpstreamError).message, /no answer/);
+  t.regex((translateText('data: [DONE]\n\n')[0] as UpstreamError).message, /without choices/);
+  const zeros = { choices: [], usage: { prompt_tokens: 0, completion_tokens: 0 } };
+  t.true(translateText(toStream(zeros, '[DONE]')).at(-1) instanceof UpstreamError);
+});
+
+test('what the vendor counted is an answer, if an empty one, also where nothing else says that it has ended', (t) => {
+  const usage = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 5_000 } };
+  const finish = { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null };
+  const partial = Object.assign(count(5, 5_000), { isPartial: true });
+  const empty = delta({ role: 'assistant', content: '' });
+  t.deepEqual(translateText(toStream(usage, '[DONE]')), [partial, empty, finish, count(5, 5_000)]);
+  t.deepEqual(translateText(toStream(usage)), [partial, empty, finish, count(5, 5_000)]);
+  const begin = say({ role: 'assistant', content: '' });
+  t.deepEqual(translateText(toStream(begin, usage)), [empty, partial, finish, count(5, 5_000)]);
+  // Of the prompt alone nothing was generated yet.
+  const early = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 0 } };
+  t.true(translateText(toStream(begin, early)).at(-1) instanceof UpstreamError);
+  // Words that were cut are no whole answer, whatever was counted.
+  t.true(translateText(toStream(usage, say({ content: 'a' }))).at(-1) instanceof UpstreamError);
+  t.true(translateText(toStream(say({ content: 'a' }), usage)).at(-1) instanceof UpstreamError);
 });
 
 test('each choice has deltas and a finish of its own', (t) => {

@@ -1,0 +1,58 @@
+import test from 'ava';
+import { findRow, readLoss } from '../support/observe.ts';
+import { useScriptedStack } from '../support/scripted-stack.ts';
+import type { TestStack } from '../support/stack.ts';
+
+/** Answers that hold a count and nothing else, as all that was generated was reasoning. */
+
+let stack: TestStack;
+const addScript = useScriptedStack(
+  test,
+  (url) => `
+upstreams: { vendor: { kind: openai, baseUrl: "${url}/v1" } }
+models:
+  - { id: thinker, type: chat, context: 128000, reasoning: true, pricing: { prompt: 1000, completion: 1000 }, routes: [{ upstream: vendor }] }
+`,
+  (started) => {
+    stack = started;
+  },
+);
+
+const nanoPerToken = 1_000_000n;
+const usage = {
+  prompt_tokens: 100,
+  completion_tokens: 5_000,
+  total_tokens: 5_100,
+  completion_tokens_details: { reasoning_tokens: 5_000 },
+};
+const begin = { choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }] };
+const answers: readonly { title: string; stream: boolean; said: object }[] = [
+  { title: 'a whole answer', stream: false, said: { id: 'x', choices: [], usage } },
+  { title: 'a stream', stream: true, said: [JSON.stringify({ choices: [], usage }), '[DONE]'] },
+  {
+    title: 'a stream that says no end',
+    stream: true,
+    said: [JSON.stringify(begin), JSON.stringify({ choices: [], usage })],
+  },
+];
+
+for (const { title, stream, said } of answers) {
+  test(`${title} without choices that the vendor counted is charged by that count, and not asked for again`, async (t) => {
+    let calls = 0;
+    const messages = addScript(() => {
+      calls += 1;
+      return said;
+    });
+    const account = await stack.createAccount();
+    const body = { model: 'thinker', messages, stream, max_tokens: 6_000 };
+    const response = await stack.post('/v1/chat/completions', account.apiKey, body);
+    t.is(response.status, 200);
+    const text = await response.text();
+    t.regex(text, /"finish_reason":"stop"/);
+    t.notRegex(text, /"error"/);
+    const row = await findRow(stack, response.headers.get('x-request-id')!);
+    t.is(calls, 1);
+    t.like(row, { success: true, counted: false, promptTokens: 100, completionTokens: 5_000 });
+    t.is(await readLoss(stack, account.id, '100'), 5_100n * nanoPerToken);
+  });
+}
