@@ -79,8 +79,8 @@ export async function estimateChat(
   const worst = computeWorstCase(model.pricing, {
     ...noUsage,
     promptTokens: maySearch(body, model)
-      ? allowForSearch(model, promptTokens, countSearchCalls(body, model))
-      : promptTokens,
+      ? allowForSearch(model, counter.reservedTokens, countSearchCalls(body, model))
+      : counter.reservedTokens,
     durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
   });
   // A prediction that is not borne out is charged as if it had been said.
@@ -104,7 +104,8 @@ async function countPrediction(
   model: CatalogModel,
 ): Promise<number> {
   if (!prediction) return 0;
-  return (await counter.countUpTo(JSON.stringify(prediction), model.context)) ?? model.context;
+  const counted = await counter.countUpTo(JSON.stringify(prediction), model.context);
+  return counted?.tokens ?? model.context;
 }
 
 async function countPrompt(
@@ -118,16 +119,18 @@ async function countPrompt(
   const fileTokens = files.reduce((sum, file) => sum + file.tokens, 0);
   const audioTokens = Math.ceil(soundSeconds * tokensPerSoundSecond);
   const additions = listAdditions(body, model);
-  counter.add(
+  counter.addTokens(
     tokensToAnswer +
       tokensPerMessage * body.messages.length +
       images * model.tokensPerPicture +
       pages * model.tokensPerPage +
       audioTokens +
       fileTokens +
-      files.reduce((sum, { textTokens }) => sum + textTokens, 0) +
       additions.tokens,
   );
+  for (const { textTokens: tokens, textTokensElsewhere: tokensElsewhere } of files) {
+    counter.add({ tokens, textBytes: 0, tokensElsewhere });
+  }
   for (const text of listTexts(body)) await counter.addText(text);
   for (const text of additions.texts) await counter.addText(text);
   const unread = files.filter(({ tokens }) => tokens > 0).length;
@@ -152,10 +155,10 @@ async function countReasoning(
   let first = reasoning.length;
   while (first > 0) {
     const text = JSON.stringify(reasoning[first - 1]!.value);
-    const tokens = await counter.countUpTo(text, left);
-    if (tokens === null) break;
-    counter.add(tokens, Buffer.byteLength(text));
-    left -= tokens;
+    const part = await counter.countUpTo(text, left);
+    if (part === null) break;
+    counter.add(part);
+    left -= part.tokens;
     first -= 1;
   }
   return reasoning.slice(first);

@@ -1,12 +1,25 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { type AppError, invalidField } from '../../shared/contract/errors.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
+import { estimateInOtherVocabularies } from '../../shared/pricing/other-vocabularies.ts';
+
+/** Looked at in one turn. */
+const estimatedCharacters = 64 * 1024;
+
+export interface PromptPart {
+  /** By our own count. */
+  readonly tokens: number;
+  readonly textBytes: number;
+  /** What it may count in another vocabulary; as by our own count where it is no text. */
+  readonly tokensElsewhere: number;
+}
 
 /** Adds up the tokens of one prompt. */
 export class PromptCounter {
   readonly #model: CatalogModel;
   readonly #turn: CountingTurn;
   #tokens = 0;
+  #tokensElsewhere = 0;
   #textBytes = 0;
 
   constructor(model: CatalogModel, turn: CountingTurn) {
@@ -18,33 +31,59 @@ export class PromptCounter {
     return this.#tokens;
   }
 
+  /** What is to be reserved for: more than our own count where the vendor's vocabulary is another and may split more. */
+  get reservedTokens(): number {
+    const most = Math.max(this.#tokens, Math.ceil(this.#tokensElsewhere));
+    return Math.min(most, this.#model.context);
+  }
+
   /** Of all texts that were added. */
   get textBytes(): number {
     return this.#textBytes;
   }
 
-  /**
-   * @param textBytes of the text that has so many tokens, if it is one
-   * @throws AppError `content_too_long` beyond the model's context
-   */
-  add(tokens: number, textBytes = 0): void {
+  /** @throws AppError `content_too_long` beyond the model's context, by our own count */
+  add({ tokens, textBytes, tokensElsewhere }: PromptPart): void {
     this.#tokens += tokens;
     this.#textBytes += textBytes;
+    this.#tokensElsewhere += this.#model.hasTokenizer ? tokens : tokensElsewhere;
     if (this.#tokens > this.#model.context) throw tooLong(this.#model);
+  }
+
+  /**
+   * What is no text.
+   * @throws AppError `content_too_long` beyond the model's context
+   */
+  addTokens(tokens: number): void {
+    this.add({ tokens, textBytes: 0, tokensElsewhere: tokens });
   }
 
   /** @throws AppError `content_too_long` beyond the model's context */
   async addText(text: string): Promise<void> {
     // Counting stops at what is left of the context: a prompt far beyond it costs no more than one just beyond.
-    const tokens = await this.countUpTo(text, this.#model.context - this.#tokens);
-    if (tokens === null) throw tooLong(this.#model);
-    this.add(tokens, Buffer.byteLength(text));
+    const part = await this.countUpTo(text, this.#model.context - this.#tokens);
+    if (part === null) throw tooLong(this.#model);
+    this.add(part);
   }
 
-  /** Counts without adding. @returns null above the limit */
-  async countUpTo(text: string, limit: number): Promise<number | null> {
-    if (text === '') return 0;
-    return await countTokensAsync(text, { limit, turn: this.#turn, encoding: this.#model.tokenizer });
+  /** Counts without adding. @returns null above the limit, by our own count */
+  async countUpTo(text: string, limit: number): Promise<PromptPart | null> {
+    if (text === '') return { tokens: 0, textBytes: 0, tokensElsewhere: 0 };
+    const { tokenizer, hasTokenizer } = this.#model;
+    const tokens = await countTokensAsync(text, { limit, turn: this.#turn, encoding: tokenizer });
+    if (tokens === null) return null;
+    const tokensElsewhere = hasTokenizer ? tokens : await this.#estimateElsewhere(text);
+    return { tokens, textBytes: Buffer.byteLength(text), tokensElsewhere };
+  }
+
+  async #estimateElsewhere(text: string): Promise<number> {
+    let tokens = 0;
+    for (let start = 0; start < text.length; start += estimatedCharacters) {
+      const end = Math.min(text.length, start + estimatedCharacters);
+      tokens += estimateInOtherVocabularies(text, start, end);
+      if (this.#turn.spend(0)) await this.#turn.next();
+    }
+    return tokens;
   }
 }
 

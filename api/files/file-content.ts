@@ -29,6 +29,8 @@ export interface FileRequest {
 /** What a file counts. Its text stays where it was read: a megabyte can unpack to fifty of text. */
 export interface CountedFile extends Omit<FileContent, 'texts'> {
   readonly textTokens: number;
+  /** What its text may count in another vocabulary. */
+  readonly textTokensElsewhere: number;
   /** In UTF-8. */
   readonly textBytes: number;
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { parseDataUri } from '../../shared/contract/data-uri.ts';
 import { countTokensAsync } from '../../shared/pricing/count-tokens.ts';
+import { estimateInOtherVocabularies } from '../../shared/pricing/other-vocabularies.ts';
 import type {
   DocumentAnswer,
   DocumentRequest,
@@ -29,15 +30,17 @@ export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<F
   const { texts, pages, tokens } = content;
   const left = request.maxTokens - pages * request.tokensPerPage - tokens;
   let textTokens = 0;
+  let textTokensElsewhere = 0;
   let textBytes = 0;
   for (const { text, times } of texts) {
     const limit = Math.floor((left - textTokens) / times);
     const counted = text === '' ? 0 : await countTokensAsync(text, { limit, encoding: request.tokenizer });
     if (counted === null) return { fault: 'too_long' };
     textTokens += counted * times;
+    textTokensElsewhere += estimateInOtherVocabularies(text) * times;
     textBytes += Buffer.byteLength(text) * times;
   }
-  return { textTokens, textBytes, pages, tokens };
+  return { textTokens, textTokensElsewhere, textBytes, pages, tokens };
 }
 
 /** All that a file may be taken for. */

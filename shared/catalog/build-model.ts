@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Model, Pricing } from '../contract/models.ts';
+import { defaultEncoding } from '../pricing/count-tokens.ts';
 import type {
   CatalogModel,
   CatalogRoute,
@@ -56,7 +57,8 @@ export function buildModel(
     tokensPerPage: entry.tokens_per_page ?? entry.tokens_per_picture ?? defaultTokensPerPicture,
     tokensPerSearch: entry.tokens_per_search ?? defaultTokensPerSearch,
     searchesUnasked: entry.web_search === 'always',
-    tokenizer: entry.tokenizer,
+    tokenizer: entry.tokenizer ?? defaultEncoding,
+    hasTokenizer: entry.tokenizer !== undefined,
     specialTokens: entry.special_tokens ?? null,
     dimensions: readDimensions(entry),
     embeddingCache: readEmbeddingCache(entry),

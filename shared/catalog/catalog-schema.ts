@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { Nullable, StringEnum } from '../contract/fields.ts';
 import { ModelType, Pricing, type Model } from '../contract/models.ts';
-import { defaultEncoding, encodingNames, type EncodingName } from '../pricing/count-tokens.ts';
+import { encodingNames, type EncodingName } from '../pricing/count-tokens.ts';
 
 /** What is known of a dialect before an upstream of it is configured. A new dialect is a line here. */
 export interface UpstreamKindRules {
@@ -139,6 +139,8 @@ export interface CatalogModel {
   readonly tokensPerPage: number;
   /** The encoding that its texts are counted by here. */
   readonly tokenizer: EncodingName;
+  /** Whether that is the vendor's own, as the catalog says. */
+  readonly hasTokenizer: boolean;
   /** What the vendor adds to each input of an embedding; null where the catalog does not say. */
   readonly specialTokens: number | null;
   /** What the results of a web search count in the reservation. */
@@ -240,7 +242,7 @@ export const ModelEntry = Type.Object({
   tokens_per_picture: Type.Optional(positiveInteger()),
   tokens_per_page: Type.Optional(positiveInteger()),
   tokens_per_search: Type.Optional(positiveInteger()),
-  tokenizer: StringEnum([...encodingNames], { default: defaultEncoding }),
+  tokenizer: Type.Optional(StringEnum([...encodingNames])),
   special_tokens: Type.Optional(Type.Integer({ minimum: 0, maximum: 64 })),
   dimensions: Type.Optional(DimensionsEntry),
   embeddingCache: Type.Optional(EmbeddingCacheEntry),

@@ -29,13 +29,13 @@ test.before(async () => {
     catalog: `
 upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
 models:
-  - { id: chat, type: chat, context: 128000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+  - { id: chat, type: chat, context: 128000, tokenizer: o200k_base, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
   - { id: pictured, type: vision, context: 128000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
-  - { id: sonar, type: chat, context: 128000, web_search: always, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
-  - { id: searcher, type: chat, context: 128000, web_search: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
-  - { id: thinker, type: chat, context: 128000, reasoning: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
-  - { id: overrunner, type: chat, context: 128000, max_output_tokens: 20000, reasoning: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor, maxTokens: answer }] }
-  - { id: unbounded, type: chat, context: 128000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor, drops: [max_tokens, max_completion_tokens] }] }
+  - { id: sonar, type: chat, context: 128000, tokenizer: o200k_base, web_search: always, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+  - { id: searcher, type: chat, context: 128000, tokenizer: o200k_base, web_search: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+  - { id: thinker, type: chat, context: 128000, tokenizer: o200k_base, reasoning: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
+  - { id: overrunner, type: chat, context: 128000, tokenizer: o200k_base, max_output_tokens: 20000, reasoning: true, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor, maxTokens: answer }] }
+  - { id: unbounded, type: chat, context: 128000, tokenizer: o200k_base, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor, drops: [max_tokens, max_completion_tokens] }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 2 }, pricing: { in_cost_per_million: 10 }, routes: [{ upstream: vendor }] }
   - { id: pictures, type: image, context: 8192, max_output_tokens: 5000, pricing: { prompt: 10, completion: 10 }, routes: [{ upstream: vendor }] }
 `,

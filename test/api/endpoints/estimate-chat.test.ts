@@ -53,12 +53,15 @@ models:${Object.entries(vendorModels)
   - { id: small-${kind}, type: chat, context: 8192, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: ${kind}, model: ${model} }] }`,
     )
     .join('')}
+  - { id: named, type: chat, context: 1000000, tokenizer: o200k_base, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: openai }] }
 `,
   { fileName: 'catalog.yaml', env: {}, today: '2026-01-01' },
 );
 const documents = new DocumentReader();
 test.after.always(() => documents.close());
 
+/** A rouble for a million tokens. */
+const nanoPerToken = 1_000;
 const validate = compileValidator(ChatRequest, 'body');
 const { signal } = new AbortController();
 const png = makePng(8, 8, [200, 10, 10]).toString('base64');
@@ -66,6 +69,8 @@ const png = makePng(8, 8, [200, 10, 10]).toString('base64');
 interface Counted {
   readonly body: ChatRequest;
   readonly tokens: number;
+  /** Of the prompt, in tokens. */
+  readonly reserved: number;
   readonly reasoning: readonly RecalledReasoning[];
 }
 
@@ -74,7 +79,13 @@ async function count(id: string, body: object, reasoning: ChatContents['reasonin
   const prepared = prepareChat(validate(structuredClone({ ...body, model: id })), model);
   const files = await readFiles(documents, 'account', prepared, model, signal);
   const counted = await estimateChat(prepared, model, { files, reasoning }, new CountingTurn());
-  return { body: prepared, tokens: counted.estimate.promptTokens, reasoning: counted.reasoning };
+  const { promptTokens: tokens, fixedNano } = counted.estimate;
+  return {
+    body: prepared,
+    tokens,
+    reserved: Number(fixedNano) / nanoPerToken,
+    reasoning: counted.reasoning,
+  };
 }
 
 /** The request as the worker sends it to the vendor. */
@@ -357,4 +368,33 @@ test('kept reasoning takes at most half of what the prompt leaves, the latest fi
   t.deepEqual(counted.reasoning, kept.slice(2));
   t.true(counted.tokens > without.tokens + 3_000);
   t.true(counted.tokens - without.tokens <= (8_192 - without.tokens) / 2);
+});
+
+const user = (content: unknown): object => ({ messages: [{ role: 'user', content }] });
+
+test('what other vocabularies may split is reserved for by their measure, and counted by ours', async (t) => {
+  const spaces = ' '.repeat(20_000);
+  const file = { filename: 'a.txt', file_data: toDataUri(Buffer.from(spaces), 'text/plain') };
+  for (const content of [spaces, [{ type: 'text', text: spaces }], [{ type: 'file', file }]]) {
+    const { tokens, reserved } = await count('openai', user(content));
+    t.true(tokens < 300);
+    t.true(reserved > 19_000 && reserved <= 20_100);
+  }
+});
+
+test('a model whose tokenizer the catalog names is reserved for by that count alone', async (t) => {
+  const { tokens, reserved } = await count('named', user(' '.repeat(20_000)));
+  t.is(reserved, tokens);
+});
+
+test('prose is reserved for at most 1.3 times its count', async (t) => {
+  const prose = 'The keeper of the lighthouse had lived on the island for thirty years. '.repeat(50);
+  const { tokens, reserved } = await count('openai', user(prose));
+  t.true(reserved >= tokens && reserved <= 1.3 * tokens);
+});
+
+test('a prompt that fits the context by our count is not refused for what it may be elsewhere', async (t) => {
+  const { tokens, reserved } = await count('small-openai', user(`${' '.repeat(1_000)}a`.repeat(400)));
+  t.true(tokens < 8_192);
+  t.is(reserved, 8_192);
 });

@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { DocumentReader } from '../../../api/files/document-reader.ts';
 import type { FileAnswer, FileRequest } from '../../../api/files/file-content.ts';
 import { countTokens } from '../../../shared/pricing/count-tokens.ts';
+import { estimateInOtherVocabularies } from '../../../shared/pricing/other-vocabularies.ts';
 import { makePdf, makeSlowPdf, toDataUri } from '../../support/make-pdf.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
@@ -36,7 +37,13 @@ test('of a file its count comes back and none of its text, whatever it unpacks t
   const read = useReader(t);
   const text = 'Some words. '.repeat(200_000);
   const zip = makeZip({ 'a.txt': Buffer.from(text) });
-  const counts = { textTokens: countTokens(text), textBytes: text.length, pages: 0, tokens: 0 };
+  const counts = {
+    textTokens: countTokens(text),
+    textTokensElsewhere: estimateInOtherVocabularies(text),
+    textBytes: text.length,
+    pages: 0,
+    tokens: 0,
+  };
   t.deepEqual(await read(zip, { mediaType: 'application/zip' }), counts);
   t.deepEqual(await read(Buffer.from(text), { mediaType: 'text/plain' }), counts);
   const twice = { ...counts, textTokens: counts.textTokens + countTokens(zip.toString('utf8')) };

@@ -1,0 +1,81 @@
+/**
+ * What a text may count in a vocabulary that is not ours: no exact count, and seldom much less. Vocabularies agree on prose,
+ * and differ where ours has long tokens that others lack: runs of one character (up to 128 of them are a token), scripts
+ * that others split into bytes, texts put together from our longest words.
+ *
+ * One pass, without a further vocabulary: a character counts somewhat more than it does by our own count in prose of its
+ * script; where others have next to no tokens for its script, or it comes again and again, what it counts in `cl100k_base`.
+ */
+
+/** Hundredths of a token. */
+type Weight = number;
+
+/** Two bytes of three are one token, in scripts that small vocabularies have none for. */
+const rareLetter: Weight = 200;
+/** What is neither letter nor digit and not ASCII: arrows, boxes, spaces of other widths, each half of an emoji. */
+const sign: Weight = 100;
+const latinLetter: Weight = 28;
+const digit: Weight = 50;
+const asciiSign: Weight = 30;
+/** White space goes with the word behind it. */
+const space: Weight = 0;
+
+/** First and last character, and what each counts. */
+const scripts: readonly (readonly [number, number, Weight])[] = [
+  [0x00c0, 0x02af, latinLetter],
+  [0x1e00, 0x1eff, 100], // Latin of Vietnamese and Yoruba
+  [0x0370, 0x03ff, 50], // Greek
+  [0x1f00, 0x1fff, 100], // Greek of old
+  [0x0400, 0x045f, 33], // Cyrillic
+  [0x0460, 0x052f, 100], // Cyrillic of smaller languages
+  [0x0590, 0x05ff, 50], // Hebrew
+  [0x0600, 0x06ff, 46], // Arabic
+  [0x0900, 0x097f, 48], // Devanagari
+  [0x0e00, 0x0e7f, 100], // Thai
+  [0x3040, 0x30ff, 80], // Kana
+  [0x3400, 0x9fff, 90], // Han
+  [0xac00, 0xd7a3, 80], // Hangul
+];
+
+/** What a character counts that came more than so many times in a row. */
+const runs = { minLength: 4, weight: 100 };
+/** Indentations are white space as well, and all vocabularies of today have tokens for those. */
+const spaceRuns = { minLength: 4, weight: 25, longLength: 16 };
+
+let table: Uint8Array | null = null;
+
+/** By UTF-16 code unit. */
+function getWeights(): Uint8Array {
+  if (table !== null) return table;
+  table = new Uint8Array(0x1_00_00);
+  for (let code = 0; code < table.length; code += 1) table[code] = findWeight(String.fromCharCode(code));
+  for (const [first, last, weight] of scripts) table.fill(weight, first, last + 1);
+  return table;
+}
+
+function findWeight(character: string): Weight {
+  if (/[a-z]/i.test(character)) return latinLetter;
+  if (/\d/.test(character)) return digit;
+  if (character < '\u0080') return /\s/.test(character) ? space : asciiSign;
+  return /[\p{L}\p{M}\p{N}]/u.test(character) ? rareLetter : sign;
+}
+
+/** Tokens of a text, or of the part of it between two places. */
+export function estimateInOtherVocabularies(text: string, start = 0, end = text.length): number {
+  const weights = getWeights();
+  let sum = 0;
+  let last = -1;
+  let run = 0;
+  for (let i = start; i < end; i += 1) {
+    const code = text.charCodeAt(i);
+    const weight = weights[code]!;
+    // White space of any kind is one run: ours has tokens for many mixtures of it.
+    const kind = weight === space ? space : code;
+    run = kind === last ? run + 1 : 1;
+    last = kind;
+    if (run <= runs.minLength) sum += weight;
+    else if (kind === space && run <= spaceRuns.longLength) sum += spaceRuns.weight;
+    else sum += Math.max(weight, runs.weight);
+  }
+  return sum / 100;
+}

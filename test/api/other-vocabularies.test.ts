@@ -1,0 +1,83 @@
+import test from 'ava';
+import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { readLoss, waitForNoReservation } from '../support/observe.ts';
+import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+
+/** A vendor whose vocabulary has fewer long tokens than ours: GPT-2's, which is a real one. */
+
+const nanoPerToken = 1_000_000n;
+const vendorEncoding = 'r50k_base';
+
+let vendor: ScriptedVendor;
+let stack: TestStack;
+/** Prompt tokens that the vendor counted since a test set it to zero. */
+let drawn = 0;
+
+test.before(async () => {
+  vendor = await startScriptedVendor((body) => {
+    const [message] = body['messages'] as { content: string }[];
+    const prompt = countTokens(message!.content, vendorEncoding);
+    drawn += prompt;
+    return answerWithUsage({ prompt_tokens: prompt, completion_tokens: 1, total_tokens: prompt + 1 });
+  });
+  const chat = (id: string, more: string): string =>
+    `  - { id: ${id}, type: chat, context: 128000, ${more}pricing: { prompt: 1000, completion: 1000 }, routes: [{ upstream: vendor }] }`;
+  stack = await startStack({
+    catalog: `
+upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
+models:
+${chat('unknown', '')}
+${chat('known', 'tokenizer: r50k_base, ')}
+`,
+  });
+});
+test.after.always(async () => {
+  await stack.close();
+  await vendor.close();
+});
+
+async function askOften(balance: string, model: string, content: string) {
+  drawn = 0;
+  const account = await stack.createAccount({ balance });
+  const body = { model, messages: [{ role: 'user', content }], max_tokens: 1 };
+  const statuses = await Promise.all(
+    Array.from({ length: 30 }, async () => {
+      const response = await stack.post('/v1/chat/completions', account.apiKey, body);
+      await response.text();
+      return response.status;
+    }),
+  );
+  await waitForNoReservation(stack, account.id);
+  const served = statuses.filter((status) => status === 200).length;
+  return {
+    served,
+    drawnNano: BigInt(drawn) * nanoPerToken,
+    paid: await readLoss(stack, account.id, balance),
+  };
+}
+
+const texts = {
+  spaces: ' '.repeat(4_000),
+  Georgian: 'საქართველოს '.repeat(120),
+  Malayalam: 'സ്വാതന്ത്ര്യത്തോടെ '.repeat(80),
+  'words between spaces': `${' '.repeat(120)}a`.repeat(35),
+};
+
+for (const [name, content] of Object.entries(texts)) {
+  test.serial(
+    `an account draws no more than twice what it pays with texts that its vendor splits (${name})`,
+    async (t) => {
+      const { served, drawnNano, paid } = await askOften('10', 'unknown', content);
+      t.log(`${served} served, drawn ${drawnNano}, paid ${paid}`);
+      t.true(served > 0);
+      t.true(drawnNano <= 2n * paid);
+    },
+  );
+}
+
+test.serial('a model whose tokenizer is named is reserved by that count alone', async (t) => {
+  const { served, drawnNano, paid } = await askOften('10', 'known', 'The cat sat on the mat. '.repeat(40));
+  t.is(served, 30);
+  t.is(paid, drawnNano + 30n * nanoPerToken);
+});
