@@ -104,14 +104,14 @@ export async function startApi(
   const accounts = new AccountStore(mongo.db, config);
   const apiKeys = new ApiKeyStore(redis, accounts);
   const workers = new WorkerRegistryStore(redis);
-  const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, workers, log);
+  const responseMemory = new FairBudget({
+    capacity: options.responseMemoryBytes ?? defaultResponseMemoryBytes,
+  });
+  const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, workers, responseMemory, log);
   await waiters.subscribe();
   const payloads = new PayloadStore(payloadRedis);
   const ledger = new LedgerStore(mongo.db);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
-  const responseMemory = new FairBudget({
-    capacity: options.responseMemoryBytes ?? defaultResponseMemoryBytes,
-  });
   const frames = new KeptFramesStore(redis, payloadRedis);
   const answers = new AnswerStore(frames, objects);
   const kept = new KeptAnswers({ redis, frames, answers, memory: responseMemory, log });

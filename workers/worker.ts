@@ -35,6 +35,7 @@ import { startQueuedIntake } from './intake/take-queued.ts';
 import { startReadyIntake } from './intake/take-ready.ts';
 import { AccountBanned, type JobDependencies } from './jobs/job-context.ts';
 import { KeptAnswerMover } from './jobs/kept-answer-mover.ts';
+import { createResponseBudget } from './jobs/response-memory.ts';
 import { startLedgerReader } from './ledger/ledger-reader.ts';
 import { ShardLeases } from './ledger/shard-leases.ts';
 import { EmbeddingLines } from './embeddings/embedding-lines.ts';
@@ -51,6 +52,8 @@ export interface WorkerOptions {
   readonly queues: readonly QueueName[];
   /** Requests that run at once, of each queue. */
   readonly concurrency: number;
+  /** What whole answers may hold together until they have been sent. */
+  readonly responseMemoryBytes?: number;
 }
 
 /** Of pictures that callers link to, together; those of one request hold 80 MB at most. */
@@ -120,6 +123,7 @@ export async function startWorker(
     mover,
     objects,
     media,
+    responseMemory: createResponseBudget(options.responseMemoryBytes),
     log,
     workerId,
   };

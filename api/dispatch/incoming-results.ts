@@ -1,3 +1,5 @@
+import { AppError } from '../../shared/contract/errors.ts';
+import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
 import { BufferPool, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
@@ -16,44 +18,94 @@ const turnBytes = 4 * pieceBytes;
 /** Where answers are put together, until they are written to their callers. */
 const buffers = new BufferPool(64 * 1024 * 1024);
 
+/**
+ * Waits for the memory that a result may take. Null where it needs none.
+ * @throws AppError where there is none in time; the signal's reason
+ */
+export type AcquireMemory = (signal: AbortSignal) => Promise<BudgetShare | null>;
+
+/** What results are to this process beyond their bytes. */
+export interface ResultRequests {
+  /** Has the result of a request sent up to a byte. */
+  ask(requestId: string, upToByte: number): void;
+  /** There is no memory for the result; it has been dropped. */
+  refuse(requestId: string, error: AppError): void;
+}
+
 interface IncomingResult {
   readonly requestId: string;
   readonly accountId: string;
   readonly length: number;
+  /** Aborted when the result is dropped, for which memory may be waited for. */
+  readonly dropped: AbortController;
+  share: BudgetShare | null;
   /** Null until the first piece has come. */
-  memory: LentBuffer | null;
+  buffer: LentBuffer | null;
   received: number;
-  /** What is up to here is on its way; where that is nothing, it waits for its turn. */
+  /** What is up to here is on its way; where that is nothing, it waits for memory or for its turn. */
   askedTo: number;
-  /** Null once all of it has been asked for. */
+  /** Null before it has its memory, and once all of it has been asked for. */
   entry: QueueEntry<IncomingResult> | null;
   waitsSinceMs: number;
-  /** Moved on by the time that it waited for its turn: its worker is not to blame for that. */
+  /** Moved on by the time that it waited here: its worker is not to blame for that. */
   lastSeenAtMs: number;
 }
 
 /** Large results on their way from the workers to this process, which come in pieces as it asks for them. */
 export class IncomingResults {
-  readonly #ask: (requestId: string, upToByte: number) => void;
+  readonly #requests: ResultRequests;
   readonly #nowMs: () => number;
   readonly #results = new Map<string, IncomingResult>();
   /** Those of which a part has not been asked for. */
   readonly #queue = new FairQueue<IncomingResult>();
   #askedBytes = 0;
 
-  /** @param ask has the result of a request sent up to a byte */
-  constructor(ask: (requestId: string, upToByte: number) => void, nowMs = () => performance.now()) {
-    this.#ask = ask;
+  constructor(requests: ResultRequests, nowMs = () => performance.now()) {
+    this.#requests = requests;
     this.#nowMs = nowMs;
   }
 
-  add(requestId: string, accountId: string, length: number): void {
+  /** @param acquire absent where memory was acquired before the request was made */
+  add(requestId: string, accountId: string, length: number, acquire?: AcquireMemory): void {
     this.drop(requestId);
     const nowMs = this.#nowMs();
-    const times = { waitsSinceMs: nowMs, lastSeenAtMs: nowMs };
-    const state = { memory: null, received: 0, askedTo: 0, entry: null };
-    const result = { requestId, accountId, length, ...state, ...times };
+    const result: IncomingResult = {
+      requestId,
+      accountId,
+      length,
+      dropped: new AbortController(),
+      share: null,
+      buffer: null,
+      received: 0,
+      askedTo: 0,
+      entry: null,
+      waitsSinceMs: nowMs,
+      lastSeenAtMs: nowMs,
+    };
     this.#results.set(requestId, result);
+    if (acquire === undefined) this.#begin(result);
+    else void this.#beginWithMemory(result, acquire);
+  }
+
+  async #beginWithMemory(result: IncomingResult, acquire: AcquireMemory): Promise<void> {
+    const { signal } = result.dropped;
+    try {
+      result.share = await acquire(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.drop(result.requestId);
+      this.#requests.refuse(
+        result.requestId,
+        error instanceof AppError ? error : new AppError('internal_error', { cause: error }),
+      );
+      return;
+    }
+    // It may have been dropped in the moment in which the memory was granted.
+    if (signal.aborted) result.share?.release();
+    else this.#begin(result);
+  }
+
+  #begin(result: IncomingResult): void {
     this.#enqueue(result);
     this.#askOn();
   }
@@ -64,22 +116,25 @@ export class IncomingResults {
     if (result === undefined) return null;
     // One that was taken for lost comes without being on its way.
     this.#askedBytes -= Math.min(piece.length, result.askedTo - result.received);
-    result.memory ??= buffers.lend(result.length);
-    result.received += piece.copy(result.memory.bytes, result.received);
+    const buffer = (result.buffer ??= buffers.lend(result.length));
+    result.received += piece.copy(buffer.bytes, result.received);
     result.lastSeenAtMs = this.#nowMs();
     result.waitsSinceMs = result.lastSeenAtMs;
     result.askedTo = Math.max(result.askedTo, result.received);
-    const isWhole = result.received === result.length;
-    if (isWhole) this.#remove(result);
-    else this.#askOn();
-    return isWhole ? result.memory : null;
+    if (result.received < result.length) {
+      this.#askOn();
+      return null;
+    }
+    this.#remove(result);
+    return { bytes: buffer.bytes, giveBack: () => giveBack(result) };
   }
 
   /** Nobody waits for it any more, or another attempt begins. */
   drop(requestId: string): void {
     const result = this.#results.get(requestId);
     if (result === undefined) return;
-    result.memory?.giveBack();
+    result.dropped.abort();
+    giveBack(result);
     this.#remove(result);
   }
 
@@ -109,7 +164,7 @@ export class IncomingResults {
     this.#askOn();
   }
 
-  /** How long nothing has come of a result that was asked for; 0 where there is none, or it waits for its turn. */
+  /** How long nothing has come of a result that was asked for; 0 where there is none, or it waits here. */
   silentForMs(requestId: string): number {
     const result = this.#results.get(requestId);
     if (result === undefined || result.askedTo === result.received) return 0;
@@ -141,6 +196,12 @@ export class IncomingResults {
     this.#askedBytes += end - result.askedTo;
     result.askedTo = end;
     if (end === result.length) this.#dequeue(result);
-    this.#ask(result.requestId, end);
+    this.#requests.ask(result.requestId, end);
   }
+}
+
+/** May be called again. */
+function giveBack({ buffer, share }: IncomingResult): void {
+  buffer?.giveBack();
+  share?.release();
 }

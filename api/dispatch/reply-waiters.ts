@@ -1,4 +1,5 @@
 import { AppError } from '../../shared/contract/errors.ts';
+import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { QueueName } from '../../shared/queue/job-kinds.ts';
 import { heartbeatLifetimeMs, type WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
@@ -8,6 +9,7 @@ import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import { ownBuffer, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { IncomingResults } from './incoming-results.ts';
+import { acquireWhenOffered } from './response-memory.ts';
 import type { Waiter, WaiterOwner } from './waiter.ts';
 import { UnderWay } from './under-way.ts';
 import { WorkerControls, type WaiterControl } from './worker-controls.ts';
@@ -27,6 +29,8 @@ export class ReplyWaiters {
   readonly #redis: RedisClient;
   readonly #subscriber: RedisClient;
   readonly #registry: WorkerRegistryStore;
+  /** What answers may hold of this process until their callers have read them. */
+  readonly #memory: FairBudget;
   readonly #log: Logger;
   readonly #waiters = new Map<string, { waiter: Waiter; owner: WaiterOwner }>();
   readonly #underWay = new UnderWay();
@@ -46,6 +50,7 @@ export class ReplyWaiters {
     redis: RedisClient,
     subscriber: RedisClient,
     registry: WorkerRegistryStore,
+    memory: FairBudget,
     log: Logger,
     nowMs = () => performance.now(),
   ) {
@@ -53,13 +58,23 @@ export class ReplyWaiters {
     this.#redis = redis;
     this.#subscriber = subscriber;
     this.#registry = registry;
+    this.#memory = memory;
     this.#log = log;
     this.#nowMs = nowMs;
     this.#controls = new WorkerControls(redis, log);
-    this.#results = new IncomingResults((requestId, upToByte) => {
-      const waiter = this.#waiters.get(requestId)?.waiter;
-      if (waiter !== undefined) this.#controls.askFor(waiter, upToByte);
-    }, nowMs);
+    this.#results = new IncomingResults(
+      {
+        ask: (requestId, upToByte) => {
+          const waiter = this.#waiters.get(requestId)?.waiter;
+          if (waiter !== undefined) this.#controls.askFor(waiter, upToByte);
+        },
+        refuse: (requestId, error) => {
+          const waiter = this.#waiters.get(requestId)?.waiter;
+          if (waiter !== undefined) this.fail(waiter, error);
+        },
+      },
+      nowMs,
+    );
     this.#timer = setInterval(() => void this.#check(), checkIntervalMs);
     this.#timer.unref();
   }
@@ -181,9 +196,12 @@ export class ReplyWaiters {
       case 'stored':
         this.#end(waiter, ownBuffer(frame.payload));
         return;
-      case 'offered':
-        this.#results.add(frame.requestId, waiter.request.accountId, decodeOffer(frame.payload));
+      case 'offered': {
+        const length = decodeOffer(frame.payload);
+        const { requestId, accountId } = waiter.request;
+        this.#results.add(requestId, accountId, length, acquireWhenOffered(this.#memory, waiter, length));
         return;
+      }
       case 'piece': {
         const whole = this.#results.take(frame.requestId, frame.payload);
         if (whole !== null) this.#end(waiter, whole);

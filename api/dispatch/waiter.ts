@@ -6,7 +6,7 @@ import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 
 /** Takes what comes for one request. `end` and `fail` are the last calls, and only one of them comes. */
 export interface Receiver {
-  /** What it takes is for the caller of this response. */
+  /** Whose caller it is for: memory for an answer is acquired once its size is known. Absent where that was done before. */
   readonly response?: ServerResponse;
   delta(bytes: Buffer): void;
   /** A whole answer, or the last bytes of a stream. */

@@ -11,6 +11,11 @@ const defaultMaxWaitingPerAccount = 256;
 export interface FairBudgetOptions {
   /** What there is to share: bytes, or slots. */
   readonly capacity: number;
+  /**
+   * Whether accounts may hold more than that together, as what they will hold is not known before it is there. Their
+   * shares bound them all the same, but one that holds nothing never waits.
+   */
+  readonly mayOverrun?: boolean;
   /** How many of one account may wait at once; more are refused. */
   readonly maxWaitingPerAccount?: number;
   /** For tests: a clock in milliseconds. */
@@ -22,6 +27,8 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
   /** How long to wait for a share before it is refused. */
   readonly waitMs: number;
+  /** How many of the account may wait at once, this one included; as the budget says unless given. */
+  readonly maxWaiting?: number;
   /** What the caller is told when it is refused. */
   readonly refuse: () => AppError;
   /** Asked before it waits: throws where nothing would come of what it waits for. */
@@ -35,6 +42,8 @@ export interface BudgetShare {
   readonly amount: number;
   /** Takes more, up to this amount in all, if it is there now. @returns false where it is not; nothing changes then */
   tryGrow(toAmount: number): boolean;
+  /** Holds this amount, whether or not there is so much: it is there already. */
+  changeTo(amount: number): void;
   /** Gives back what is beyond this amount. */
   shrink(toAmount: number): void;
   /** Gives everything back; a second call does nothing. */
@@ -59,6 +68,7 @@ interface Waiting {
  */
 export class FairBudget {
   #capacity: number;
+  readonly #mayOverrun: boolean;
   readonly #maxWaitingPerAccount: number;
   readonly #nowMs: () => number;
   readonly #queue = new FairQueue<Waiting>();
@@ -66,8 +76,9 @@ export class FairBudget {
   /** Of these, what was granted while another amount was saved up for. */
   readonly #passing = new Holdings();
 
-  constructor({ capacity, maxWaitingPerAccount, nowMs }: FairBudgetOptions) {
+  constructor({ capacity, mayOverrun = false, maxWaitingPerAccount, nowMs }: FairBudgetOptions) {
     this.#capacity = capacity;
+    this.#mayOverrun = mayOverrun;
     this.#maxWaitingPerAccount = maxWaitingPerAccount ?? defaultMaxWaitingPerAccount;
     this.#nowMs = nowMs ?? (() => performance.now());
   }
@@ -122,9 +133,9 @@ export class FairBudget {
   async #wait(
     accountId: string,
     amount: number,
-    { signal, waitMs, refuse }: AcquireOptions,
+    { signal, waitMs, maxWaiting = this.#maxWaitingPerAccount, refuse }: AcquireOptions,
   ): Promise<BudgetShare> {
-    if (this.#queue.countOf(accountId) >= this.#maxWaitingPerAccount) throw refuse();
+    if (this.#queue.countOf(accountId) >= maxWaiting) throw refuse();
     return await new Promise<BudgetShare>((resolve, reject) => {
       const stopWaiting = (): void => {
         clearTimeout(timer);
@@ -205,7 +216,7 @@ export class FairBudget {
   /** @param before what the same request holds already, and gives up for the new amount */
   #isLeft(before: number, amount: number): boolean {
     const heldByOthers = this.held - before;
-    return heldByOthers === 0 || heldByOthers + amount <= this.#capacity;
+    return this.#mayOverrun || heldByOthers === 0 || heldByOthers + amount <= this.#capacity;
   }
 
   #isWithinShare(accountId: string, before: number, amount: number): boolean {
@@ -215,12 +226,18 @@ export class FairBudget {
   #createShare(accountId: string, amount: number, isPassing: boolean): BudgetShare {
     let own = 0;
     let isReleased = false;
-    const changeTo = (to: number): void => {
+    const hold = (to: number): void => {
       this.#holdings.change(accountId, to - own);
       if (isPassing) this.#passing.change(accountId, to - own);
       own = to;
     };
-    changeTo(amount);
+    const changeTo = (to: number): void => {
+      if (isReleased) return;
+      const isLess = to < own;
+      hold(to);
+      if (isLess) this.#grantWaiting();
+    };
+    hold(amount);
     return {
       accountId,
       get amount() {
@@ -228,19 +245,16 @@ export class FairBudget {
       },
       tryGrow: (toAmount) => {
         if (isReleased || !this.#mayHold(accountId, own, toAmount)) return false;
-        changeTo(toAmount);
+        hold(toAmount);
         return true;
       },
+      changeTo,
       shrink: (toAmount) => {
-        if (isReleased || toAmount >= own) return;
-        changeTo(toAmount);
-        this.#grantWaiting();
+        if (toAmount < own) changeTo(toAmount);
       },
       release: () => {
-        if (isReleased) return;
-        isReleased = true;
         changeTo(0);
-        this.#grantWaiting();
+        isReleased = true;
       },
     };
   }

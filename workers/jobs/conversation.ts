@@ -15,6 +15,7 @@ import { presentUsage } from './chat-usage.ts';
 import { isOutput } from './count-delta.ts';
 import { createCallContext, hasCallerLeft, type JobDependencies, type RequestRun } from './job-context.ts';
 import { ReasoningSaver } from './reasoning-saver.ts';
+import type { ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
 import { toRecalled } from './to-recalled.ts';
 import { waitForReader } from './wait-for-reader.ts';
@@ -160,7 +161,12 @@ export class Conversation {
     return this.#meter.measure(this.#ending);
   }
 
-  async conclude(dependencies: JobDependencies, metered: MeteredChat, receipt: Receipt): Promise<void> {
+  async conclude(
+    dependencies: JobDependencies,
+    metered: MeteredChat,
+    receipt: Receipt,
+    memory: Pick<ResponseMemory, 'hold'>,
+  ): Promise<void> {
     const { request, body } = this.#job;
     await this.#reasoning.whenSaved();
     const usage = presentUsage(metered, receipt);
@@ -171,7 +177,9 @@ export class Conversation {
       return;
     }
     const answer = this.#answer!.finish(request.requestId, this.#created, request.model, usage);
-    await sendResult(dependencies, request, this.#run, await encodeJson(answer, request.accountId));
+    const parts = await encodeJson(answer, request.accountId);
+    memory.hold(parts.reduce((sum, { length }) => sum + length, 0));
+    await sendResult(dependencies, request, this.#run, parts);
   }
 
   /** Another try begins: nothing of one that came to nothing is in the answer. */

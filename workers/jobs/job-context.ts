@@ -28,6 +28,8 @@ export interface JobDependencies extends FinishDependencies {
   readonly mover: KeptAnswerMover;
   readonly objects: ObjectStore;
   readonly media: MediaSources;
+  /** Bytes that whole answers hold of this process until they have been sent. */
+  readonly responseMemory: FairBudget;
   readonly log: Logger;
   readonly workerId: string;
 }

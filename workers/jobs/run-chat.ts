@@ -1,4 +1,5 @@
 import { finishRequest } from '../../shared/billing/finish-request.ts';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { toUsage } from './chat-usage.ts';
 import { Conversation } from './conversation.ts';
@@ -10,17 +11,33 @@ import {
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
+import { expectImageBytes, ResponseMemory } from './response-memory.ts';
 
 /**
  * Runs one interactive chat: asks the model, sends what it says as it comes, settles, and only then tells the caller
  * what it cost. Never rejects: every way it can go is settled and told.
  */
 export async function runChat(dependencies: JobDependencies, job: ChatJob, run: RequestRun): Promise<void> {
+  const memory = new ResponseMemory(dependencies.responseMemory, job.request);
+  try {
+    await answer(dependencies, job, run, memory);
+  } finally {
+    memory.release();
+  }
+}
+
+async function answer(
+  dependencies: JobDependencies,
+  job: ChatJob,
+  run: RequestRun,
+  memory: ResponseMemory,
+): Promise<void> {
   const conversation = new Conversation(job, run);
   let failure: { code: ReturnType<typeof describeFailure>['code']; message: string } | null = null;
   try {
     const model = dependencies.catalog.find(job.request.model);
     if (model === undefined) throw missingModel(job.request, run);
+    if (job.body.stream !== true) await memory.acquire(expectChatBytes(job, model), run.signal);
     await conversation.ask(dependencies, model);
   } catch (error) {
     if (isReplaced(run)) return;
@@ -36,5 +53,11 @@ export async function runChat(dependencies: JobDependencies, job: ChatJob, run: 
     reachedModel: conversation.reachedModel || isModelsFailure(failure),
   });
   if (failure !== null) run.reply.error(failure);
-  else await conversation.conclude(dependencies, metered, receipt);
+  else await conversation.conclude(dependencies, metered, receipt, memory);
+}
+
+/** Words are few bytes for what they cost; pictures are not. */
+function expectChatBytes({ body }: ChatJob, { published }: CatalogModel): number {
+  const modalities = body.modalities ?? published.output_modalities ?? [];
+  return modalities.includes('image') ? expectImageBytes(body.n ?? 1, null) : 0;
 }

@@ -25,6 +25,7 @@ import {
   type RequestRun,
 } from './job-context.ts';
 import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
+import { expectImageBytes, ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
 
 /** Who draws pictures would rather queue than fail. */
@@ -37,16 +38,32 @@ const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'web
  * once a model was asked pays for the images, which are not kept. Never rejects.
  */
 export async function runImage(dependencies: JobDependencies, job: ImageJob, run: RequestRun): Promise<void> {
+  const memory = new ResponseMemory(dependencies.responseMemory, job.request);
+  try {
+    await answer(dependencies, job, run, memory);
+  } finally {
+    memory.release();
+  }
+}
+
+async function answer(
+  dependencies: JobDependencies,
+  job: ImageJob,
+  run: RequestRun,
+  memory: ResponseMemory,
+): Promise<void> {
   let generated: Generated = { images: [], calls: 1, usage: null, billedMs: 0 };
   let reachedModel = false;
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   let charged = false;
   try {
+    await memory.acquire(expectImageBytes(job.n, job.size), run.signal);
     generated = await generate(dependencies, job, run, () => {
       reachedModel = true;
     });
     charged = isPaid(job, generated);
+    memory.hold(generated.images.reduce((sum, { bytes }) => sum + bytes.length, 0));
     run.signal.throwIfAborted();
     if (generated.images.length === 0) failure = describeNone(generated, charged);
     else keys = await keepImages(dependencies, job, generated.images);

@@ -1,7 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 import fc from 'fast-check';
-import { IncomingResults } from '../../../api/dispatch/incoming-results.ts';
+import { IncomingResults, type AcquireMemory } from '../../../api/dispatch/incoming-results.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import { pieceBytes } from '../../../shared/reply/frame.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const most = 6 * 1024 * 1024;
 const piecesAtOnce = most / pieceBytes;
@@ -9,6 +13,8 @@ const zeros = Buffer.alloc(pieceBytes);
 
 interface Desk {
   readonly results: IncomingResults;
+  /** For which there was no memory, and what their callers are told. */
+  readonly refused: readonly [requestId: string, code: string][];
   /** What was asked for since this was last called, in order. */
   readonly takeAsked: () => [requestId: string, upToByte: number][];
   readonly pass: (ms: number) => void;
@@ -17,12 +23,17 @@ interface Desk {
 function openDesk(): Desk {
   let nowMs = 1_000;
   let asked: [string, number][] = [];
+  const refused: [string, string][] = [];
   const results = new IncomingResults(
-    (requestId, upToByte) => asked.push([requestId, upToByte]),
+    {
+      ask: (requestId, upToByte) => asked.push([requestId, upToByte]),
+      refuse: (requestId, { code }) => refused.push([requestId, code]),
+    },
     () => nowMs,
   );
   return {
     results,
+    refused,
     takeAsked() {
       const taken = asked;
       asked = [];
@@ -194,6 +205,85 @@ test('a result is silent while it is asked for in vain, and not while it waits f
   t.is(results.silentForMs('first'), 0);
 });
 
+const createAcquire =
+  (budget: FairBudget, accountId: string, bytes: number, waitMs = 60_000): AcquireMemory =>
+  (signal) =>
+    budget.acquire(accountId, bytes, { signal, waitMs, refuse: () => new AppError('queue_full') });
+
+test('a result is asked for once there is memory for it, which is held until the answer is given back', async (t) => {
+  const { results, takeAsked } = openDesk();
+  const budget = new FairBudget({ capacity: 3 * pieceBytes });
+  const add = (id: string, accountId: string): void =>
+    results.add(id, accountId, pieceBytes, createAcquire(budget, accountId, pieceBytes));
+  add('a1', 'ann');
+  add('a2', 'ann');
+  add('b', 'bob');
+  await nextTurn();
+  const asked = (): string[] => takeAsked().map(([requestId]) => requestId);
+  t.deepEqual(asked(), ['a1', 'b'], 'an account has half of what there is, and others do not wait for it');
+  const first = results.take('a1', zeros)!;
+  await nextTurn();
+  t.deepEqual(asked(), [], 'its caller has not read it');
+  first.giveBack();
+  first.giveBack();
+  await nextTurn();
+  t.deepEqual(asked(), ['a2']);
+  for (const id of ['a2', 'b']) results.take(id, zeros)!.giveBack();
+  t.is(budget.held, 0);
+});
+
+test('a result that waits for memory is not silent, and is not asked for', async (t) => {
+  const { results, takeAsked, pass } = openDesk();
+  const budget = new FairBudget({ capacity: pieceBytes });
+  const other = budget.tryAcquire('other', pieceBytes)!;
+  results.add('a', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes));
+  pass(120_000);
+  results.remind();
+  await nextTurn();
+  t.deepEqual([takeAsked(), results.silentForMs('a'), results.has('a')], [[], 0, true]);
+  other.release();
+  await nextTurn();
+  t.deepEqual(takeAsked(), [['a', pieceBytes]]);
+  pass(1_000);
+  t.is(results.silentForMs('a'), 1_000);
+});
+
+test('who leaves while it waits for memory, or while its result comes, leaves nothing behind', async (t) => {
+  const { results, refused, takeAsked } = openDesk();
+  const budget = new FairBudget({ capacity: pieceBytes });
+  for (const id of ['coming', 'waiting'])
+    results.add(id, id, pieceBytes, createAcquire(budget, id, pieceBytes));
+  await nextTurn();
+  results.drop('waiting');
+  await nextTurn();
+  t.is(budget.waiting, 0);
+  results.drop('coming');
+  t.is(budget.held, 0);
+  // Dropped in the moment in which it is granted, and begun anew before that is known.
+  results.add('again', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes));
+  results.add('again', 'ann', 7, createAcquire(budget, 'ann', 7));
+  await nextTurn();
+  t.is(budget.held, 7);
+  t.deepEqual(takeAsked(), [
+    ['coming', pieceBytes],
+    ['again', 7],
+  ]);
+  results.drop('again');
+  t.deepEqual([budget.held, refused], [0, []]);
+});
+
+test('a result that there is no memory for in time is dropped, and its request is told', async (t) => {
+  const { results, refused } = openDesk();
+  const budget = new FairBudget({ capacity: pieceBytes });
+  const other = budget.tryAcquire('other', pieceBytes)!;
+  results.add('a', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes, 1));
+  await waitFor('the refusal', () => refused.length > 0);
+  t.deepEqual(refused, [['a', 'queue_full']]);
+  t.false(results.has('a'));
+  other.release();
+  t.is(budget.held, 0);
+});
+
 /** A worker's side of a result, and what this process may know of it. */
 interface Sent {
   length: number;
@@ -239,14 +329,17 @@ test('whatever comes, goes and is lost: never more than 6 MB are on their way, e
         let nowMs = 0;
         let isLossy = true;
         const results = new IncomingResults(
-          (requestId, upToByte) => {
-            const one = world.get(requestId)!;
-            t.true(upToByte > one.askedTo && upToByte <= one.length);
-            one.askedTo = upToByte;
-            const onTheWay = [...world.values()].reduce((sum, each) => sum + each.askedTo - each.sent, 0);
-            t.true(onTheWay <= most, `${onTheWay} bytes are asked for`);
-            const isHeard = !isLossy || chances.next().value !== 0;
-            if (isHeard) one.mayBeSentTo = Math.max(one.mayBeSentTo, upToByte);
+          {
+            ask: (requestId, upToByte) => {
+              const one = world.get(requestId)!;
+              t.true(upToByte > one.askedTo && upToByte <= one.length);
+              one.askedTo = upToByte;
+              const onTheWay = [...world.values()].reduce((sum, each) => sum + each.askedTo - each.sent, 0);
+              t.true(onTheWay <= most, `${onTheWay} bytes are asked for`);
+              const isHeard = !isLossy || chances.next().value !== 0;
+              if (isHeard) one.mayBeSentTo = Math.max(one.mayBeSentTo, upToByte);
+            },
+            refuse: (requestId) => t.fail(requestId),
           },
           () => nowMs,
         );

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { ReplyWaiters } from '../../../api/dispatch/reply-waiters.ts';
 import type { Waiter } from '../../../api/dispatch/waiter.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
+import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import type { AdmittedRequest, QueueName } from '../../../shared/queue/job-kinds.ts';
 import { heartbeatIntervalMs, WorkerRegistryStore } from '../../../shared/queue/worker-registry-store.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
@@ -51,7 +52,8 @@ async function openDesk(t: ExecutionContext): Promise<Desk> {
   const [redis, subscriber] = await Promise.all([connect(t, 'commands'), connect(t, 'subscriber')]);
   const registry = new WorkerRegistryStore(redis);
   let nowMs = 0;
-  const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, registry, log, () => nowMs);
+  const memory = new FairBudget({ capacity: 512_000_000 });
+  const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, registry, memory, log, () => nowMs);
   t.teardown(() => waiters.close());
   await waiters.subscribe();
   const abandoned: string[] = [];

@@ -119,6 +119,42 @@ test('no account has more than the stated number of requests waiting', async (t)
   await nextTurn();
   t.is(statesOf(requests).filter((state) => state === 'waits').length, 256);
   t.is(requests.at(-1)!.state, 'queue_full');
+  const { signal } = new AbortController();
+  let isRefused = false;
+  const paid = budget.acquire('ann', 1, { signal, waitMs: 60_000, maxWaiting: Infinity, refuse });
+  paid.catch(() => {
+    isRefused = true;
+  });
+  await nextTurn();
+  t.false(isRefused, 'who may not be refused waits all the same');
+  for (const { caller } of requests) caller.abort();
+  requests[0]!.release();
+  (await paid).release();
+  t.is(budget.held, 0);
+});
+
+test('where more may be held than was known, an account beyond its share waits and one that holds nothing never does', async (t) => {
+  const budget = new FairBudget({ capacity: 16, mayOverrun: true });
+  const many = Array.from({ length: 5 }, () => request(budget, 'many', 2));
+  await nextTurn();
+  t.deepEqual(statesOf(many), ['holds', 'holds', 'holds', 'holds', 'waits']);
+  for (const { share } of many.slice(0, 4)) share!.changeTo(9);
+  t.is(budget.held, 36);
+  const [few, next] = [request(budget, 'few', 2), request(budget, 'few', 2)];
+  await nextTurn();
+  t.deepEqual(statesOf([few, next, many[4]!]), ['holds', 'waits', 'waits']);
+  few.release();
+  await nextTurn();
+  t.is(next.state, 'holds', 'its own was what it waited for');
+  for (const one of many.slice(0, 3)) one.release();
+  await nextTurn();
+  t.is(many[4]!.state, 'waits');
+  many[3]!.share!.changeTo(5);
+  await nextTurn();
+  t.is(many[4]!.state, 'holds');
+  for (const one of [...many, next]) one.release();
+  many[0]!.share!.changeTo(7);
+  t.deepEqual([budget.held, budget.waiting], [0, 0]);
 });
 
 test('a request that waits too long is refused, and one whose caller has gone leaves', async (t) => {
