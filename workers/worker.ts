@@ -11,17 +11,15 @@ import { AppError } from '../shared/contract/errors.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
-import { countBulkRuns, countQueuedRuns } from '../shared/queue/fair-share.ts';
+import { countQueuedRuns } from '../shared/queue/fair-share.ts';
 import { bullQueues, type QueueName } from '../shared/queue/job-kinds.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
-import { heartbeatIntervalMs, WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../shared/redis/redis-client.ts';
-import { redisChannels } from '../shared/redis/redis-keys.ts';
+import { redisChannels, redisKeys } from '../shared/redis/redis-keys.ts';
 import { AnswerStore } from '../shared/reply/answer-store.ts';
 import { KeptFramesStore, tooMuchKept } from '../shared/reply/kept-frames-store.ts';
-import { redisKeys } from '../shared/redis/redis-keys.ts';
 import { ReplyPublisher, type ControlMessage } from '../shared/reply/reply-channel.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
@@ -42,6 +40,7 @@ import { EmbeddingLines } from './embeddings/embedding-lines.ts';
 import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
 import { createImageChecker } from './media/check-image.ts';
 import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
+import { startHeartbeat } from './upkeep/heartbeat.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
 import { repeat } from './upkeep/repeat.ts';
 import { OrphanSweeper } from './upkeep/sweep-orphans.ts';
@@ -263,44 +262,10 @@ export async function startWorker(
       await mongo.close();
       for (const client of [subscriber, payloadRedis, redis, ...blockings]) client.disconnect();
     },
-  };
-}
-
-interface HeartbeatOptions {
-  readonly redis: RedisClient;
-  readonly runsByQueue: ReadonlyMap<QueueName, ActiveRuns>;
-  readonly concurrency: number;
-  readonly embeddings: EmbeddingLines;
-  readonly workerId: string;
-  readonly log: Logger;
-}
-
-async function startHeartbeat(options: HeartbeatOptions): Promise<Running> {
-  const { redis, runsByQueue, concurrency, embeddings, workerId, log } = options;
-  const registry = new WorkerRegistryStore(redis);
-  const beat = async (): Promise<void> => {
-    try {
-      await Promise.all(
-        [...runsByQueue].map(([queue, runs]) => {
-          const inputsInLine = queue === 'embedding' ? embeddings.waiting : 0;
-          const bulkRuns = countBulkRuns(queue, concurrency);
-          return registry.beat(queue, workerId, { active: runs.size, inputsInLine, bulkRuns });
-        }),
-      );
-    } catch (error) {
-      log.debug({ err: error }, 'a heartbeat was lost');
-    }
-  };
-  await beat();
-  const timer = setInterval(() => void beat(), heartbeatIntervalMs);
-  return {
-    async stop() {
-      clearInterval(timer);
-      try {
-        await Promise.all([...runsByQueue.keys()].map((queue) => registry.leave(queue, workerId)));
-      } catch (error) {
-        log.debug({ err: error }, 'the heartbeat is left to run out');
-      }
+    async handBack() {
+      await gate.handBack();
+      // From then on its chats are dispatched again.
+      await heartbeat.stop();
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from './logger.ts';
 import { ConfigError } from './config.ts';
 import { letHeapGrow } from './heap-growth.ts';
@@ -5,6 +6,8 @@ import { letHeapGrow } from './heap-growth.ts';
 /** Something that was started and can be stopped; stopping waits for what is in hand. */
 export interface Running {
   stop(): Promise<void>;
+  /** The process ends although stopping has not: gives back what others would wait for. */
+  handBack?(): Promise<void>;
 }
 
 /** The AWS SDK announces on every start of Node 20 that a later version of it will want a newer Node. */
@@ -13,7 +16,9 @@ function quietLibraries(env: NodeJS.ProcessEnv): void {
 }
 
 /** How long a process may take to finish its work in hand before it leaves anyway. */
-const stopTimeoutMs = 28_000;
+const stopTimeoutMs = 27_000;
+/** And then to hand back what is left. */
+const handBackTimeoutMs = 1_000;
 const repeatedSignalMs = 1_000;
 
 /**
@@ -27,6 +32,17 @@ export async function runProcess(start: () => Promise<{ running: Running; log: L
   let stoppingSinceMs = 0;
   let current: { running: Running; log: Logger } | null = null;
 
+  /** What is left runs again elsewhere: a job's lock runs out, an api process dispatches its chats again. */
+  const leave = async (): Promise<void> => {
+    current?.log.warn({ stopTimeoutMs }, 'work in hand did not end in time; it is handed back');
+    try {
+      await Promise.race([current?.running.handBack?.(), delay(handBackTimeoutMs)]);
+    } catch (error) {
+      current?.log.warn({ err: error }, 'work in hand could not be handed back');
+    }
+    process.exit(0);
+  };
+
   const stop = async (signal: string): Promise<void> => {
     if (stopping) {
       // One Ctrl-C comes twice: from the terminal, and again from npm, which passes it on.
@@ -35,11 +51,7 @@ export async function runProcess(start: () => Promise<{ running: Running; log: L
     }
     stopping = true;
     stoppingSinceMs = performance.now();
-    const timer = setTimeout(() => {
-      // What is left is handed back: a job's lock runs out, an api process dispatches its chats again.
-      current?.log.warn({ stopTimeoutMs }, 'work in hand did not end in time; it is handed back');
-      process.exit(0);
-    }, stopTimeoutMs);
+    const timer = setTimeout(() => void leave(), stopTimeoutMs);
     timer.unref();
     current?.log.info({ signal }, 'stopping');
     await current?.running.stop();

@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { startChat } from '../support/leaving.ts';
 import { findRow } from '../support/observe.ts';
@@ -160,6 +161,40 @@ test('a worker asked to stop finishes its work in hand and exits 0', async (t) =
   const exitCode = worker.terminate();
   t.is((await answer).status, 200);
   t.is(await exitCode, 0);
+});
+
+test('a worker whose time to stop is over takes no slots with it: what it had in hand runs again at once', async (t) => {
+  t.timeout(90_000);
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, {
+    catalog: `
+upstreams: { narrow: { kind: openai, baseUrl: "${vendor.url}/v1", maxConcurrency: 2 } }
+models: [{ id: chat, type: chat, context: 8192, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: narrow, model: narrow-chat }] }]
+`,
+    workers: [],
+  });
+  const account = await stack.createAccount();
+  const worker = await startRole(t, 'worker', stack.env);
+  const held = vendor.hold('narrow-chat');
+  t.teardown(() => held.end());
+  const answers = [0, 1, 2].map(() =>
+    stack.post('/v1/chat/completions', account.apiKey, { model: 'chat', messages }),
+  );
+  await waitFor('the calls', () => held.waiting === 2);
+  t.is(await worker.terminate(), 0);
+  const slots = redisKeys.callsOfUpstream('narrow');
+  t.is(await stack.redis.zcard(slots), 0);
+  t.deepEqual(await new WorkerRegistryStore(stack.redis).findAlive('chat'), new Set());
+  await startRole(t, 'worker', stack.env);
+  held.end();
+  let cost = 0;
+  for (const answer of answers) {
+    const response = await answer;
+    t.is(response.status, 200);
+    cost += ((await response.json()) as { usage: { cost_request: number } }).usage.cost_request;
+  }
+  await checkChargedOnce(t, stack, account.id, Number(cost.toFixed(9)));
 });
 
 test('when an api process is killed its chats are cancelled at the vendor, and charged for what was generated', async (t) => {

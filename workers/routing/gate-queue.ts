@@ -159,3 +159,11 @@ export function isWorthWaiting(
     (breakerMs !== null && waitedMs + breakerMs <= patience.breakerMs)
   );
 }
+
+/** Calls that may be made by the same ways wait in one line. */
+export function nameLine(ways: readonly RouteWay[]): string {
+  return ways
+    .map(({ route, fingerprint }) => `${route.id} ${fingerprint}`)
+    .sort()
+    .join('\n');
+}

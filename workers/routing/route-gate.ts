@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
@@ -20,7 +20,8 @@ import type { RouteWay } from '../../shared/routing/route-way.ts';
 import { nameLease, slotsOf } from '../../shared/routing/way-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { GateQueue, isWorthWaiting, type GateLimits } from './gate-queue.ts';
+import { closedMessage, logOutcome } from './log-outcome.ts';
+import { GateQueue, isWorthWaiting, nameLine, type GateLimits } from './gate-queue.ts';
 
 /** Slots that other workers give back are seen by asking again; those of this process prompt it. */
 const askAgainMs = { first: 10, longest: 100 };
@@ -29,7 +30,6 @@ const defaultLeaseMs = 30_000;
 const redisAwayPauseMs = 250;
 /** One that is forgotten gets its next turn early. */
 const maxRememberedAccounts = 10_000;
-const closedMessage = 'a route is well again: its circuit breaker closed';
 
 /**
  * The one way in to the upstreams: what may be called now is known to Redis, for all workers together. Calls that find
@@ -51,6 +51,7 @@ export class RouteGate implements Running {
   readonly #grantedAt = new LRUCache<string, number>({ max: maxRememberedAccounts });
   #grants = 0;
   #isStopping = false;
+  #isHandedBack = false;
 
   constructor(redis: RedisClient, workerId: string, log: Logger, leaseMs = defaultLeaseMs) {
     this.#redis = redis;
@@ -73,7 +74,7 @@ export class RouteGate implements Running {
     if (line === undefined) {
       const asked = firstOf(limits.accountIds(), maxAccountsPerGrant);
       const answer = await this.#ask(ways, asked);
-      if (answer?.outcome === 'granted') return this.#hand(answer.grant, limits.signal);
+      if (answer?.outcome === 'granted') return await this.#hand(answer.grant, limits.signal);
       // Nothing is known of accounts that came meanwhile, and of those beyond the first few.
       const isForAll = [...limits.accountIds()].every((id) => asked.includes(id));
       if (answer?.outcome === 'paused' && isForAll && !isWorthWaiting(answer, limits.patience, 0))
@@ -130,32 +131,35 @@ export class RouteGate implements Running {
     await Promise.all(this.#leaving);
   }
 
+  /**
+   * The process ends now, with calls under way: gives back their slots, which would otherwise be taken until their leases
+   * run out. Whoever waits, or comes, waits until the process has ended: the requests run again elsewhere.
+   */
+  async handBack(): Promise<void> {
+    clearInterval(this.#renewing);
+    this.#isStopping = true;
+    this.#isHandedBack = true;
+    for (const grant of this.#held) this.leave(grant, 'none');
+    // Redis has answered everything that it was asked before.
+    await callRedis(() => this.#redis.ping());
+    await nextTurn();
+    await Promise.all(this.#leaving);
+  }
+
   async #tell(
     grant: RouteGrant,
     verdict: RouteVerdict,
     setAside: SetAside | null,
     accountIds: readonly string[],
   ): Promise<void> {
-    const { route, fingerprint } = grant.way;
-    const fields = { route: route.id, upstream: route.upstream.name };
     try {
-      const { breaker, setAsideFor } = await this.#throughOutage(() =>
+      const outcome = await this.#throughOutage(() =>
         runOutcome(this.#redis, grant, verdict, setAside, accountIds),
       );
-      if (breaker === 'opened') this.#log.warn(fields, 'a route fails too often: its circuit breaker opened');
-      if (breaker === 'closed') this.#log.info(fields, closedMessage);
-      if (setAside !== null && setAside.reason.startsWith('refused')) {
-        const { reason } = setAside;
-        const forMs = setAsideFor === 'all' ? setAside.forMs : (setAside.forAccountMs ?? setAside.forMs);
-        const refused = setAsideFor === 'all' ? {} : { accounts: accountIds.slice(0, 10) };
-        this.#log.error(
-          { ...fields, key: fingerprint, forMs, ...refused, reason },
-          `a key of an upstream is set aside${setAsideFor === 'all' ? '' : ' for accounts that it was refused to'}`,
-        );
-      }
+      logOutcome(this.#log, grant.way, outcome, setAside, accountIds);
     } catch (error) {
       // The slots are leases: they come back by themselves.
-      this.#log.debug({ ...fields, err: error }, 'the outcome of a call could not be told');
+      this.#log.debug({ route: grant.way.route.id, err: error }, 'the outcome of a call could not be told');
     }
     this.#wakeLines();
   }
@@ -172,6 +176,7 @@ export class RouteGate implements Running {
 
   /** Null where Redis is away: then nobody can say, and it is asked again. */
   async #ask(ways: readonly RouteWay[], accountIds: readonly string[]): Promise<GrantAnswer | null> {
+    if (this.#isHandedBack) return null;
     const lease = `${this.#workerId}:${(this.#count += 1)}`;
     try {
       return await callRedis(() => runGrant(this.#redis, ways, accountIds, lease, this.#leaseMs));
@@ -211,12 +216,14 @@ export class RouteGate implements Running {
     }
   }
 
-  #hand(grant: RouteGrant, signal: AbortSignal): RouteGrant {
+  async #hand(grant: RouteGrant, signal: AbortSignal): Promise<RouteGrant> {
     this.#held.add(grant);
     this.#grantedAt.set(grant.accountId, (this.#grants += 1));
-    if (!signal.aborted) return grant;
+    if (!signal.aborted && !this.#isHandedBack) return grant;
     this.leave(grant, 'none');
-    throw signal.reason;
+    signal.throwIfAborted();
+    // It was asked for before: no call is begun that the end of the process would cut.
+    return await new Promise<never>(() => undefined);
   }
 
   async #waitInLine(name: string, ways: readonly RouteWay[], limits: GateLimits): Promise<RouteGrant | null> {
@@ -227,7 +234,7 @@ export class RouteGate implements Running {
     const waiting = line.wait(ways, limits);
     if (isFirst) void this.#serve(name, line);
     const grant = await waiting;
-    return grant === null ? null : this.#hand(grant, limits.signal);
+    return grant === null ? null : await this.#hand(grant, limits.signal);
   }
 
   /** Asks for those whose turns are next until nobody is left. */
@@ -287,11 +294,4 @@ function firstOf<T>(all: Iterable<T>, most: number): T[] {
   const first: T[] = [];
   for (const one of all) if (first.push(one) === most) break;
   return first;
-}
-
-function nameLine(ways: readonly RouteWay[]): string {
-  return ways
-    .map(({ route, fingerprint }) => `${route.id} ${fingerprint}`)
-    .sort()
-    .join('\n');
 }

@@ -90,6 +90,32 @@ test('those who wait are let in in the order they came', async (t) => {
   t.deepEqual(order, [0, 1, 2, 3, 4]);
 });
 
+test('a gate that hands back frees the slots of its calls at once, and takes none any more', async (t) => {
+  const [ending, other] = [openGate(t), openGate(t)];
+  const route = createRoute('handed-back', { maxConcurrency: 2 });
+  const ways = findWays(route);
+  await enterAll([ending], ways, 2);
+  const leaving = new AbortController();
+  const limits = patient({ signal: leaving.signal, accountIds: () => ['ending'] });
+  const entered: RouteGrant[] = [];
+  const enter = async (): Promise<void> => {
+    const grant = await ending.enter(ways, limits).catch(() => null);
+    if (grant !== null) entered.push(grant);
+  };
+  const waiting = enter();
+  await waitFor('it to wait', async () => (await readWaiting(route.id)).length === 1);
+  const handed = ending.handBack();
+  // Comes, or was asked for, while it is handed back.
+  const late = enter();
+  await handed;
+  const slots = redisKeys.callsOfUpstream(route.upstream.name);
+  t.is(await redis().zcard(slots), 0);
+  for (const grant of await enterAll([other], ways, 2)) other.leave(grant, 'ok');
+  leaving.abort();
+  await Promise.all([waiting, late]);
+  t.deepEqual(entered, []);
+});
+
 test('accounts take turns at the gate, however many calls one of them has waiting', async (t) => {
   const gate = openGate(t);
   const ways = findWays(createRoute('in-turns', { maxConcurrency: 1 }));

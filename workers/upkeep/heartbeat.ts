@@ -1,0 +1,48 @@
+import { countBulkRuns } from '../../shared/queue/fair-share.ts';
+import type { QueueName } from '../../shared/queue/job-kinds.ts';
+import { heartbeatIntervalMs, WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { EmbeddingLines } from '../embeddings/embedding-lines.ts';
+import type { ActiveRuns } from '../intake/active-runs.ts';
+
+interface HeartbeatOptions {
+  readonly redis: RedisClient;
+  readonly runsByQueue: ReadonlyMap<QueueName, ActiveRuns>;
+  readonly concurrency: number;
+  readonly embeddings: EmbeddingLines;
+  readonly workerId: string;
+  readonly log: Logger;
+}
+
+/** Says that this worker lives, and what it has in hand. Stopping takes it off the list of those that do. */
+export async function startHeartbeat(options: HeartbeatOptions): Promise<Running> {
+  const { redis, runsByQueue, concurrency, embeddings, workerId, log } = options;
+  const registry = new WorkerRegistryStore(redis);
+  const beat = async (): Promise<void> => {
+    try {
+      await Promise.all(
+        [...runsByQueue].map(([queue, runs]) => {
+          const inputsInLine = queue === 'embedding' ? embeddings.waiting : 0;
+          const bulkRuns = countBulkRuns(queue, concurrency);
+          return registry.beat(queue, workerId, { active: runs.size, inputsInLine, bulkRuns });
+        }),
+      );
+    } catch (error) {
+      log.debug({ err: error }, 'a heartbeat was lost');
+    }
+  };
+  await beat();
+  const timer = setInterval(() => void beat(), heartbeatIntervalMs);
+  return {
+    async stop() {
+      clearInterval(timer);
+      try {
+        await Promise.all([...runsByQueue.keys()].map((queue) => registry.leave(queue, workerId)));
+      } catch (error) {
+        log.debug({ err: error }, 'the heartbeat is left to run out');
+      }
+    },
+  };
+}
