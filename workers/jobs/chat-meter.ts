@@ -4,8 +4,9 @@ import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ChatEvent, UpstreamUsage } from '../upstreams/upstream.ts';
 import { ChatReportFilter, countReserved, mayReason, readMaxTokens } from './chat-report-filter.ts';
+import { fewestTokensPerSecond } from './choice-silence.ts';
 import { countDelta, isReasoningItself } from './count-delta.ts';
-import { fewestTokensPerSecond, UnseenGeneration } from './unseen-generation.ts';
+import { UnseenGeneration, type ChoiceDelta } from './unseen-generation.ts';
 
 /**
  * How a call of a vendor ended. `complete`: it came to its end, whoever read it. `left`: it was sent, and its caller left
@@ -116,13 +117,13 @@ export class ChatMeter {
     this.#isCovered = false;
   }
 
-  takeDelta(delta: Readonly<Record<string, unknown>>): void {
+  takeDelta({ index, delta }: ChoiceDelta): void {
     const tokens = countDelta(delta, this.#model?.tokenizer);
     // Our own count may be wrong, and never charges for more than was reserved.
     this.#counted = Math.min(countReserved(this.#job, this.#route), this.#counted + tokens);
     this.#seen += tokens;
     this.#showsReasoning ||= isReasoningItself(delta, this.#route);
-    this.#unseen?.take(delta, tokens);
+    this.#unseen?.take({ index, delta }, tokens);
     this.#isCovered = false;
   }
 

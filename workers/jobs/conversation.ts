@@ -227,7 +227,7 @@ export class Conversation {
       annotations !== undefined && this.#sourcesMode === 'hidden' ? { ...event, delta: rest } : event;
     if (isOutput(said.delta)) {
       this.#hasOutput = true;
-      this.#meter.takeDelta(said.delta);
+      this.#meter.takeDelta(said);
     }
     this.#send(said);
   }

@@ -43,7 +43,8 @@ function start(
 }
 
 const words = (count: number): object => ({ content: ' cat'.repeat(count) });
-const say = (meter: ChatMeter, count: number): void => meter.takeDelta({ ...words(count) });
+const say = (meter: ChatMeter, count: number): void =>
+  meter.takeDelta({ index: 0, delta: { ...words(count) } });
 
 test('a call that came to its end is charged exactly as reported, also below what was seen', (t) => {
   const { meter, report } = start();
@@ -134,7 +135,7 @@ test('summaries of reasoning do not end the silence, and one of several choices 
     const { meter } = start({ max_tokens: 100_000, ...body }, { reasoning: true }, () => nowMs);
     for (let step = 0; step < 20; step++) {
       nowMs += 100;
-      meter.takeDelta({ ...delta });
+      meter.takeDelta({ index: 0, delta: { ...delta } });
     }
     meter.end();
     t.true(meter.measure('left').completionTokens >= 2_000, JSON.stringify(body));
@@ -178,7 +179,7 @@ test('a complete answer without a count is charged for reasoning that was not sh
     let nowMs = 1_000;
     const { meter } = start({ max_tokens: 100_000, ...body }, published, () => nowMs);
     nowMs += 5_000;
-    if (Object.keys(delta).length > 0) meter.takeDelta(delta);
+    if (Object.keys(delta).length > 0) meter.takeDelta({ index: 0, delta });
     say(meter, 1);
     meter.end();
     const shown = Object.keys(delta).length;

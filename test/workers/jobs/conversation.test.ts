@@ -85,7 +85,8 @@ test('a call that is ended after one of its answers is charged for what may have
   const messages = [{ role: 'user', content: 'hi' }];
   const body = { model: 'm', stream: true, messages, max_tokens: 20, n: 2 };
   const pause = async (): Promise<void> => {
-    await delay(100);
+    // Longer than a model takes between two words.
+    await delay(600);
     caller.abort(new CallerGone());
   };
   const run = {

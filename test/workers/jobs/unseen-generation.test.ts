@@ -7,7 +7,7 @@ import { createRoute } from '../../support/routing.ts';
 interface Rig {
   readonly unseen: UnseenGeneration;
   /** Says so many tokens after so long. */
-  readonly say: (afterMs: number, delta: object, tokens?: number) => void;
+  readonly say: (afterMs: number, delta: object, tokens?: number, index?: number) => void;
   readonly pass: (ms: number) => void;
 }
 
@@ -24,9 +24,9 @@ function start(
   const unseen = new UnseenGeneration({ body: asked }, model, route, () => nowMs);
   return {
     unseen,
-    say: (afterMs, delta, tokens = 1) => {
+    say: (afterMs, delta, tokens = 1, index = 0) => {
       nowMs += afterMs;
-      unseen.take({ ...delta }, tokens);
+      unseen.take({ index, delta: { ...delta } }, tokens);
     },
     pass: (ms) => {
       nowMs += ms;
@@ -89,4 +89,41 @@ test('a gust of reasoning explains no more than one step: a longer pause is unse
   t.is(unseen.countTokens(), 600 + 4_000);
   for (let i = 0; i < 10; i++) say(400, { reasoning_content: '.' }, 0);
   t.is(unseen.countTokens(), 600 + 4_000 + 3_500);
+});
+
+test('each of several choices is silent by itself: where one holds back its call, the others do not end that', (t) => {
+  for (const [n, indices] of [
+    [1, [0]],
+    [2, [0, 1]],
+    // As a vendor might that counts from one.
+    [2, [1, 2]],
+  ] as const) {
+    const { unseen, say, pass } = start('anthropic', { tools, n });
+    const others = indices.slice(1);
+    say(100, call, 1, indices[0]);
+    for (let i = 0; i < 30; i++) {
+      for (const index of others) say(0, { content: ' and' }, 1, index);
+      pass(100);
+    }
+    const seen = 1 + 30 * others.length;
+    t.is(unseen.countTokens(), seen + 3_000, `n: ${n}, from ${indices[0]}`);
+    t.true(unseen.isPossible);
+    unseen.finish(indices[0]);
+    pass(2_000);
+    t.is(unseen.countTokens(), seen + 3_000, 'it is made, and the others hide nothing');
+  }
+});
+
+test('a choice that speaks pays for none of its own time, and for that of those that say nothing', (t) => {
+  const { unseen, say, pass } = start('openai', { n: 3 }, thinker);
+  for (let i = 0; i < 40; i++) say(50, { content: ' and' });
+  t.is(unseen.countTokens(), 40 + 2 * 2_000);
+  unseen.finish(1);
+  pass(1_000);
+  t.is(unseen.countTokens(), 40 + 2 * 2_000 + 2 * 1_000);
+  unseen.restart();
+  pass(700);
+  unseen.end();
+  pass(5_000);
+  t.is(unseen.countTokens(), 2 * 700, 'since the report: of the two that have not ended');
 });
