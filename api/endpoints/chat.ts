@@ -87,22 +87,22 @@ async function sendAnswer(context: ApiContext, start: StartChat): Promise<void> 
 
 const toJob = (
   body: ChatRequest,
-  { mostPromptTokens, reasoning }: ChatEstimate,
+  { choices, mostPromptTokens, reasoning }: ChatEstimate,
   admitted: Admitted,
 ): NewChatJob => ({
   v: 1,
   kind: 'chat',
   request: admitted.request,
-  body: boundBody(body, admitted),
+  body: boundBody(body, choices, admitted),
   mostPromptTokens,
   reservedTokens: admitted.units,
   ...(reasoning.length === 0 ? {} : { reasoning }),
 });
 
 /** The body as the vendor gets it: as many tokens to each choice as the reservation affords, under the caller's name. */
-function boundBody(body: ChatRequest, { units }: Admitted): ChatRequest {
+function boundBody(body: ChatRequest, choices: number, { units }: Admitted): ChatRequest {
   const { max_completion_tokens: newer, max_tokens: older, ...rest } = body;
   // More than was asked for is reserved where a vendor reasons beyond the bound.
-  const tokens = Math.min(newer || older || Infinity, Math.max(1, Math.floor(units / (body.n ?? 1))));
+  const tokens = Math.min(newer || older || Infinity, Math.max(1, Math.floor(units / choices)));
   return { ...rest, [newer ? 'max_completion_tokens' : 'max_tokens']: tokens };
 }

@@ -5,6 +5,7 @@ import { allowForSearch, countSearchCalls, maySearch } from '../../shared/pricin
 import { findMostPromptTokens, isBounded, type PromptMakeup } from '../../shared/pricing/usage-bounds.ts';
 import type { CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import type { RecalledReasoning } from '../../shared/queue/job-kinds.ts';
+import { countChoices, findServingRoutes } from '../../shared/routing/chat-needs.ts';
 import type { CountedFile } from '../files/file-content.ts';
 import type { Estimate } from '../middleware/admit.ts';
 import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
@@ -44,6 +45,8 @@ export interface ChatContents {
 
 export interface ChatEstimate {
   readonly estimate: Estimate;
+  /** How many answers are made: fewer than were asked for where no route makes more than one. */
+  readonly choices: number;
   /** The most that the prompt can count in any vocabulary. */
   readonly mostPromptTokens: number;
   /** As much of the recalled reasoning as was counted: no more than this may be sent. */
@@ -69,7 +72,8 @@ export async function estimateChat(
     tokens: promptTokens,
     textBytes: counter.textBytes,
   });
-  const choices = body.n ?? 1;
+  const serving = findServingRoutes(model.routes, body);
+  const choices = Math.max(1, ...serving.map((route) => countChoices(route, body)));
   // Where a bound does not hold for all that is generated, the vendor keeps to none but its own.
   const isEachBounded = model.routes.every(isBounded);
   const asked = isEachBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
@@ -95,7 +99,7 @@ export async function estimateChat(
     sharePermille: asked > 0 || !isEachBounded ? 1_000 : openEndedSharePermille,
     user: body.user ?? null,
   };
-  return { estimate, mostPromptTokens, reasoning };
+  return { estimate, choices, mostPromptTokens, reasoning };
 }
 
 async function countPrediction(

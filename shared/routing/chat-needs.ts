@@ -98,6 +98,9 @@ const unmetNeeds: Record<UpstreamKind, readonly Need[]> = {
   builtin: [],
 };
 
+/** What no vendor does unless its field says so: where that is dropped, it is not done. */
+const lostIfDropped: readonly Need[] = [severalAnswers, logprobs, logitBias, jsonObject];
+
 export interface UnmetNeed {
   readonly field: string;
   readonly why: string;
@@ -108,4 +111,23 @@ export function findUnmetNeed(route: CatalogRoute, body: ChatRequest): UnmetNeed
   return (
     unmetNeeds[route.upstream.kind].find((need) => !route.drops.has(need.field) && need.isAsked(body)) ?? null
   );
+}
+
+/**
+ * The routes that are called for a request. One that drops what is asked for answers only where none does all of it:
+ * less than was asked is better than nothing, and worse than another vendor.
+ */
+export function findServingRoutes(
+  routes: readonly CatalogRoute[],
+  body: ChatRequest,
+): readonly CatalogRoute[] {
+  const serving = routes.filter((route) => findUnmetNeed(route, body) === null);
+  const asked = lostIfDropped.filter(({ isAsked }) => isAsked(body));
+  const complete = serving.filter(({ drops }) => !asked.some(({ field }) => drops.has(field)));
+  return complete.length > 0 ? complete : serving;
+}
+
+/** How many answers the vendor of a route makes: one, where it is sent no `n`. */
+export function countChoices({ drops }: Pick<CatalogRoute, 'drops'>, { n }: Pick<ChatRequest, 'n'>): number {
+  return drops.has('n') ? 1 : (n ?? 1);
 }

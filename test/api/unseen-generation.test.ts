@@ -21,11 +21,13 @@ const catalogOf = (url: string): string => {
   return `
 upstreams:
   short: { kind: openai, baseUrl: "${url}/v1", timeoutMs: ${timeoutMs}, disconnectGraceMs: 20000 }
+  ollama: { kind: openai, baseUrl: "${url}/v1", drops: [n], disconnectGraceMs: ${graceMs} }
   anthropic: { kind: anthropic, baseUrl: "${url}", apiKeys: [sk-ant-0123456789], disconnectGraceMs: ${graceMs} }
   gemini: { kind: gemini, baseUrl: "${url}", apiKeys: [AIza-0123456789], disconnectGraceMs: ${graceMs} }
 models:
 ${model('plain', 'short')}
 ${model('thinker', 'short', ', reasoning: true')}
+${model('single', 'ollama', ', reasoning: true')}
 ${model('claude', 'anthropic', ', web_search: true')}
 ${model('gem', 'gemini', ', reasoning: true')}
 `;
@@ -96,6 +98,30 @@ test('a report does not hold what is thought in silence after it', async (t) => 
   const most = 2_000 + performance.now() - startedAtMs;
   t.like(row, { ...left, promptTokens: 20 });
   isWithin(t, row.completionTokens, 2_000 + silenceMs + graceMs - 50, most);
+});
+
+test('a vendor that is sent no n makes one answer, and one is reserved and paid for', async (t) => {
+  let sent: object = {};
+  const more = { n: 8, max_tokens: 10_000 };
+  const scene = await setScene(
+    'single',
+    async function* (body, _path, call) {
+      sent = body;
+      yield chunk({ content: 'Hm' });
+      await call.cut;
+    },
+    more,
+  );
+  const startedAtMs = performance.now();
+  const caller = startChat(stack, scene.account.apiKey, scene.body);
+  await caller.readUntil('Hm');
+  await delay(silenceMs);
+  caller.leave();
+  const row = await settle(t, scene);
+  t.false('n' in sent);
+  t.like(sent, { max_tokens: 10_000 });
+  t.like(row, left);
+  isWithin(t, row.completionTokens, silenceMs + graceMs - 50, performance.now() - startedAtMs);
 });
 
 test('a second call of one answer is paid for beside the first, whose usage is known', async (t) => {

@@ -9,6 +9,7 @@ import {
   type UsageBounds,
 } from '../../shared/pricing/usage-bounds.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import { countChoices } from '../../shared/routing/chat-needs.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { UpstreamUsage } from '../upstreams/upstream.ts';
 import { leaveOutImplausible, logImplausible, logOverrun } from './plausible-usage.ts';
@@ -33,7 +34,7 @@ export class ChatReportFilter {
 
   /** @param seen the tokens of the answer that were seen so far, by our own count, and how long that took */
   take(usage: UpstreamUsage, seen: { readonly tokens: number; readonly elapsedMs: number }): UpstreamUsage {
-    const choices = this.#job.body.n ?? 1;
+    const choices = countChoices(this.#route, this.#job.body);
     const reasons = mayReason(this.#job, this.#model) || (usage.reasoningTokens ?? 0) > 0;
     const perChoice = (seen.elapsedMs / 1_000) * mostTokensPerSecond;
     const unseenTokens = reasons ? perChoice * choices : 0;
@@ -69,8 +70,9 @@ export function mayReason(
 
 /** Completion tokens that were reserved for. */
 export function countReserved({ body, reservedTokens }: ChatJob, route: CatalogRoute | null): number {
-  const asked = (readMaxTokens(body) ?? Infinity) * (body.n ?? 1);
-  return route !== null && !isBounded(route) ? (reservedTokens ?? asked) : asked;
+  if (route === null) return reservedTokens ?? Infinity;
+  const asked = (readMaxTokens(body) ?? Infinity) * countChoices(route, body);
+  return isBounded(route) ? asked : (reservedTokens ?? asked);
 }
 
 export function readMaxTokens({
@@ -89,7 +91,7 @@ function findChatBounds(job: ChatJob, model: CatalogModel, route: CatalogRoute):
     mostPromptTokens: searches ? null : (job.mostPromptTokens ?? null),
     calls,
     searchTokens: searches ? allowForSearch(model, request.promptTokens, calls) : 0,
-    choices: body.n ?? 1,
+    choices: countChoices(route, body),
     maxTokens: isBounded(route) ? readMaxTokens(body) : null,
     // A token is a character at least, as near as it matters here.
     predictedTokens: body.prediction ? JSON.stringify(body.prediction).length : 0,

@@ -3,7 +3,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { encodeJson } from '../../shared/runtime/json-pieces.ts';
-import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
+import { findServingRoutes } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { createImageFinder } from '../upstreams/collect-media.ts';
 import { UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
@@ -85,7 +85,7 @@ export class Conversation {
     const asked = body as unknown as ChatBody;
     await callRoute(dependencies.routing, {
       accountIds: () => [request.accountId],
-      routes: model.routes.filter((route) => findUnmetNeed(route, body) === null),
+      routes: findServingRoutes(model.routes, body),
       patience,
       outlastsLimits: false,
       signal,

@@ -2,6 +2,7 @@ import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-sc
 import { maySearch } from '../../shared/pricing/search-allowance.ts';
 import { mostTokensPerSecond } from '../../shared/pricing/usage-bounds.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import { countChoices } from '../../shared/routing/chat-needs.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 import { mayReason } from './chat-report-filter.ts';
 import { ChoiceSilence, longestStepMs } from './choice-silence.ts';
@@ -33,7 +34,10 @@ export class UnseenGeneration {
     this.#isStreamed = body.stream === true;
     const hides = hidesAnywhere(job, model, route);
     const startedAtMs = nowMs();
-    this.#silences = Array.from({ length: body.n ?? 1 }, () => new ChoiceSilence(hides, startedAtMs));
+    this.#silences = Array.from(
+      { length: countChoices(route, body) },
+      () => new ChoiceSilence(hides, startedAtMs),
+    );
     this.#nowMs = nowMs;
   }
 

@@ -40,7 +40,12 @@ upstreams:
   openai: { kind: openai, baseUrl: "http://127.0.0.1:1/v1" }
   anthropic: { kind: anthropic, apiKeys: [k] }
   gemini: { kind: gemini, apiKeys: [k] }
-models:${Object.entries(vendorModels)
+  ollama: { kind: openai, baseUrl: "http://127.0.0.1:1/v1", drops: [n] }
+models:
+  - { id: single, type: chat, context: 8192, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: ollama }] }
+  - { id: mixed, type: chat, context: 8192, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: ollama }, { upstream: openai }] }${Object.entries(
+    vendorModels,
+  )
     .map(
       ([kind, model]) => `
   - id: ${kind}
@@ -71,6 +76,7 @@ interface Counted {
   readonly tokens: number;
   /** Of the prompt, in tokens. */
   readonly reserved: number;
+  readonly wanted: number;
   readonly reasoning: readonly RecalledReasoning[];
 }
 
@@ -79,11 +85,12 @@ async function count(id: string, body: object, reasoning: ChatContents['reasonin
   const prepared = prepareChat(validate(structuredClone({ ...body, model: id })), model);
   const files = await readFiles(documents, 'account', prepared, model, signal);
   const counted = await estimateChat(prepared, model, { files, reasoning }, new CountingTurn());
-  const { promptTokens: tokens, fixedNano } = counted.estimate;
+  const { promptTokens: tokens, fixedNano, wantedUnits: wanted } = counted.estimate;
   return {
     body: prepared,
     tokens,
     reserved: Number(fixedNano) / nanoPerToken,
+    wanted,
     reasoning: counted.reasoning,
   };
 }
@@ -397,4 +404,17 @@ test('a prompt that fits the context by our count is not refused for what it may
   const { tokens, reserved } = await count('small-openai', user(`${' '.repeat(1_000)}a`.repeat(400)));
   t.true(tokens < 8_192);
   t.is(reserved, 8_192);
+});
+
+test('as many answers are reserved as the routes that serve the request make', async (t) => {
+  const messages = [{ role: 'user', content: 'hi' }];
+  for (const [id, n, answers] of [
+    ['single', 8, 1],
+    ['mixed', 8, 8],
+    ['openai', 8, 8],
+    ['single', 1, 1],
+  ] as const) {
+    const { wanted } = await count(id, { messages, max_tokens: 100, n });
+    t.is(wanted, 100 * answers, `${id}, n: ${n}`);
+  }
 });

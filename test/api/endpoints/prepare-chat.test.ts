@@ -3,7 +3,7 @@ import { prepareChat } from '../../../api/endpoints/prepare-chat.ts';
 import { parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { findUnmetNeed } from '../../../shared/routing/chat-needs.ts';
+import { countChoices, findServingRoutes } from '../../../shared/routing/chat-needs.ts';
 
 /** What goes to vendors, and what is refused before it costs anything. */
 
@@ -22,6 +22,7 @@ upstreams:
   claude: { kind: anthropic, apiKeys: [k] }
   lenient: { kind: anthropic, apiKeys: [k], drops: [n] }
   google: { kind: gemini, apiKeys: [k] }
+  ollama: { kind: openai, baseUrl: "http://127.0.0.1:2/v1", drops: [logit_bias, n, user] }
 models:
 ${model('plain', ['open'])}
 ${model('reasoner', ['open'], 'reasoning: true\n    reasoning_effort: { default: low, choices: [low, high] }')}
@@ -34,6 +35,8 @@ ${model('lenient-claude', ['lenient'])}
 ${model('gemini', ['google'])}
 ${model('either', ['claude', 'open'])}
 ${model('google-or-open', ['google', 'open'])}
+${model('ollama-or-open', ['ollama', 'open', 'claude'])}
+${model('ollama-or-claude', ['ollama', 'lenient', 'claude'])}
 ${model('claude-reader', ['claude'], 'supported_file_types: [docx, csv]')}
 `,
   { fileName: 'catalog.yaml', env: {}, today: '2026-01-01' },
@@ -55,6 +58,9 @@ function refusedAt(id: string, more: object): string {
   }
   return 'not refused';
 }
+
+const serving = (id: string, more: object): string[] =>
+  findServingRoutes(catalog.find(id)!.routes, prepare(id, more)).map(({ upstream }) => upstream.name);
 
 const withPart = (part: object): object => ({ messages: [{ role: 'user', content: [part] }] });
 const file = (name: string, data = 'data:application/pdf;base64,JVBERi0='): object => ({
@@ -107,6 +113,21 @@ test('what a vendor cannot do is refused where it would change the answer, and s
 test('a route that can do it serves the request, and one that drops the field does without', (t) => {
   t.is(refusedAt('either', { n: 2 }), 'not refused');
   t.is(refusedAt('lenient-claude', { n: 2 }), 'not refused');
+});
+
+test('a route that drops what is asked for serves where no other does it, and is asked for one answer', (t) => {
+  t.deepEqual(serving('ollama-or-open', {}), ['ollama', 'open', 'claude']);
+  for (const body of [{ n: 2 }, { logit_bias: { 50256: -100 } }]) {
+    t.deepEqual(serving('ollama-or-open', body), ['open']);
+  }
+  t.deepEqual(serving('ollama-or-open', { user: 'somebody' }), ['ollama', 'open', 'claude']);
+  t.deepEqual(serving('ollama-or-claude', { n: 2 }), ['ollama', 'lenient']);
+  t.deepEqual(serving('ollama-or-claude', { n: 2, logprobs: true }), ['ollama'], 'claude tells none');
+  const [ollama, open] = catalog.find('ollama-or-open')!.routes;
+  t.deepEqual(
+    [countChoices(ollama!, { n: 8 }), countChoices(open!, { n: 8 }), countChoices(open!, {})],
+    [1, 8, 1],
+  );
 });
 
 test('the older form of tools is refused by the name of the newer', (t) => {
@@ -181,11 +202,6 @@ test('what a dialect would refuse once it is called is a need, so that another r
   );
   t.is(refusedAt('claude-reader', withPart(file('a.csv', 'data:text/csv;base64,AAAA'))), 'not refused');
   for (const body of [{ stop }, sound('flac')]) {
-    const { routes } = catalog.find('google-or-open')!;
-    const serving = routes.filter((route) => findUnmetNeed(route, prepare('google-or-open', body)) === null);
-    t.deepEqual(
-      serving.map(({ upstream }) => upstream.name),
-      ['open'],
-    );
+    t.deepEqual(serving('google-or-open', body), ['open']);
   }
 });
