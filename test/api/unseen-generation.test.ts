@@ -16,8 +16,8 @@ const timeoutMs = 1_500;
 const silenceMs = 800;
 
 const catalogOf = (url: string): string => {
-  const model = (id: string, upstream: string, more = ''): string =>
-    `  - { id: ${id}, type: chat, context: 128000, pricing: { prompt: 1000, completion: 1000 }${more}, routes: [{ upstream: ${upstream}, model: ${id} }] }`;
+  const model = (id: string, upstream: string, more = '', route = ''): string =>
+    `  - { id: ${id}, type: chat, context: 128000, pricing: { prompt: 1000, completion: 1000 }${more}, routes: [{ upstream: ${upstream}, model: ${id}${route} }] }`;
   return `
 upstreams:
   short: { kind: openai, baseUrl: "${url}/v1", timeoutMs: ${timeoutMs}, disconnectGraceMs: 20000 }
@@ -27,6 +27,8 @@ upstreams:
 models:
 ${model('plain', 'short')}
 ${model('thinker', 'short', ', reasoning: true')}
+${model('answers', 'short', ', reasoning: true, max_output_tokens: 20000', ', maxTokens: answer')}
+${model('unbounded', 'short', ', reasoning: true, max_output_tokens: 20000', ', drops: [max_tokens, max_completion_tokens]')}
 ${model('single', 'ollama', ', reasoning: true')}
 ${model('claude', 'anthropic', ', web_search: true')}
 ${model('gem', 'gemini', ', reasoning: true')}
@@ -177,6 +179,33 @@ for (const leaves of [false, true]) {
     t.like(row, leaves ? left : tooLong);
     t.is(scene.calls(), 1);
     isWithin(t, row.completionTokens, silenceMs, 2 * timeoutMs);
+  });
+}
+
+/** Begins, and then thinks, as a vendor might that keeps the connection alive, until it is cut. */
+const think: Script = async function* (_body, _path, call) {
+  yield chunk({ role: 'assistant', content: '' });
+  await call.cut;
+};
+
+for (const [model, calls] of [
+  ['answers', 1],
+  ['unbounded', 1],
+  ['thinker', 2],
+] as const) {
+  const what =
+    calls === 1 ? 'bounds no thought: it is paid for, and' : 'bounds all: who takes all our time hangs, and';
+  test(`max_tokens on the route of ${model} ${what} ${calls} calls are made`, async (t) => {
+    const scene = await setScene(model, think, { max_tokens: 8 });
+    const caller = startChat(stack, scene.account.apiKey, scene.body);
+    await t.notThrowsAsync(caller.rest());
+    const row = await settle(t, scene);
+    t.is(scene.calls(), calls);
+    if (calls > 1) t.like(row, { success: false, costNano: 0n });
+    else {
+      t.like(row, tooLong);
+      isWithin(t, row.completionTokens, timeoutMs - 50, 2 * timeoutMs);
+    }
   });
 }
 

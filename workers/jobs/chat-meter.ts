@@ -1,5 +1,6 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { allowForSearch, maySearch } from '../../shared/pricing/search-allowance.ts';
+import { isBounded } from '../../shared/pricing/usage-bounds.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ChatEvent, UpstreamUsage } from '../upstreams/upstream.ts';
@@ -69,7 +70,9 @@ export class ChatMeter {
 
   /** Whether the answer that was asked for may take as long as a call may. A vendor that takes so long for less hangs. */
   get mayFillTime(): boolean {
-    const seconds = (this.#route?.upstream.timeoutMs ?? 0) / 1_000;
+    // Where the bound does not hold for all that is generated, a short answer may be thought about for as long.
+    if (this.#route === null || !isBounded(this.#route)) return true;
+    const seconds = this.#route.upstream.timeoutMs / 1_000;
     return (readMaxTokens(this.#job.body) ?? Infinity) >= seconds * fewestTokensPerSecond;
   }
 
