@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
+import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { CacheUseStore, type CacheUse } from '../../shared/vector-cache/cache-use-store.ts';
 import { readAdmin, runAdmin } from '../support/admin.ts';
 import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
@@ -25,6 +26,8 @@ models:
 ${['twice', 'partly', 'accounts', 'lengths', 'forms', 'rerouted', 'admin', 'again'].map((id) => vectorModel(id)).join('\n')}
 ${vectorModel('uncached', '{ in_cost_per_million: 7.77 }', 'max_output_tokens: 1')}
 ${vectorModel('counted+nousage')}
+${vectorModel('foreign+dear-50')}
+${vectorModel('single+dear-50')}
 ${vectorModel('by-time+slow-50', '{ type: time, cost_per_second: 0.01 }')}
 ${vectorModel('by-character', '{ type: characters, cost_per_million: 3.33 }')}
 ${vectorModel('free', '{ in_cost_per_million: 7.77, free_requests: true }')}
@@ -201,6 +204,36 @@ test('what the vendor did not count stays told to be our count', async (t) => {
   t.is(asked.answer.usage.prompt_tokens, 3);
   t.true((await findRow(stack, asked.requestId)).counted);
   t.is(inputsSentTo('counted+nousage').length, 1);
+});
+
+test('a text is kept with no share of what its vendor counts for the text beside it', async (t) => {
+  const account = await stack.createAccount();
+  const [dear, plain] = ['dear', 'word'].map((word) => Array<string>(100).fill(word).join(' ')) as [
+    string,
+    string,
+  ];
+  const first = await embed(account, 'foreign+dear-50', [dear, plain]);
+  t.is(first.answer.usage.prompt_tokens, 5_100, 'the call itself costs all that the vendor counted');
+  await waitForEntries('foreign+dear-50', 2);
+  for (const text of [plain, dear]) {
+    const asked = await embed(account, 'foreign+dear-50', text);
+    const own = countTokens(text);
+    t.is(asked.answer.usage.prompt_tokens, own);
+    const costNano = BigInt(own) * 7_770n;
+    t.like(await findRow(stack, asked.requestId), { promptTokens: own, counted: true, costNano });
+  }
+  t.deepEqual(inputsSentTo('foreign+dear-50').sort(), [dear, plain]);
+});
+
+test('a text that was alone in its call is kept with what the vendor counted for it', async (t) => {
+  const account = await stack.createAccount();
+  for (let i = 0; i < 2; i++) {
+    const asked = await embed(account, 'single+dear-50', 'dear cat');
+    t.is(asked.answer.usage.prompt_tokens, 100);
+    t.false((await findRow(stack, asked.requestId)).counted);
+    await waitForEntries('single+dear-50', 1);
+  }
+  t.is(inputsSentTo('single+dear-50').length, 1);
 });
 
 test('characters are paid as asked, the vendor’s time only where it passed', async (t) => {

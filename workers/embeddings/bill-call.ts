@@ -12,12 +12,18 @@ export interface CountedInput {
   readonly tokens: number;
 }
 
-/** What each input of a call is billed, and what its count says of the accounts. */
-export interface CallBill {
+/** What each input is billed. */
+export interface InputBills {
   /** By input, in order. */
   readonly tokens: readonly number[];
   /** Whether the tokens are our own count: the vendor reported none, or 0, or more or fewer than can be shared. */
   readonly isCounted: boolean;
+}
+
+/** What each input of a call is billed, and what its count says of the accounts. */
+export interface CallBill extends InputBills {
+  /** What each is billed when it is asked for again, and its vector was kept: by then its neighbours are others, or none. */
+  readonly kept: InputBills;
   /** Our own count of the whole call. */
   readonly ownSum: number;
   /** Whether the vendor's count is near ours; null where it reported none. */
@@ -40,25 +46,42 @@ export function findTolerance(ownTokens: number, accounts: number): number {
  * Shares what a vendor reported for a call over its inputs. A vendor reports one sum for a call, so where several accounts
  * share it, nobody can tell whose input was counted how. An excess over our own count is shared where no account is billed
  * more than its slack for it; any other is the operator's, as is a count that is not near ours, and everybody is billed by
- * our own count. One account alone pays what the vendor reported.
+ * our own count. One account alone pays what the vendor reported; what that is too far above our own count may all be of
+ * one of several inputs, so the others are not kept with a share of it.
  * @param inputs in order
  */
 export function billCall(inputs: readonly CountedInput[], reported: number | null): CallBill {
   const own = inputs.map(({ tokens }) => tokens);
+  const counted: InputBills = { tokens: own, isCounted: true };
   const ownSum = sum(own);
   // Something was sent: no tokens are no count of it.
   if (reported === null || reported === 0)
-    return { tokens: own, isCounted: true, ownSum, agrees: null, excess: 0 };
+    return { ...counted, kept: counted, ownSum, agrees: null, excess: 0 };
   const ofAccounts = groupByAccount(inputs);
   const difference = reported - ownSum;
   const agrees = Math.abs(difference) <= findTolerance(ownSum, ofAccounts.length);
-  const excess = agrees ? Math.max(0, difference) : 0;
-  const told = { ownSum, agrees, excess };
-  if (ofAccounts.length === 1 || (agrees && difference <= 0)) {
-    return { tokens: shareExactly(reported, own), isCounted: false, ...told };
-  }
-  const shared = agrees ? shareExcess(own, ofAccounts, difference) : null;
-  return { tokens: shared ?? own, isCounted: shared === null, ...told };
+  const shared = shareReport(own, ofAccounts, reported, agrees);
+  const bills = shared === null ? counted : { tokens: shared, isCounted: false };
+  const isDoubtful = !agrees && difference > 0 && inputs.length > 1;
+  return {
+    ...bills,
+    kept: isDoubtful ? counted : bills,
+    ownSum,
+    agrees,
+    excess: agrees ? Math.max(0, difference) : 0,
+  };
+}
+
+/** Null where it cannot be shared. */
+function shareReport(
+  own: readonly number[],
+  ofAccounts: readonly (readonly number[])[],
+  reported: number,
+  agrees: boolean,
+): number[] | null {
+  const excess = reported - sum(own);
+  if (ofAccounts.length === 1 || (agrees && excess <= 0)) return shareExactly(reported, own);
+  return agrees ? shareExcess(own, ofAccounts, excess) : null;
 }
 
 /** Null where it is more than the slacks of all accounts. */

@@ -3,10 +3,12 @@ import { UpstreamError, type EmbeddingAnswer } from '../upstreams/upstream.ts';
 import type { Claim, EmbeddedInput, VectorHold, WorkUnit } from './embedding-work.ts';
 import type { CallBill } from './bill-call.ts';
 import { shareExactly } from './share-exactly.ts';
+import type { StoredVector } from './vector-entry.ts';
 
 export interface EmbeddedUnit {
   readonly unit: WorkUnit;
-  readonly outcome: EmbeddedInput;
+  /** Its vector, with what it is billed when that is kept and asked for again. */
+  readonly toKeep: StoredVector;
 }
 
 export interface Delivery {
@@ -33,6 +35,7 @@ export function deliverVectors(
     units.map(({ tokens }) => tokens),
   );
   const size = answer.dimensions * 4;
+  const { kept } = bill;
   const broken = new Set(answer.broken);
   if (broken.size === units.length) {
     throw new UpstreamError('unavailable', 'the upstream sent no vector of finite numbers');
@@ -40,8 +43,9 @@ export function deliverVectors(
   const embedded: EmbeddedUnit[] = [];
   for (const [i, unit] of units.entries()) {
     if (broken.has(i)) continue;
+    const vector = answer.vectors.subarray(i * size, (i + 1) * size);
     const outcome: EmbeddedInput = {
-      vector: answer.vectors.subarray(i * size, (i + 1) * size),
+      vector,
       hold,
       dimensions: answer.dimensions,
       tokens: bill.tokens[i]!,
@@ -49,7 +53,7 @@ export function deliverVectors(
       billedMs: times[i]!,
     };
     unit.deliver(outcome);
-    embedded.push({ unit, outcome });
+    embedded.push({ unit, toKeep: { vector, tokens: kept.tokens[i]!, counted: kept.isCounted } });
   }
   return { embedded, broken: units.filter((_, i) => broken.has(i)) };
 }

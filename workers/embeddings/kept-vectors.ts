@@ -28,10 +28,10 @@ export async function keepOutcomes(
   // Whoever waits for the vectors is answered first.
   await nextTurn();
   const namesOf = new Map<string, (text: string) => string>();
-  const vectors = embedded.map(({ unit: { accountId, text }, outcome }): NamedVector => {
+  const vectors = embedded.map(({ unit: { accountId, text }, toKeep }): NamedVector => {
     const nameOf = namesOf.get(accountId) ?? createVectorNames(space, accountId);
     namesOf.set(accountId, nameOf);
-    return { name: nameOf(text), ...outcome };
+    return { name: nameOf(text), ...toKeep };
   });
   await cache.write(space, vectors);
 }

@@ -1,9 +1,9 @@
-/** A vector as it is kept, with what it was billed as. */
+/** A vector as it is kept, with what it is billed when it is asked for again. */
 export interface StoredVector {
   /** Float32, little-endian. */
   readonly vector: Buffer;
   readonly tokens: number;
-  /** The vendor reported no tokens: the count is ours. */
+  /** The count is ours: the vendor reported no tokens, or a sum that tells nothing of this input. */
   readonly counted: boolean;
 }
 

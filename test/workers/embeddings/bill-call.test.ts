@@ -80,6 +80,32 @@ test('one account alone is billed exactly what the vendor reports', (t) => {
   t.like(billCall(call, null), { tokens: [3, 5], agrees: null, isCounted: true });
 });
 
+test('no vector is kept with a share of what its neighbours may have to themselves', (t) => {
+  const pair = [100, 100].map((tokens) => ({ accountId: 'ann', tokens }));
+  const own = { tokens: [100, 100], isCounted: true };
+  t.like(billCall(pair, 5_100), { tokens: [2_550, 2_550], isCounted: false, kept: own });
+  t.like(billCall(pair, null), { kept: own });
+  t.like(billCall(pair, 220), { kept: { tokens: [110, 110], isCounted: false } }, 'within the slack');
+  t.like(
+    billCall(pair, 100),
+    { kept: { tokens: [50, 50], isCounted: false } },
+    'a vocabulary of longer words',
+  );
+  t.like(billCall(pair.slice(1), 5_000), { kept: { tokens: [5_000], isCounted: false } }, 'alone');
+});
+
+test('a vector that was kept never costs more than it did at first, nor, with others, more than the slack above our own count', (t) => {
+  fc.assert(
+    fc.property(inputs, fc.integer({ min: 1, max: 100_000 }), (all, reported) => {
+      const { tokens, kept } = billCall(all, reported);
+      const accounts = new Set(all.map(({ accountId }) => accountId)).size;
+      const most = (own: number): number =>
+        all.length === 1 ? reported : own + findTolerance(sum(all.map((one) => one.tokens)), accounts);
+      t.true(kept.tokens.every((one, i) => one <= tokens[i]! && one <= most(all[i]!.tokens)));
+    }),
+  );
+});
+
 test('no tokens are no count of what was sent: everybody is billed by our own', (t) => {
   const texts = [
     { accountId: 'ann', tokens: 9 },
