@@ -20,6 +20,7 @@ upstreams:
   builtin: { kind: builtin }
   vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}] }
   hasty: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}], timeoutMs: 300 }
+  brisk: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}], timeoutMs: 2000 }
   narrow: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [${key}], maxConcurrency: 1 }
 models:
 ${picture('plain', 'gpt-image-sim', perImage)}
@@ -47,6 +48,14 @@ ${picture('slow-failing', 'gpt-image-w+slow-1000+fail-500', perImage)}
 ${picture('slow-free', 'gpt-image-gratis+slow-500', '{ type: image, cost_per_image: 1.23, free_requests: true }')}
   - { id: one-by-one, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: narrow, model: gpt-image-alone+slow-1500 }] }
   - { id: late, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: hasty, model: gpt-image-late+slow-3000 }] }
+  - id: dawdling
+    type: image
+    context: 8192
+    max_image_count: 4
+    pricing: { type: image, cost_per_image: 20, free_requests: true }
+    routes:
+      - { upstream: brisk, model: gpt-image-dawdling+slow-20000, weight: 100000 }
+      - { upstream: vendor, model: gpt-image-prompt, weight: 0.001 }
   - id: time-after-failure
     type: image
     context: 8192
@@ -238,6 +247,32 @@ for (const [model, status, code] of [
     await waitForNoReservation(stack, account.id);
   });
 }
+
+test('pictures that take longer than we wait are asked for once, here and elsewhere: their vendor may still draw them', async (t) => {
+  const account = await stack.createAccount({ freeRequests: 1 });
+  for (const [n, what, advice] of [
+    [4, '4 pictures', 'for fewer at once, or '],
+    [1, 'this picture', ''],
+  ] as const) {
+    const before = sentTo('gpt-image-dawdling+slow-20000').length;
+    const { status, answer, requestId } = await draw(account, 'dawdling', { n });
+    t.is(status, 504);
+    const message = `The model took too long to make ${what}, and was not asked again. Nothing is charged: what it may still make is the operator's to pay. Ask ${advice}for a smaller size or a lower quality; sent again as it is, the request most likely takes as long.`;
+    t.like(answer.error, { code: 'upstream_timeout', message });
+    t.is(sentTo('gpt-image-dawdling+slow-20000').length, before + 1);
+    t.like(await findRow(stack, requestId), {
+      errorCode: 'upstream_timeout',
+      responseCode: 504,
+      details: message,
+      costNano: 0n,
+      images: 0,
+    });
+  }
+  t.is(sentTo('gpt-image-prompt').length, 0);
+  t.is(await readLoss(stack, account.id, '100'), 0n);
+  await waitForNoReservation(stack, account.id);
+  t.is((await stack.readAccount(account.id)).freeRequests, 1);
+});
 
 /** Sends a request and leaves at once when told to. */
 function drawAndLeave(account: TestAccount, model: string, more: object): { leave(): Promise<void> } {

@@ -72,6 +72,7 @@ export class EmbeddingCaller {
       routes: model.routes,
       patience,
       outlastsLimits: true,
+      outlastsTimeouts: true,
       signal: stop.signal,
       log: this.#dependencies.log,
       // Each request's own deadline is kept by the line.

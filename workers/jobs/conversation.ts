@@ -88,6 +88,7 @@ export class Conversation {
       routes: findServingRoutes(model.routes, body),
       patience,
       outlastsLimits: false,
+      outlastsTimeouts: true,
       signal,
       log,
       deadlineAtMs: request.deadlineAtMs,

@@ -71,7 +71,7 @@ async function answer(
     if (isReplaced(run)) return;
     // Images that could not be stored are not charged; those that nobody waits for are.
     if (error !== run.signal.reason) charged = false;
-    failure = describeFailure(error);
+    failure = isLeftDrawing(error) ? describeLate(job) : describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
   const { images, calls, usage, billedMs } = generated;
@@ -112,6 +112,22 @@ async function answer(
   await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
 }
 
+/** Whether a vendor was asked and took longer than we wait: what it draws is the operator's to pay, as where it hangs. */
+function isLeftDrawing(error: unknown): boolean {
+  return error instanceof AppError && error.cause instanceof UpstreamError && error.cause.mayGoOn;
+}
+
+function describeLate({ n }: ImageJob): ReturnType<typeof describeFailure> {
+  const [what, fewer] = n === 1 ? ['this picture', ''] : [`${n} pictures`, 'for fewer at once, or '];
+  return {
+    code: 'upstream_timeout',
+    message:
+      `The model took too long to make ${what}, and was not asked again. Nothing is charged: what it may still make is ` +
+      `the operator's to pay. Ask ${fewer}for a smaller size or a lower quality; sent again as it is, the request most ` +
+      'likely takes as long.',
+  };
+}
+
 interface Generated extends ImageAnswer {
   /** The vendor's part of the time. */
   readonly billedMs: number;
@@ -131,6 +147,8 @@ async function generate(
     routes: model.routes,
     patience,
     outlastsLimits: true,
+    // Each call is another set of pictures that a vendor charges.
+    outlastsTimeouts: false,
     signal: run.signal,
     log: run.log,
     deadlineAtMs: job.request.deadlineAtMs,

@@ -52,6 +52,8 @@ export interface RouteCall<T> {
   readonly patience: Patience;
   /** A durable job rather waits than fails: vendors at their limits are asked again for as long as calls may take. */
   readonly outlastsLimits: boolean;
+  /** Whether another call is made where a vendor that was asked took too long: it may go on, and charges for either. */
+  readonly outlastsTimeouts: boolean;
   readonly log: Logger;
   /** Once anything went out to the caller, a second try would repeat it. */
   readonly hasOutput: () => boolean;
@@ -103,7 +105,9 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
       tellFailure(call.log, grant.way, error, calls);
       const elapsedMs = performance.now() - startedAtMs;
       const hasOutput = call.hasOutput();
-      const history = { calls, attempts, elapsedMs, budgetMs, hasOutput, hasOtherRoute: !isLast };
+      const { outlastsTimeouts } = call;
+      const tries = { calls, attempts, elapsedMs, budgetMs };
+      const history = { ...tries, hasOutput, hasOtherRoute: !isLast, outlastsTimeouts };
       if (!mayRetry(error, history)) throw toCallerError(error);
       // The delay rejects with an error of its own; what follows tells the signal's reason.
       const backoffMs = chooseBackoffMs(error, attempts, Math.random());

@@ -31,14 +31,20 @@ export interface CallHistory {
   readonly hasOutput: boolean;
   /** Whether a route or key is left that this one's failure says nothing of. */
   readonly hasOtherRoute: boolean;
+  /** Whether a vendor may be asked while another, or the same, may still be at it. */
+  readonly outlastsTimeouts: boolean;
 }
 
-/** Whether the request may be sent once more: never what was refused, and never once anything went out to the caller. */
+/**
+ * Whether the request may be sent once more: never what was refused, never once anything went out to the caller, and not
+ * while a vendor may go on with what is too dear to be made twice.
+ */
 export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
   return (
     error.failure !== 'rejected' &&
     (!isOfWay(error) || history.hasOtherRoute) &&
     !history.hasOutput &&
+    (!error.mayGoOn || history.outlastsTimeouts) &&
     history.attempts < maxAttempts &&
     history.calls < maxCalls &&
     history.elapsedMs < history.budgetMs

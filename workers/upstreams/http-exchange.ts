@@ -260,7 +260,9 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
   }
 
   #timeout(what: string, isOfRequest = false): UpstreamError {
-    return new UpstreamError('timeout', `${this.#host}: ${what}`, { isOfRequest });
+    // Undici gives the controller when it writes the request.
+    const mayGoOn = this.#controller !== null;
+    return new UpstreamError('timeout', `${this.#host}: ${what}`, { isOfRequest, mayGoOn });
   }
 
   #describe(error: Error): UpstreamError {

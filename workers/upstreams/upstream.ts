@@ -221,6 +221,8 @@ export class UpstreamError extends Error {
   readonly vendorCode: string | null;
   /** What was asked brought it about, and the server did as it should: it says nothing of how others will fare. */
   readonly isOfRequest: boolean;
+  /** We stopped waiting for a vendor that had been asked: it may go on to the end, and charge for it. */
+  readonly mayGoOn: boolean;
 
   constructor(
     failure: UpstreamFailure,
@@ -230,6 +232,7 @@ export class UpstreamError extends Error {
       retryAfterMs?: number | null;
       vendorCode?: string | null;
       isOfRequest?: boolean;
+      mayGoOn?: boolean;
       cause?: unknown;
     } = {},
   ) {
@@ -239,5 +242,6 @@ export class UpstreamError extends Error {
     this.retryAfterMs = details.retryAfterMs ?? null;
     this.vendorCode = details.vendorCode ?? null;
     this.isOfRequest = details.isOfRequest ?? false;
+    this.mayGoOn = details.mayGoOn ?? false;
   }
 }

@@ -48,6 +48,7 @@ function call(
     deadlineAtMs: Date.now() + 60_000,
     patience: { keyMs: 15_000, breakerMs: 0 },
     outlastsLimits: false,
+    outlastsTimeouts: true,
     log,
     hasOutput: () => false,
     attempt: (_upstream, { model }) => Promise.resolve(model),

@@ -41,6 +41,7 @@ async function call(
     deadlineAtMs: Date.now() + 60_000,
     patience: { keyMs: 15_000, breakerMs: 1_500 },
     outlastsLimits,
+    outlastsTimeouts: true,
     log,
     hasOutput: () => false,
     attempt: (_upstream, { model }) => Promise.resolve(attempt(model)),
@@ -55,6 +56,7 @@ test('a vendor that fails after the callers left has failed', async (t) => {
     deadlineAtMs: Date.now() + 5_000,
     log,
     outlastsLimits: false,
+    outlastsTimeouts: true,
   };
   const patience = { keyMs: 0, breakerMs: 0 };
   const reason = new Error('the caller left');

@@ -19,6 +19,7 @@ const fresh = {
   budgetMs: 1_000,
   hasOutput: false,
   hasOtherRoute: true,
+  outlastsTimeouts: true,
 };
 
 test('what may pass elsewhere is tried again: three times, for as long as one call may take, before any output', (t) => {
@@ -32,6 +33,17 @@ test('what may pass elsewhere is tried again: three times, for as long as one ca
     t.false(mayRetry(error, { ...fresh, calls: 8 }), 'not even past keys without end');
   }
   t.false(mayRetry(failed('rejected'), fresh));
+});
+
+test('what is too dear to be made twice is not asked for again while a vendor may go on with it, and otherwise is', (t) => {
+  const dear = { ...fresh, outlastsTimeouts: false };
+  const leftAtIt = failed('timeout', { mayGoOn: true });
+  t.false(mayRetry(leftAtIt, dear));
+  t.true(mayRetry(leftAtIt, fresh));
+  t.true(mayRetry(failed('timeout'), dear), 'it was not asked');
+  t.true(mayRetry(failed('timeout', { status: 504 }), dear), 'it gave up itself');
+  t.true(mayRetry(failed('unavailable', { status: 503 }), dear));
+  t.is(judgeFailure(leftAtIt), 'bad', 'it may hang');
 });
 
 test('what a vendor does not know is tried on another route, and on no other key', (t) => {

@@ -162,12 +162,14 @@ test('no connection in time is a timeout', async (t) => {
   const { signal } = new AbortController();
   const error = await failWith(t, client.post({ path: '/', headers: {}, body: '{}', signal }), 'timeout');
   t.regex(error.message, /no connection within 100 ms/);
+  t.false(error.mayGoOn, 'nothing was asked');
 });
 
 test('no first byte in time is a timeout, before the head and after it', async (t) => {
   const silent = await startRig(t, () => {}, { timeouts: { firstByteMs: 50 } });
   const error = await failWith(t, silent.post(), 'timeout');
   t.regex(error.message, /no answer within 50 ms/);
+  t.true(error.mayGoOn);
   const headOnly = await startRig(t, (_request, response) => response.flushHeaders(), {
     timeouts: { firstByteMs: 50 },
   });
@@ -198,6 +200,17 @@ test('the whole call is bounded however lively the answer is', async (t) => {
   const error = await failWith(t, post().then(readChunks), 'timeout');
   t.regex(error.message, /over 100 ms/);
   t.true(error.isOfRequest, 'more was asked for than we wait for');
+  t.true(error.mayGoOn);
+});
+
+test('a call whose time is up before it had a connection leaves nothing under way', async (t) => {
+  const { post, server } = await startRig(t, () => {}, { connections: 1, timeouts: { totalMs: 200 } });
+  let requests = 0;
+  server.on('request', () => (requests += 1));
+  const [first, second] = await Promise.all([failWith(t, post(), 'timeout'), failWith(t, post(), 'timeout')]);
+  t.is(requests, 1);
+  t.true(first.mayGoOn);
+  t.false(second.mayGoOn);
 });
 
 test('a vendor that says nothing in all that time has failed', async (t) => {

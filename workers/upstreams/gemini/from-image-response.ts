@@ -71,7 +71,8 @@ const cut = (reason: string): string => reason.slice(0, 100);
 
 /**
  * The answers of several calls as one, those that failed left out. A count that any of them lacks is unknown in all.
- * @throws the failure where all failed, a refusal before others: what is refused is not worth another try
+ * @throws the failure where all failed, a refusal before others: what is refused is not worth another try. Then one whose picture may
+ * still be drawn, and charged.
  */
 export function joinImageAnswers(drawn: readonly PromiseSettledResult<ImageAnswer>[]): ImageAnswer {
   const answers = drawn.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
@@ -80,7 +81,10 @@ export function joinImageAnswers(drawn: readonly PromiseSettledResult<ImageAnswe
   const ours = errors.find((error) => !(error instanceof UpstreamError));
   if (ours !== undefined) throw ours;
   const failures = [...answers.flatMap((one) => one.missing ?? []), ...(errors as UpstreamError[])];
-  const missing = failures.find(({ failure }) => failure === 'rejected') ?? failures[0];
+  const missing =
+    failures.find(({ failure }) => failure === 'rejected') ??
+    failures.find(({ mayGoOn }) => mayGoOn) ??
+    failures[0];
   if (answers.length === 0) throw missing!;
   const usages = answers.flatMap(({ usage }) => usage ?? []);
   return {

@@ -151,6 +151,12 @@ test('those that were made are the answer, with why others were not; where none 
     t.throws(() => joinImageAnswers([fail(broken), fail(refused)])),
     refused,
   );
+  const late = new UpstreamError('timeout', 'late', { mayGoOn: true });
+  t.is(
+    t.throws(() => joinImageAnswers([fail(broken), fail(late)])),
+    late,
+    'one of them may still be drawn',
+  );
   const usage = { ...noUpstreamUsage, promptTokens: 3, completionTokens: 5 };
   const none = { status: 'fulfilled', value: { images: [], missing: refused, calls: 1, usage } } as const;
   t.like(joinImageAnswers([none, fail(broken), none]), {
