@@ -1,29 +1,25 @@
 import test from 'ava';
-import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import type { TestAccount, TestStack } from '../support/stack.ts';
+import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Jobs of images wait on one queue for all accounts. */
 
-let vendor: VendorSimulator;
 let stack: TestStack;
 
-test.before(async () => {
-  vendor = await startVendorSimulator();
-  stack = await startStack({
-    catalog: `
+useVendorStack(
+  test,
+  (url) => `
 upstreams:
-  vendor: { kind: openai, baseUrl: "${vendor.url}/v1" }
+  vendor: { kind: openai, baseUrl: "${url}/v1" }
 models:
   - { id: square, type: image, context: 8192, pricing: { type: image, cost_per_image: 1 }, routes: [{ upstream: vendor, model: gpt-image-square+slow-300 }] }
 `,
-    workers: [{ queues: ['image'], concurrency: 1 }],
-  });
-});
-test.after.always(async () => {
-  await stack.close();
-  await vendor.close();
-});
+  (started) => {
+    ({ stack } = started);
+  },
+  { workers: [{ queues: ['image'], concurrency: 1 }] },
+);
 
 const countQueued = async (): Promise<number> => {
   const [waiting, prioritized] = await Promise.all([

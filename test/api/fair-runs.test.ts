@@ -1,8 +1,9 @@
 import test from 'ava';
-import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { startChat } from '../support/leaving.ts';
 import { findReservations, waitForNoReservation } from '../support/observe.ts';
-import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import type { TestAccount, TestStack } from '../support/stack.ts';
+import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** What a worker runs at once is shared by all accounts and models, also by those that only wait for their vendor. */
@@ -10,14 +11,13 @@ import { waitFor } from '../support/wait-for.ts';
 let vendor: VendorSimulator;
 let stack: TestStack;
 
-test.before(async () => {
-  vendor = await startVendorSimulator();
-  stack = await startStack({
-    catalog: `
+useVendorStack(
+  test,
+  (url) => `
 upstreams:
-  slow: { kind: openai, baseUrl: "${vendor.url}/v1", maxConcurrency: 2, maxBatchInputs: 8 }
-  fast: { kind: openai, baseUrl: "${vendor.url}/v1" }
-  wide: { kind: openai, baseUrl: "${vendor.url}/v1", maxConcurrency: 1000 }
+  slow: { kind: openai, baseUrl: "${url}/v1", maxConcurrency: 2, maxBatchInputs: 8 }
+  fast: { kind: openai, baseUrl: "${url}/v1" }
+  wide: { kind: openai, baseUrl: "${url}/v1", maxConcurrency: 1000 }
 models:
 ${['slow', 'fast', 'wide']
   .map(
@@ -28,13 +28,11 @@ ${['slow', 'fast', 'wide']
   )
   .join('')}
 `,
-    workers: [{ queues: ['chat', 'image', 'embedding'], concurrency: 256 }],
-  });
-});
-test.after.always(async () => {
-  await stack.close();
-  await vendor.close();
-});
+  (started) => {
+    ({ stack, vendor } = started);
+  },
+  { workers: [{ queues: ['chat', 'image', 'embedding'], concurrency: 256 }] },
+);
 
 const kinds = [
   { kind: 'image', path: '/v1/images/generations', body: { prompt: 'a fox' }, many: 200, more: 40 },

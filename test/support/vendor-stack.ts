@@ -1,6 +1,6 @@
 import type { TestFn } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { startStack, type TestStack } from './stack.ts';
+import { startStack, type StackOptions, type TestStack } from './stack.ts';
 
 export interface VendorStack {
   readonly vendor: VendorSimulator;
@@ -12,11 +12,12 @@ export function useVendorStack(
   test: TestFn,
   catalogOf: (vendorUrl: string) => string,
   onStarted: (started: VendorStack) => void,
+  options: Omit<StackOptions, 'catalog'> = {},
 ): void {
   let started: VendorStack | null = null;
   test.before(async () => {
     const vendor = await startVendorSimulator();
-    started = { vendor, stack: await startStack({ catalog: catalogOf(vendor.url) }) };
+    started = { vendor, stack: await startStack({ ...options, catalog: catalogOf(vendor.url) }) };
     onStarted(started);
   });
   test.after.always(async () => {
