@@ -74,8 +74,8 @@ function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: str
 }
 
 /**
- * Memory for the vectors, before money is reserved for them: what an account waits for must not hold anything. Nobody
- * waits who has no money for the request, or would be refused otherwise.
+ * Memory for the vectors, before money is reserved for them: a request that waits must not hold any. One that would be
+ * refused, for lack of money or for another reason, does not wait.
  */
 async function acquireMemory(
   services: Services,

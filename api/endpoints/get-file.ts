@@ -21,8 +21,8 @@ const waitMs = 60_000;
 type ReadOn = (target: Buffer) => Promise<ReadRange | null>;
 
 /**
- * Serves a kept file to whoever knows its name, for a day. No key is asked for, so callers share by where they come from:
- * places to download, and turns at the object store, which is read a range at a time as the caller takes it.
+ * Serves a kept file for a day to anyone who knows its name. There is no API key to go by, so downloads under way and
+ * turns at the object store are shared by the caller's network. The file is read a range at a time, as the caller takes it.
  */
 export function getFile(services: Services) {
   return async (context: ApiContext): Promise<void> => {

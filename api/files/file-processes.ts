@@ -92,7 +92,7 @@ function startProcess(): ChildProcess {
     // PDFium complains of bad documents there, and V8 of its memory.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  // Whoever waits for the process hears of its end; without a listener an error would end this one.
+  // Its end is noticed where it is awaited. Without a listener an 'error' event would end this process.
   child.on('error', () => undefined);
   return child;
 }
