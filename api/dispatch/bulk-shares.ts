@@ -14,8 +14,6 @@ const maxWaitingPerAccount = 10_000;
 
 /** Timers may be early by a little. */
 const timerSlackMs = 5;
-/** A timer that is set for longer fires at once. */
-const longestTimerMs = 2 ** 31 - 1;
 
 interface BulkQueue {
   readonly budget: FairBudget;
@@ -95,7 +93,7 @@ export class BulkShares {
     await known;
     const share = await budget.acquire(accountId, 1, {
       signal: ended,
-      waitMs: Math.min(longestTimerMs, Math.max(0, deadlineAtMs - Date.now())),
+      waitMs: Math.max(0, deadlineAtMs - Date.now()),
       refuse: () =>
         new AppError(Date.now() < deadlineAtMs - timerSlackMs ? 'queue_full' : 'deadline_exceeded'),
     });
@@ -119,7 +117,7 @@ export class BulkShares {
     }
   }
 
-  /** Never rejects: while nobody knows, it stays as it was. */
+  /** Never rejects: if the workers cannot be looked up, the capacity stays as it is. */
   async #look(name: QueueName, budget: FairBudget): Promise<void> {
     try {
       const [{ bulkRuns }, servers] = await Promise.all([

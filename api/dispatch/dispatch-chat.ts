@@ -1,5 +1,5 @@
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
-import { AppError } from '../../shared/contract/errors.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest, ChatJob, StoredChat } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
@@ -97,7 +97,7 @@ export class ChatDispatcher implements WaiterOwner {
     const owner = this.#kept.createOwner(request);
     const owned = await this.#dispatch(job, owner).catch((error: unknown) => {
       // Others may have attached since it was admitted.
-      owner.fail(error instanceof AppError ? error : new AppError('internal_error', { cause: error }));
+      owner.fail(toAppError(error));
       throw error;
     });
     return { ...this.attach(request, receiver), position: () => owned.position() };
@@ -217,17 +217,14 @@ export class ChatDispatcher implements WaiterOwner {
       waiter.ticket = await this.#push(waiter.job, waiter.lane);
       waiter.dispatching = false;
     } catch (error) {
-      // Whoever ended it has released what it held.
+      // What ended it before has released its reservation.
       if (!ended.signal.aborted) this.#failToPush(waiter, error);
     }
   }
 
   #failToPush(waiter: ChatWaiter, error: unknown): void {
     release(this.#dependencies, waiter.request, this.#log);
-    this.#waiters.fail(
-      waiter,
-      error instanceof AppError ? error : new AppError('internal_error', { cause: error }),
-    );
+    this.#waiters.fail(waiter, toAppError(error));
   }
 
   async #push(job: ChatJob, lane: Lane): Promise<number> {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AppError } from '../../shared/contract/errors.ts';
+import { toAppError } from '../../shared/contract/errors.ts';
 import { chooseWindowMs, exceedsBatch, type BatchLimits } from '../../shared/queue/batch-window.ts';
 import { chooseShareClass } from '../../shared/queue/fair-share.ts';
 import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
@@ -31,9 +31,9 @@ interface OpenBatch {
 
 /**
  * Gathers embedding calls that reach this process within a few milliseconds and put them on the queue as one item, so
- * that the queue's cost is paid a batch and not a call. Only calls of one model and one class of work mix: what belongs to
- * an account with much under way waits behind what does not, in batches of its own, and fills up while it waits. A batch
- * for each number of dimensions would let an account that asks for many of them fill the queue.
+ * that the queue's cost is paid a batch and not a call. Only calls of one model and one class of work share a batch. An
+ * account with much under way has batches of its own, which go behind the others and fill up while they wait. A batch for
+ * each number of dimensions would let an account that asks for many of them fill the queue.
  */
 export class EmbeddingBatcher {
   readonly #queues: EmbeddingQueues;
@@ -137,7 +137,7 @@ export class EmbeddingBatcher {
       await this.#enqueue(batch);
     } catch (error) {
       this.#close(batch);
-      const failure = error instanceof AppError ? error : new AppError('internal_error', { cause: error });
+      const failure = toAppError(error);
       for (const { job } of batch.parts) job.fail(failure);
     }
   }

@@ -1,4 +1,4 @@
-import { AppError } from '../../shared/contract/errors.ts';
+import { toAppError, type AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
@@ -94,10 +94,7 @@ export class IncomingResults {
     } catch (error) {
       if (signal.aborted) return;
       this.drop(result.requestId);
-      this.#requests.refuse(
-        result.requestId,
-        error instanceof AppError ? error : new AppError('internal_error', { cause: error }),
-      );
+      this.#requests.refuse(result.requestId, toAppError(error));
       return;
     }
     // It may have been dropped in the moment in which the memory was granted.

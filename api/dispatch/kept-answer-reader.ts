@@ -1,5 +1,5 @@
 import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
-import { AppError } from '../../shared/contract/errors.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
@@ -134,11 +134,7 @@ export class KeptAnswerReader implements FollowedAnswer {
         if (!isMore && !this.#isOver) await this.#rest();
       }
     } catch (error) {
-      this.#end(() =>
-        this.#receiver.fail(
-          error instanceof AppError ? error : new AppError('internal_error', { cause: error }),
-        ),
-      );
+      this.#end(() => this.#receiver.fail(toAppError(error)));
     } finally {
       this.#releaseMemory();
     }

@@ -49,7 +49,7 @@ export class UnderWay {
     this.end(waiter);
   }
 
-  /** A frame of a request that nobody waits for. */
+  /** A frame for a request without a waiter. */
   take({ kind, requestId, payload }: Frame): void {
     switch (kind) {
       case 'accepted': {

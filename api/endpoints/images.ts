@@ -1,5 +1,5 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import { invalidField, toAppError } from '../../shared/contract/errors.ts';
 import { defaultImageSize, type ImageRequest } from '../../shared/contract/images.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
@@ -96,7 +96,7 @@ function startJob(
     if (awaited.markQueued()) await images[lane].add(request.requestId, job, underWay);
   };
   enqueue().catch((error: unknown) => {
-    awaited.fail(error instanceof AppError ? error : new AppError('internal_error', { cause: error }));
+    awaited.fail(toAppError(error));
   });
   return awaited;
 }

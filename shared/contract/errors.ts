@@ -332,6 +332,11 @@ export class AppError extends Error {
   }
 }
 
+/** As callers are told of it: what is none of ours is a fault here. */
+export function toAppError(error: unknown): AppError {
+  return error instanceof AppError ? error : new AppError('internal_error', { cause: error });
+}
+
 /** A 422 about one place of the request. */
 export function invalidField(
   loc: readonly (string | number)[],

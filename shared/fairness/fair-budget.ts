@@ -1,4 +1,5 @@
 import type { AppError } from '../contract/errors.ts';
+import { longestTimerMs } from '../runtime/timers.ts';
 import { FairQueue, type QueueEntry } from './fair-queue.ts';
 import { Holdings } from './holdings.ts';
 
@@ -149,7 +150,7 @@ export class FairBudget {
         this.#grantWaiting();
       };
       const onAbort = (): void => giveUp(signal!.reason);
-      const timer = setTimeout(() => giveUp(refuse()), waitMs);
+      const timer = setTimeout(() => giveUp(refuse()), Math.min(longestTimerMs, waitMs));
       signal?.addEventListener('abort', onAbort, { once: true });
       const entry: QueueEntry<Waiting> = this.#queue.add(accountId, {
         amount,

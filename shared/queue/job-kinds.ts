@@ -103,6 +103,13 @@ export interface StoredJob {
   readonly requests: readonly [AdmittedRequest, ...AdmittedRequest[]];
 }
 
+/** Those that a job is for: at least one. */
+export function listRequests(job: ImageJob | EmbeddingJob): StoredJob['requests'] {
+  if (job.kind === 'image') return [job.request];
+  const [first, ...others] = job.parts.map(({ request }) => request);
+  return [first!, ...others];
+}
+
 /** How an item lies on a queue: the job itself, or where it is stored when it is large. */
 export type QueueItem<T extends Job> = T | StoredJob;
 

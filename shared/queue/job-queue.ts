@@ -3,7 +3,13 @@ import { AppError } from '../contract/errors.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { bullPrefix } from '../redis/redis-keys.ts';
 import { encodeLargeJson, isLongJson } from '../runtime/json-pieces.ts';
-import type { BullQueueName, EmbeddingJob, ImageJob, QueueItem, StoredJob } from './job-kinds.ts';
+import {
+  listRequests,
+  type BullQueueName,
+  type EmbeddingJob,
+  type ImageJob,
+  type QueueItem,
+} from './job-kinds.ts';
 import { maxInlineBytes } from './payload-limits.ts';
 import type { PayloadStore } from './payload-store.ts';
 
@@ -23,16 +29,10 @@ const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
 type QueuedJob = EmbeddingJob | ImageJob;
 
-type Requests = StoredJob['requests'];
-
-/** A batch has at least one part. */
-const requestsOf = (job: QueuedJob): Requests =>
-  job.kind === 'embedding' ? (job.parts.map(({ request }) => request) as unknown as Requests) : [job.request];
-
 /** In turns of the account; a batch that is large is mostly one account's, and takes those of the first. */
 async function encodeJob(job: QueuedJob): Promise<Buffer> {
   if (!isLongJson(job, maxInlineBytes)) return Buffer.from(JSON.stringify(job));
-  return await encodeLargeJson(job, requestsOf(job)[0].accountId);
+  return await encodeLargeJson(job, listRequests(job)[0].accountId);
 }
 
 /** One queue of BullMQ, as the api sees it. */
@@ -71,7 +71,7 @@ export class JobQueue<T extends QueuedJob> {
     if (json.length > maxInlineBytes) {
       await this.#payloads.put(jobId, json);
       const { replyChannel } = job;
-      item = { v: 1, stored: jobId, bytes: json.length, replyChannel, requests: requestsOf(job) };
+      item = { v: 1, stored: jobId, bytes: json.length, replyChannel, requests: listRequests(job) };
     }
     await callRedis(async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }));
     this.#waiting += 1;

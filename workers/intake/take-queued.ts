@@ -1,12 +1,13 @@
 import { Worker, type Job as BullJob } from 'bullmq';
 import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
-import type {
-  AdmittedRequest,
-  BullQueueName,
-  EmbeddingJob,
-  ImageJob,
-  QueueItem,
-  StoredJob,
+import {
+  listRequests,
+  type AdmittedRequest,
+  type BullQueueName,
+  type EmbeddingJob,
+  type ImageJob,
+  type QueueItem,
+  type StoredJob,
 } from '../../shared/queue/job-kinds.ts';
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
 import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
@@ -75,10 +76,8 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
 
 type QueuedItem = QueueItem<QueuedJob>;
 
-function requestsOf(item: QueuedItem): readonly AdmittedRequest[] {
-  if ('stored' in item) return item.requests;
-  return item.kind === 'image' ? [item.request] : item.parts.map((part) => part.request);
-}
+const requestsOf = (item: QueuedItem): readonly AdmittedRequest[] =>
+  'stored' in item ? item.requests : listRequests(item);
 
 async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const item = bullJob.data;

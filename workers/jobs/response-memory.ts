@@ -48,6 +48,20 @@ export class ResponseMemory {
   }
 }
 
+/** Makes and sends one whole answer. What that holds is given back at its end, however it ends. */
+export async function withResponseMemory(
+  budget: FairBudget,
+  request: Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs'>,
+  answer: (memory: ResponseMemory) => Promise<void>,
+): Promise<void> {
+  const memory = new ResponseMemory(budget, request);
+  try {
+    await answer(memory);
+  } finally {
+    memory.release();
+  }
+}
+
 const defaultPixels = 1024 * 1024;
 const mostPixels = 4096 * 4096;
 /** Of a PNG of a photograph or a painting; plain pictures have less, and noise has twice as much. */

@@ -11,19 +11,15 @@ import {
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
-import { expectImageBytes, ResponseMemory } from './response-memory.ts';
+import { expectImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
 
 /**
  * Runs one interactive chat: asks the model, sends what it says as it comes, settles, and only then tells the caller
  * what it cost. Never rejects: every way it can go is settled and told.
  */
 export async function runChat(dependencies: JobDependencies, job: ChatJob, run: RequestRun): Promise<void> {
-  const memory = new ResponseMemory(dependencies.responseMemory, job.request);
-  try {
-    await answer(dependencies, job, run, memory);
-  } finally {
-    memory.release();
-  }
+  const { responseMemory } = dependencies;
+  await withResponseMemory(responseMemory, job.request, (memory) => answer(dependencies, job, run, memory));
 }
 
 async function answer(

@@ -25,7 +25,7 @@ import {
   type RequestRun,
 } from './job-context.ts';
 import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
-import { expectImageBytes, ResponseMemory } from './response-memory.ts';
+import { expectImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
 
 /** Who draws pictures would rather queue than fail. */
@@ -38,12 +38,8 @@ const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'web
  * once a model was asked pays for the images, which are not kept. Never rejects.
  */
 export async function runImage(dependencies: JobDependencies, job: ImageJob, run: RequestRun): Promise<void> {
-  const memory = new ResponseMemory(dependencies.responseMemory, job.request);
-  try {
-    await answer(dependencies, job, run, memory);
-  } finally {
-    memory.release();
-  }
+  const { responseMemory } = dependencies;
+  await withResponseMemory(responseMemory, job.request, (memory) => answer(dependencies, job, run, memory));
 }
 
 async function answer(

@@ -1,10 +1,8 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import type { GrantPause, RouteGrant } from '../../shared/routing/grant-script.ts';
+import { longestTimerMs } from '../../shared/runtime/timers.ts';
 import type { RouteWay } from '../../shared/routing/route-way.ts';
-
-/** A timer that is set for longer fires at once. */
-const longestTimerMs = 2 ** 31 - 1;
 
 /** How long a request waits for where none of its ways can be called for the moment. */
 export interface Patience {
