@@ -2,8 +2,11 @@ import { existsSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 
-/** Load and deaths for minutes: other tests beside it would be tested for their patience. */
-const aloneTests = 'dist/test/crash/random-deaths.test.js';
+/**
+ * A time in milliseconds is measured only while nothing else runs. Load and deaths for minutes: other tests beside them
+ * would be tested for their patience.
+ */
+const aloneTests = ['dist/test/api/leaving-at-once.test.js', 'dist/test/crash/random-deaths.test.js'];
 
 /**
  * Lint, format check and tests, or the named test files alone: who names a file is at work on it.
@@ -27,8 +30,9 @@ export async function runTests(args) {
 
 /** Those that need the machine to themselves come after the others. */
 function allTests() {
-  const others = ['dist/test/**/*.test.js'];
-  return existsSync(join(root, aloneTests)) ? [[...others, `!${aloneTests}`], [aloneTests]] : [others];
+  const alone = aloneTests.filter((path) => existsSync(join(root, path)));
+  const others = ['dist/test/**/*.test.js', ...alone.map((path) => `!${path}`)];
+  return [others, ...alone.map((path) => [path])];
 }
 
 async function runAva(args) {

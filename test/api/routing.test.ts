@@ -257,48 +257,6 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
 );
 
 test.serial(
-  'where streams are not read on, a caller who leaves has the vendor’s call ended within 100 ms, begun or not',
-  async (t) => {
-    const { stack, vendor } = await startRig(
-      t,
-      (url) => `
-upstreams: { vendor: { kind: openai, baseUrl: "${url}", disconnectGraceMs: 0 } }
-models:
-  - { id: dripping, ${common}, routes: [{ upstream: vendor, model: gpt+drip-50 }] }
-  - { id: slow, ${common}, routes: [{ upstream: vendor, model: gpt+slow-20000 }] }
-`,
-      { replyWords: 400 },
-    );
-    const { apiKey } = await stack.createAccount();
-    for (const model of ['dripping', 'slow']) {
-      const leaving = new AbortController();
-      const answer = fetch(`${stack.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'go on' }] }),
-        signal: leaving.signal,
-      }).then((response) => response.text());
-      const hasFailed = answer.then(
-        () => false,
-        () => true,
-      );
-      await waitFor('the call', () =>
-        vendor.requests.entries.some((entry) => entry.model?.startsWith('gpt') && !entry.isOver),
-      );
-      const entry = vendor.requests.entries.find((one) => !one.isOver)!;
-      const leftAt = performance.now();
-      leaving.abort();
-      t.true(await hasFailed);
-      await waitFor('the vendor to be left', () => entry.isOver);
-      const tookMs = performance.now() - leftAt;
-      t.true(entry.isAborted);
-      // A hundred, and what looking for it takes.
-      t.true(tookMs < 150, `${model}: ${tookMs} ms`);
-    }
-  },
-);
-
-test.serial(
   'a vendor that hangs, and one that does not know the model, are stood in for by another route',
   async (t) => {
     const { stack, vendor } = await startRig(
