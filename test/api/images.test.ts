@@ -2,7 +2,6 @@ import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { findReservations, findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
@@ -46,7 +45,7 @@ ${picture('garbling', 'gpt-image-z+garbage', perImage)}
 ${picture('slow', 'gpt-image-slow+slow-4000', perImage)}
 ${picture('slow-failing', 'gpt-image-w+slow-1000+fail-500', perImage)}
 ${picture('slow-free', 'gpt-image-gratis+slow-500', '{ type: image, cost_per_image: 1.23, free_requests: true }')}
-  - { id: one-by-one, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: narrow, model: gpt-image-alone+slow-1500 }] }
+  - { id: one-by-one, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: narrow, model: gpt-image-alone }] }
   - { id: late, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: hasty, model: gpt-image-late+slow-3000 }] }
   - id: dawdling
     type: image
@@ -294,6 +293,9 @@ function drawAndLeave(account: TestAccount, model: string, more: object): { leav
   };
 }
 
+const countReserved = async ({ id }: TestAccount): Promise<number> =>
+  (await findReservations(stack, id)).length;
+
 const readRows = async ({ id }: TestAccount): Promise<RequestLogDocument[]> =>
   await stack.mongo.db.collection<RequestLogDocument>('request_logs').find({ accountId: id }).toArray();
 
@@ -325,17 +327,17 @@ test('forty images whose callers leave just before their end are made, not store
 
 test('a caller who leaves an image before a vendor is asked pays nothing, and no vendor is asked', async (t) => {
   const account = await stack.createAccount();
+  const held = vendor.hold('gpt-image-alone');
   const first = drawAndLeave(account, 'one-by-one', {});
-  await vendor.requests.waitFor(({ model }) => model === 'gpt-image-alone+slow-1500');
+  await waitFor('the vendor to be asked', () => held.waiting === 1);
   const second = drawAndLeave(account, 'one-by-one', { n: 4 });
-  await waitFor('its job to be taken', async () => {
-    return (await stack.redis.hlen(redisKeys.reservations(shardOf(account.id)))) === 2;
-  });
+  await waitFor('the second to be admitted', async () => (await countReserved(account)) === 2);
   await second.leave();
-  await waitFor('its release', async () => (await findReservations(stack, account.id)).length === 1);
+  await waitFor('its release', async () => (await countReserved(account)) === 1);
   await first.leave();
+  held.end();
   await waitForNoReservation(stack, account.id);
-  t.is(sentTo('gpt-image-alone+slow-1500').length, 1);
+  t.is(sentTo('gpt-image-alone').length, 1);
   t.is(await readLoss(stack, account.id, '100'), 1_230_000_000n);
 });
 
