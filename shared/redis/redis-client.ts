@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { Cluster, Redis, ReplyError } from 'ioredis';
+import { Cluster, Redis, ReplyError, type Command } from 'ioredis';
 import { AppError } from '../contract/errors.ts';
 import { ConfigError } from '../runtime/config.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { runInBackground } from '../runtime/run-in-background.ts';
 
 export type RedisClient = Redis | Cluster;
 
@@ -31,13 +32,48 @@ export function redisOptions(purpose: RedisPurpose) {
   };
 }
 
+/**
+ * After a cut ioredis subscribes again by itself and leaves the rejection of that to nobody: it would end the process where
+ * the connection is closed before the reply. Where Redis refuses it, the process would be deaf without a word; it connects
+ * anew and asks again.
+ */
+class Subscriber extends Redis {
+  readonly #log: Logger;
+  readonly #watched = new WeakSet<Command>();
+
+  constructor(url: string, options: ReturnType<typeof redisOptions>, log: Logger) {
+    super(url, options);
+    this.#log = log;
+  }
+
+  /** A command that waits for a reconnect comes here again. */
+  override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
+    const [command] = args;
+    if (command.name === 'subscribe' && !this.#watched.has(command)) {
+      this.#watched.add(command);
+      command.promise.catch((error: unknown) => this.#askAgain(command, error));
+    }
+    return super.sendCommand(...args);
+  }
+
+  #askAgain({ args }: Command, error: unknown): void {
+    // Closed by ourselves, or cut: then it is sent again after the reconnect.
+    if (this.status !== 'ready') return;
+    this.#log.error({ err: error }, 'subscribing failed; reconnecting');
+    this.disconnect(true);
+    runInBackground(this.subscribe(...(args as string[])), 'subscribing again', this.#log);
+  }
+}
+
 /** One node's URL, or those of a Cluster's nodes separated by commas. */
 export function createRedis(url: string, purpose: RedisPurpose, log: Logger): RedisClient {
   const nodes = url.split(',').map((node) => node.trim());
   const options = redisOptions(purpose);
   const client =
     nodes.length === 1
-      ? new Redis(nodes[0]!, options)
+      ? purpose === 'subscriber'
+        ? new Subscriber(nodes[0]!, options, log)
+        : new Redis(nodes[0]!, options)
       : new Cluster(nodes, {
           redisOptions: options,
           enableAutoPipelining: options.enableAutoPipelining ?? false,

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { createRedis, type RedisClient } from '../../../shared/redis/redis-client.ts';
+import type { Logger } from '../../../shared/runtime/logger.ts';
+import { useRedis } from '../../support/use-redis.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const redis = useRedis(test);
+
+interface Rig {
+  readonly subscriber: RedisClient;
+  /** Errors, as its log has them. */
+  readonly errors: readonly string[];
+}
+
+async function subscribe(t: ExecutionContext, url: string, channel: string): Promise<Rig> {
+  const errors: string[] = [];
+  const ignore = (): void => undefined;
+  const log = { warn: ignore, info: ignore, error: (_: object, text: string) => errors.push(text) };
+  const subscriber = createRedis(url, 'subscriber', log as unknown as Logger);
+  t.teardown(() => subscriber.disconnect());
+  await subscriber.subscribe(channel);
+  return { subscriber, errors };
+}
+
+/** Says of itself what ioredis asks for, and answers the first subscription alone. */
+async function startDeafRedis(t: ExecutionContext): Promise<string> {
+  let subscriptions = 0;
+  const answer = (command: string): string => {
+    if (/\binfo\r\n/.test(command)) return '$21\r\nredis_version:7.4.0\r\n\r\n';
+    if (!command.includes('subscribe')) return '+OK\r\n';
+    subscriptions += 1;
+    return subscriptions === 1 ? '*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n' : '';
+  };
+  const server = createServer((socket) => {
+    socket.on('data', (data) => {
+      const commands = data
+        .toString()
+        .split(/^\*\d+\r\n/m)
+        .slice(1);
+      socket.write(commands.map(answer).join(''));
+    });
+  });
+  t.teardown(() => server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('a subscriber may be closed while it subscribes again after a cut: its rejection ends nothing', async (t) => {
+  const { subscriber, errors } = await subscribe(t, await startDeafRedis(t), 'news');
+  const rejections: unknown[] = [];
+  const note = (reason: unknown): unknown => rejections.push(reason);
+  process.on('unhandledRejection', note);
+  t.teardown(() => process.off('unhandledRejection', note));
+  const ended = once(subscriber, 'end');
+  subscriber.once('ready', () => subscriber.disconnect());
+  subscriber.disconnect(true);
+  await ended;
+  await nextTurn();
+  t.deepEqual(rejections, []);
+  t.deepEqual(errors, []);
+});
+
+test('a subscriber that Redis refuses after a cut says so, and asks again until it hears', async (t) => {
+  const commands = redis();
+  const { host, port } = commands.options as { host: string; port: number };
+  const { subscriber, errors } = await subscribe(t, `redis://${host}:${port}`, 'news');
+  const heard: string[] = [];
+  subscriber.on('message', (_, message: string) => heard.push(message));
+  await commands.call('ACL', 'SETUSER', 'default', 'resetchannels');
+  subscriber.disconnect(true);
+  await waitFor('the refusal', () => errors.length > 0);
+  t.is(errors[0], 'subscribing failed; reconnecting');
+  await commands.call('ACL', 'SETUSER', 'default', 'allchannels');
+  await waitFor('a listener', async () => (await commands.publish('news', 'hello')) === 1);
+  await waitFor('the message', () => heard.includes('hello'));
+});
