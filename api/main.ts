@@ -3,7 +3,7 @@ import { runProcess } from '../shared/runtime/lifecycle.ts';
 import { createLogger } from '../shared/runtime/logger.ts';
 import { startApi } from './server.ts';
 
-await runProcess(async () => {
+await runProcess('api', async () => {
   const config = loadConfig(process.env);
   const log = createLogger('api', config.logLevel);
   return { running: await startApi(config, process.env, log), log };

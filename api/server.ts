@@ -151,7 +151,7 @@ export async function startApi(
     quick: new JobQueue<ImageJob>('image', redis, payloads),
     bulk: new JobQueue<ImageJob>('image-bulk', redis, payloads),
   };
-  const documents = new DocumentReader();
+  const documents = new DocumentReader(log);
   const services: Services = {
     config,
     log,

@@ -34,7 +34,7 @@ function readOptions(args: string[]): WorkerOptions {
   return { queues: [...new Set(queues)] as QueueName[], concurrency };
 }
 
-await runProcess(async () => {
+await runProcess('worker', async () => {
   const options = readOptions(process.argv.slice(2));
   const config = loadConfig(process.env);
   const log = createLogger('worker', config.logLevel);

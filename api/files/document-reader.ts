@@ -1,5 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { type BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import type { FileAnswer, FileReply, FileRequest } from './file-content.ts';
 import { FileProcesses, type FileRun } from './file-processes.ts';
 import { RecentUse } from './recent-use.ts';
@@ -46,8 +47,8 @@ export class DocumentReader {
   readonly #used = new RecentUse();
   readonly #processes: FileProcesses;
 
-  constructor(timeoutMs = defaultTimeoutMs) {
-    this.#processes = new FileProcesses(timeoutMs);
+  constructor(log: Pick<Logger, 'error'>, timeoutMs = defaultTimeoutMs) {
+    this.#processes = new FileProcesses(timeoutMs, log);
   }
 
   /** @throws AppError `queue_full` where there is no process in time; the signal's reason */

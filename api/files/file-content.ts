@@ -68,9 +68,16 @@ export interface FileFault {
 
 export type FileAnswer = CountedFile | FileFault;
 
-/** What the process says. */
+/** What the process says of a file. */
 export interface FileReply {
   readonly answer: FileAnswer;
   /** What the memory of WebAssembly has grown to. */
   readonly memoryBytes: number;
+}
+
+/** The last that the process says: an error that nothing handled ends it. */
+export interface FileProcessFault {
+  /** `uncaught exception` or `unhandled rejection`. */
+  readonly what: string;
+  readonly error: Error;
 }

@@ -2,9 +2,11 @@
  * Entry point of the process that reads and counts files. What a document does to it (time, memory, a fault of the reader)
  * ends it and nothing else: a thread that allocates too much at once ends its whole process.
  */
+import { on } from 'node:events';
 import { setPriority } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { FileReply, FileRequest } from './file-content.ts';
+import { exitOnUncaught } from '../../shared/runtime/exit-on-uncaught.ts';
+import type { FileProcessFault, FileReply, FileRequest } from './file-content.ts';
 import { boundWasmMemory, loadPdfium } from './pdf-text.ts';
 import { countFile } from './read-file.ts';
 
@@ -25,6 +27,14 @@ function endWithParent(): void {
   new Worker(watch, { eval: true, workerData: process.ppid, execArgv: [] }).unref();
 }
 
+// It has no console: its parent logs why it ends.
+exitOnUncaught(
+  (error, what) =>
+    new Promise((resolve) => {
+      const fault: FileProcessFault = { what, error };
+      process.send!(fault, resolve);
+    }),
+);
 setPriority(niceness);
 endWithParent();
 // Of the parent's console: the parent decides when this process ends.
@@ -33,10 +43,8 @@ process.once('disconnect', () => process.exit());
 boundWasmMemory(maxWasmBytes);
 const pdfium = await loadPdfium();
 
-process.on('message', (request: FileRequest) => {
-  void (async () => {
-    const answer = await countFile(pdfium, request);
-    const reply: FileReply = { answer, memoryBytes: pdfium.HEAPU8.length };
-    process.send!(reply);
-  })();
-});
+for await (const [request] of on(process, 'message') as AsyncIterable<[FileRequest]>) {
+  const answer = await countFile(pdfium, request);
+  const reply: FileReply = { answer, memoryBytes: pdfium.HEAPU8.length };
+  process.send(reply);
+}

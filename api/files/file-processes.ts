@@ -1,7 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { FileReply, FileRequest } from './file-content.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import type { FileProcessFault, FileReply, FileRequest } from './file-content.ts';
 
 const program = fileURLToPath(new URL('./file-process.js', import.meta.url));
 /** Starting a process takes half a second with the vocabulary; one that is kept holds some 150 MB. */
@@ -10,6 +12,8 @@ const idleMs = 30_000;
 const maxHeapMb = 384;
 /** Memory of WebAssembly never shrinks: a process that grew beyond this is not kept. */
 const maxKeptBytes = 128 * 1024 * 1024;
+
+type FileMessage = FileReply | FileProcessFault;
 
 interface IdleProcess {
   readonly child: ChildProcess;
@@ -27,11 +31,13 @@ export interface FileRun {
 /** Processes that read files; each reads one at a time. */
 export class FileProcesses {
   readonly #timeoutMs: number;
+  readonly #log: Pick<Logger, 'error'>;
   readonly #idle: IdleProcess[] = [];
   readonly #working = new Set<ChildProcess>();
 
-  constructor(timeoutMs: number) {
+  constructor(timeoutMs: number, log: Pick<Logger, 'error'>) {
     this.#timeoutMs = timeoutMs;
+    this.#log = log;
   }
 
   start(request: FileRequest, signal: AbortSignal): FileRun {
@@ -66,13 +72,20 @@ export class FileProcesses {
 
   #keep(child: ChildProcess): void {
     setRef(child, false);
-    const endTimer = setTimeout(() => void end(child), idleMs);
+    const endTimer = setTimeout(
+      () => runInBackground(end(child), 'ending an idle file process', this.#log),
+      idleMs,
+    );
     endTimer.unref();
     this.#idle.push({ child, endTimer });
   }
 
   #startProcess(): ChildProcess {
     const child = startProcess();
+    child.on('message', (message: FileMessage) => {
+      if (!('error' in message)) return;
+      this.#log.error({ err: message.error, filePid: child.pid }, `file process: ${message.what}`);
+    });
     child.once('exit', () => {
       const index = this.#idle.findIndex((idle) => idle.child === child);
       if (index < 0) return;
@@ -124,13 +137,14 @@ function ask(child: ChildProcess, request: FileRequest, timeoutMs: number, signa
     const settle = (answer: FileReply | null): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', giveUp);
-      child.off('message', settle).off('exit', giveUp).off('error', giveUp);
+      child.off('message', onMessage).off('exit', giveUp).off('error', giveUp);
       resolve(answer);
     };
     giveUp = () => settle(null);
+    const onMessage = (message: FileMessage): void => settle('error' in message ? null : message);
     const timer = setTimeout(giveUp, timeoutMs);
     signal.addEventListener('abort', giveUp);
-    child.on('message', settle).on('exit', giveUp).on('error', giveUp);
+    child.on('message', onMessage).on('exit', giveUp).on('error', giveUp);
     if (signal.aborted) giveUp();
     // Where it does not leave, the process has ended, or cannot be started.
     else child.send(request, (error) => error !== null && giveUp());

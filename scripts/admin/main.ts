@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
@@ -17,6 +18,8 @@ import { ledgerVerbs } from './ledger.ts';
 import { modelVerbs } from './model.ts';
 import { queueVerbs } from './queue.ts';
 import { upstreamVerbs } from './upstream.ts';
+
+logUncaught('admin', 2);
 
 const resources: Record<string, Record<string, AdminVerb>> = {
   account: accountVerbs,

@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { findFault } from './answer-checks.ts';
 import { Caller } from './caller.ts';
 import { compareCpu, sampleCpu, type CpuSample } from './cpu-clock.ts';
 import type { LoadMessage, LoadPlan, LoadResult, TimeSpan, WorkSpan } from './load-plan.ts';
 import { uniqueMark } from './scenario.ts';
+
+logUncaught('bench-load', 2);
 
 /** How long the requests that are under way at the end may still take. */
 const drainMs = 30_000;

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { ConfigError } from '../../shared/runtime/config.ts';
 import { countUnfair, runFairness, toFairnessJson } from './fairness/run-fairness.ts';
 import type { FairnessResult } from './fairness/scenario.ts';
@@ -13,6 +14,8 @@ import { runMemory } from './run-memory.ts';
 import { countFaults, runMoney, type MoneyResults } from './run-money.ts';
 import { runScenarios } from './run-scenarios.ts';
 import { Workshop } from './workshop.ts';
+
+logUncaught('bench', 2);
 
 async function runBench(options: Options, workshop: Workshop): Promise<boolean> {
   const progress = new Progress(process.stderr);

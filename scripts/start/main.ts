@@ -1,7 +1,10 @@
+import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { ConfigError } from '../../shared/runtime/config.ts';
 import { ConsoleOutput } from './console-output.ts';
 import { startGateway } from './start-gateway.ts';
 import { PartFailed } from './supervise.ts';
+
+logUncaught('supervisor', 2);
 
 // A reader that has left, such as a closed terminal, is no reason to fall over.
 process.stdout.on('error', () => undefined);

@@ -1,8 +1,11 @@
 import { parseArgs } from 'node:util';
 
+import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { type Faults, findUnknownWords, parseFaultWords } from './faults.ts';
 import { startVendorSimulator } from './simulator.ts';
 import { renderCall, renderCatalog, renderFaultHelp, renderWelcome } from './welcome.ts';
+
+logUncaught('vendor-simulator', 2);
 
 const DEFAULT_PORT = 9100;
 

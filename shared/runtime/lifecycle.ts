@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from './logger.ts';
 import { ConfigError } from './config.ts';
+import { logUncaught } from './log-uncaught.ts';
 import { letHeapGrow } from './heap-growth.ts';
 
 /** Something that was started and can be stopped; stopping waits for what is in hand. */
@@ -23,9 +24,13 @@ const repeatedSignalMs = 1_000;
 
 /**
  * Runs a process's main part until SIGTERM or SIGINT, then stops it and exits 0. A wrong configuration is one clear
- * message and exit 1; a second signal leaves at once.
+ * message and exit 1, an error that nothing handles is one line of the log and exit 1; a second signal leaves at once.
  */
-export async function runProcess(start: () => Promise<{ running: Running; log: Logger }>): Promise<void> {
+export async function runProcess(
+  role: string,
+  start: () => Promise<{ running: Running; log: Logger }>,
+): Promise<void> {
+  logUncaught(role, 1);
   quietLibraries(process.env);
   letHeapGrow();
   let stopping = false;
@@ -43,6 +48,11 @@ export async function runProcess(start: () => Promise<{ running: Running; log: L
     process.exit(0);
   };
 
+  const failToStop = (error: unknown): void => {
+    current?.log.error({ err: error }, 'stopping failed');
+    process.exit(1);
+  };
+
   const stop = async (signal: string): Promise<void> => {
     if (stopping) {
       // One Ctrl-C comes twice: from the terminal, and again from npm, which passes it on.
@@ -51,17 +61,16 @@ export async function runProcess(start: () => Promise<{ running: Running; log: L
     }
     stopping = true;
     stoppingSinceMs = performance.now();
-    const timer = setTimeout(() => void leave(), stopTimeoutMs);
+    const timer = setTimeout(() => {
+      leave().catch(failToStop);
+    }, stopTimeoutMs);
     timer.unref();
     current?.log.info({ signal }, 'stopping');
     await current?.running.stop();
     process.exit(0);
   };
   const onSignal = (signal: NodeJS.Signals): void => {
-    stop(signal).catch((error: unknown) => {
-      current?.log.error({ err: error }, 'stopping failed');
-      process.exit(1);
-    });
+    stop(signal).catch(failToStop);
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);

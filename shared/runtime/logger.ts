@@ -1,4 +1,4 @@
-import { pino, type Logger } from 'pino';
+import { pino, type Logger, type LoggerOptions } from 'pino';
 
 export type { Logger };
 
@@ -14,13 +14,22 @@ const secretPaths = [
   'err.command.args',
 ];
 
-/** JSON lines on stdout; an operator's tools, or `npm start`, make them readable. */
-export function createLogger(role: string, level: string): Logger {
-  return pino({
+function describeLines(role: string, level: string): LoggerOptions {
+  return {
     level,
     base: { role, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: secretPaths, censor: '[secret]' },
-  });
+  };
+}
+
+/** JSON lines on stdout; an operator's tools, or `npm start`, make them readable. */
+export function createLogger(role: string, level: string): Logger {
+  return pino(describeLines(role, level));
+}
+
+/** For the last line of a process, whatever LOG_LEVEL is: it is written when the call returns. */
+export function createFatalLogger(role: string, fd: number): Pick<Logger, 'fatal'> {
+  return pino(describeLines(role, 'fatal'), pino.destination({ dest: fd, sync: true }));
 }

@@ -42,7 +42,7 @@ export class UpstreamPool {
       return known.upstream;
     }
     if (known !== undefined) this.#closeLater(config.name, known);
-    const upstream = this.#takeBack(config.name, settings) ?? createUpstream(config);
+    const upstream = this.#takeBack(config.name, settings) ?? createUpstream(config, this.#log);
     this.#entries.set(config.name, { upstream, settings, config });
     return upstream;
   }

@@ -1,4 +1,5 @@
 import type { CatalogUpstream } from '../../shared/catalog/catalog-schema.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { createAnthropicUpstream } from './anthropic/anthropic-upstream.ts';
 import { createBuiltinUpstream } from './builtin/builtin-upstream.ts';
 import { createGeminiUpstream } from './gemini/gemini-upstream.ts';
@@ -9,13 +10,16 @@ import type { Upstream } from './upstream.ts';
 /** How each kind of the catalog becomes an upstream: the whole list in one place. */
 const kinds = {
   anthropic: (config) => createAnthropicUpstream(toHttpOptions(config)),
-  builtin: () => createBuiltinUpstream(),
+  builtin: (_, log) =>
+    createBuiltinUpstream({
+      onEncoderFault: (cause) => log.error({ err: cause }, 'encoder thread died'),
+    }),
   gemini: (config) => createGeminiUpstream(toHttpOptions(config)),
   openai: (config) => createOpenAiUpstream(toHttpOptions(config)),
-} satisfies Record<CatalogUpstream['kind'], (config: CatalogUpstream) => Upstream>;
+} satisfies Record<CatalogUpstream['kind'], (config: CatalogUpstream, log: Logger) => Upstream>;
 
-export function createUpstream(config: CatalogUpstream): Upstream {
-  return kinds[config.kind](config);
+export function createUpstream(config: CatalogUpstream, log: Logger): Upstream {
+  return kinds[config.kind](config, log);
 }
 
 function toHttpOptions(config: CatalogUpstream): HttpClientOptions {

@@ -1,5 +1,8 @@
+import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
 import { attacks } from './attacks.ts';
 import type { AttackPlan } from './scenario.ts';
+
+logUncaught('bench-attacker', 2);
 
 /** A process of its own, so that what the attack costs its sender does not slow the innocent caller's clock. */
 process.once('message', (message) => {

@@ -1,5 +1,8 @@
 import { parseArgs } from 'node:util';
+import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
 import { startEmbeddedMongo } from './server.ts';
+
+logUncaught('mongodb', 2);
 
 /** `node main.js --dir <path> [--port 0] [--sync off]`: serves until SIGTERM, having printed its URL as one JSON line. */
 async function main(): Promise<void> {

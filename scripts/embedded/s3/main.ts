@@ -1,5 +1,8 @@
 import { parseArgs } from 'node:util';
+import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
 import { startEmbeddedS3 } from './server.ts';
+
+logUncaught('s3', 2);
 
 async function main(): Promise<void> {
   if (process.env['NODE_ENV'] === 'production') {

@@ -24,6 +24,7 @@ import {
   type Recalled,
   UpstreamError,
 } from '../../../workers/upstreams/upstream.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
 import { makePdf, toDataUri } from '../../support/make-pdf.ts';
 import { createTarget } from '../../support/upstream-target.ts';
 
@@ -62,7 +63,7 @@ models:
 `,
   { fileName: 'catalog.yaml', env: {}, today: '2026-01-01' },
 );
-const documents = new DocumentReader();
+const documents = new DocumentReader(createLogger('test', 'silent'));
 test.after.always(() => documents.close());
 
 /** A rouble for a million tokens. */

@@ -1,8 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { DocumentReader } from '../../../api/files/document-reader.ts';
 import type { FileAnswer, FileRequest } from '../../../api/files/file-content.ts';
+import type { AppError } from '../../../shared/contract/errors.ts';
+import type { Logger } from '../../../shared/runtime/logger.ts';
 import { countTokens } from '../../../shared/pricing/count-tokens.ts';
 import { estimateInOtherVocabularies } from '../../../shared/pricing/other-vocabularies.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { makePdf, makeSlowPdf, toDataUri } from '../../support/make-pdf.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
@@ -12,8 +15,13 @@ type ReadOptions = Partial<FileRequest> & {
   readonly signal?: AbortSignal;
 };
 
-function useReader(t: ExecutionContext, timeoutMs?: number) {
-  const documents = new DocumentReader(timeoutMs);
+interface Fault {
+  readonly err: Error;
+}
+
+function useReader(t: ExecutionContext, timeoutMs?: number, faults: [Fault, string][] = []) {
+  const log = { error: (fields: Fault, text: string) => faults.push([fields, text]) };
+  const documents = new DocumentReader(log as unknown as Logger, timeoutMs);
   t.teardown(() => documents.close());
   return async (bytes: Buffer, options: ReadOptions = {}): Promise<FileAnswer> => {
     const { accountId = 'a', mediaType, signal = new AbortController().signal, ...more } = options;
@@ -105,10 +113,13 @@ test('accounts whose files take as long as may be keep no other waiting until on
   const ended: string[] = [];
   const hostile = ['b', 'c', 'd'].flatMap((accountId) =>
     [1, 2].map(async () => {
-      await read(slow, { accountId, signal: over.signal }).catch((error: unknown) => {
-        if (error !== over.signal.reason) throw error;
-      });
-      if (!over.signal.aborted) ended.push(accountId);
+      try {
+        await read(slow, { accountId, signal: over.signal });
+        ended.push(accountId);
+      } catch (error) {
+        // On a slow machine they wait for longer than they may.
+        if (error !== over.signal.reason && (error as AppError).code !== 'queue_full') throw error;
+      }
     }),
   );
   const readAt = performance.now();
@@ -129,4 +140,17 @@ test('an account whose files took long is read at once where nobody else waits, 
   const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
   const answers = await Promise.all(Array.from({ length: 6 }, () => read(long)));
   for (const answer of answers) t.like(answer, { pages: 300 });
+});
+
+test('an error that nothing handles ends the process of the file alone, and is logged with its cause', async (t) => {
+  const faults: [Fault, string][] = [];
+  const read = useReader(t, undefined, faults);
+  const unknown = { tokenizer: 'no such vocabulary' as FileRequest['tokenizer'] };
+  t.deepEqual(await read(makePdf(['some text']), unknown), { fault: 'too_large' });
+  const [[{ err }, text]] = (await waitFor('the log', () => faults.length > 0 && faults)) as [
+    [Fault, string],
+  ];
+  t.is(text, 'file process: unhandled rejection');
+  t.regex(err.stack ?? '', /no such vocabulary/);
+  t.like(await read(makePdf(['some text'])), { pages: 1 });
 });

@@ -7,6 +7,7 @@ import { readFiles } from '../../../api/files/read-files.ts';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
 import { makeBlankPdf, makePdf, toDataUri } from '../../support/make-pdf.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
@@ -18,7 +19,7 @@ const model = {
   tokenizer: 'o200k_base',
 } as CatalogModel;
 const pdfium = await loadPdfium();
-const documents = new DocumentReader();
+const documents = new DocumentReader(createLogger('test', 'silent'));
 const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
 const zip = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') });
 

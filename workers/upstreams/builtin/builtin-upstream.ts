@@ -21,6 +21,8 @@ export interface BuiltinOptions {
   readonly encoderThreads?: number | undefined;
   /** Told of each encoder thread as it is started. */
   readonly onEncoderThread?: TextEncoderOptions['onThread'];
+  /** Told why an encoder thread died. */
+  readonly onEncoderFault?: TextEncoderOptions['onFault'];
   /** Between two words of a streamed answer of demo-echo; 15 unless set. */
   readonly wordPauseMs?: number | undefined;
 }
@@ -33,7 +35,11 @@ const MAX_BILLED_TOKENS = 8192;
 
 /** Models that need no vendor: an encoder of sentences, a chat that echoes, a maker of posters. */
 export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
-  const encoder = createTextEncoder({ threads: options.encoderThreads, onThread: options.onEncoderThread });
+  const encoder = createTextEncoder({
+    threads: options.encoderThreads,
+    onThread: options.onEncoderThread,
+    onFault: options.onEncoderFault,
+  });
 
   return {
     async *chat(

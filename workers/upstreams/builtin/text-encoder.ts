@@ -18,6 +18,8 @@ export interface TextEncoderOptions {
   readonly idleMs?: number | undefined;
   /** Told of each thread as it is started: for logs and for tests that end one. */
   readonly onThread?: ((thread: Worker) => void) | undefined;
+  /** Told why a thread died; another takes its place. */
+  readonly onFault?: ((cause: unknown) => void) | undefined;
 }
 
 /** Sentence vectors, computed in threads that are started as they are needed and replaced when they die. */
@@ -54,6 +56,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
   const line = new EncoderLine<Call>();
   /** Batches whose thread died. */
   const returned: Batch[] = [];
+  const onFault = (cause: unknown): void => options.onFault?.(cause);
   let isClosed = false;
   let idleTimer: NodeJS.Timeout | null = null;
 
@@ -64,7 +67,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
       for (const thread of threads) {
         if (!thread.isReady || thread.batches.length > 0) continue;
         threads.delete(thread);
-        void thread.worker.terminate();
+        thread.worker.terminate().catch(onFault);
       }
     }, options.idleMs ?? IDLE_MS);
     idleTimer.unref();
@@ -124,6 +127,7 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
     });
     worker.on('error', (error) => {
       cause = error;
+      onFault(error);
     });
     worker.on('exit', () => {
       if (threads.delete(thread)) takeBack(thread, cause);

@@ -184,6 +184,19 @@ test.serial('a thread that dies idle is replaced at the next call', async (t) =>
   t.is(threads.length, 2);
 });
 
+test.serial('why a thread died is told', async (t) => {
+  const faults: unknown[] = [];
+  const own = createTextEncoder({
+    threads: 1,
+    onThread: (thread) => thread.postMessage('no list of texts', []),
+    onFault: (cause) => faults.push(cause),
+  });
+  t.teardown(() => own.close());
+  await t.throwsAsync(own.encode(['hello'], signal), { instanceOf: UpstreamError });
+  t.is(faults.length, 2);
+  t.regex((faults[0] as Error).stack ?? '', /encode/);
+});
+
 test.serial('a call whose threads die twice fails as unavailable', async (t) => {
   let started = 0;
   const own = createTextEncoder({
