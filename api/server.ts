@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { BanWatch } from '../shared/accounts/ban-watch.ts';
 import { AccountStore } from '../shared/accounts/account-store.ts';
@@ -29,6 +29,7 @@ import { createRedis, waitUntilReady } from '../shared/redis/redis-client.ts';
 import { ConfigError, type Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
+import { runInBackground } from '../shared/runtime/run-in-background.ts';
 import { openMongo } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
 import { FiguresCache } from '../shared/traffic/figures-cache.ts';
@@ -127,7 +128,7 @@ export async function startApi(
     log,
   });
   await subscribeToInvalidations(subscriber, (change) => {
-    void bans.handle(change);
+    runInBackground(bans.handle(change), 'ban look-up', log);
     if (change?.kind !== 'models') apiKeys.drop(change === null ? null : change.accountId);
     if (change === null || change.kind === 'models') {
       catalog
@@ -189,9 +190,11 @@ export async function startApi(
     publicUrl: '',
   };
   const handle = createApp(services).callback();
-  const server = createServer((request, response) => void handle(request, response));
+  const serve = (request: IncomingMessage, response: ServerResponse): void =>
+    runInBackground(handle(request, response), 'answering a request', log);
+  const server = createServer(serve);
   // A caller who asks before it sends its body is told to go on by whoever reads the body, once it is wanted.
-  server.on('checkContinue', (request, response) => void handle(request, response));
+  server.on('checkContinue', serve);
   // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
   server.requestTimeout = longestBodyMs(largestBodyBytes);
   const stallGuard = new StallGuard(server, options.maxStallMs ?? defaultMaxStallMs, (stalled) =>

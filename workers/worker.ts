@@ -24,6 +24,7 @@ import { ReplyPublisher, type ControlMessage } from '../shared/reply/reply-chann
 import type { Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
+import { runInBackground } from '../shared/runtime/run-in-background.ts';
 import { openMongo } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
 import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
@@ -161,7 +162,7 @@ export async function startWorker(
   });
   await subscriber.subscribe(redisChannels.control(workerId));
   await subscribeToInvalidations(subscriber, (change) => {
-    void bans.handle(change);
+    runInBackground(bans.handle(change), 'ban look-up', log);
     if (change !== null && change.kind !== 'models') return;
     catalog
       .refreshDisabled()

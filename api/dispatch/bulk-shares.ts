@@ -5,6 +5,7 @@ import type { WorkerRegistryStore } from '../../shared/queue/worker-registry-sto
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
 /** Until the workers have been looked up, and while there are none. */
 const firstCapacity = 64;
@@ -113,7 +114,8 @@ export class BulkShares {
 
   #lookAgain(): void {
     for (const [name, { budget }] of this.#queues) {
-      if (budget.held > 0 || budget.waiting > 0) void this.#look(name, budget);
+      if (budget.held === 0 && budget.waiting === 0) continue;
+      runInBackground(this.#look(name, budget), 'looking up the workers', this.#log);
     }
   }
 

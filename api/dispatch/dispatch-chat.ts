@@ -8,6 +8,7 @@ import type { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { release, settleBroken } from './abandon-request.ts';
 import type { BulkEntry, BulkShares } from './bulk-shares.ts';
 import type { KeptAnswers } from './kept-answers.ts';
@@ -129,7 +130,7 @@ export class ChatDispatcher implements WaiterOwner {
       release(this.#dependencies, request, this.#log);
       throw error;
     }
-    if (waiter.lane === 'bulk') void this.#pushInTurn(waiter);
+    if (waiter.lane === 'bulk') runInBackground(this.#pushInTurn(waiter), 'dispatching a chat', this.#log);
     else waiter.dispatching = false;
     return {
       position: () => (waiter.workerId === null ? waiter.position : null),

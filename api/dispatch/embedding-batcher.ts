@@ -117,29 +117,31 @@ export class EmbeddingBatcher {
 
   #dispatchLater(batch: OpenBatch): void {
     const windowMs = chooseWindowMs(this.#underWay.get(batch.key) ?? 0, limits);
-    const dispatch = (): void => void this.#dispatch(batch);
+    const dispatch = (): void => {
+      this.#dispatch(batch).catch((error: unknown) => this.#fail(batch, error));
+    };
     // Even without a window, what arrived in the same turn of the event loop goes together.
     if (windowMs === 0) setImmediate(dispatch);
     else setTimeout(dispatch, windowMs);
   }
 
-  /** Puts a batch on its queue once its account has a share of the workers' runs. Never rejects. */
+  /** Puts a batch on its queue once its account has a share of the workers' runs. */
   async #dispatch(batch: OpenBatch): Promise<void> {
     const { shareClass, ended } = batch;
-    try {
-      const [first] = batch.parts;
-      if (shareClass > 0 && first !== undefined) {
-        // Each request's own deadline ends it.
-        const request = { accountId: first.part.request.accountId, deadlineAtMs: Infinity };
-        await this.#shares.enter('embedding', request, ended.signal).granted;
-      }
-      this.#close(batch);
-      await this.#enqueue(batch);
-    } catch (error) {
-      this.#close(batch);
-      const failure = toAppError(error);
-      for (const { job } of batch.parts) job.fail(failure);
+    const [first] = batch.parts;
+    if (shareClass > 0 && first !== undefined) {
+      // Each request's own deadline ends it.
+      const request = { accountId: first.part.request.accountId, deadlineAtMs: Infinity };
+      await this.#shares.enter('embedding', request, ended.signal).granted;
     }
+    this.#close(batch);
+    await this.#enqueue(batch);
+  }
+
+  #fail(batch: OpenBatch, error: unknown): void {
+    this.#close(batch);
+    const failure = toAppError(error);
+    for (const { job } of batch.parts) job.fail(failure);
   }
 
   async #enqueue({ key, model, shareClass, parts, ended }: OpenBatch): Promise<void> {

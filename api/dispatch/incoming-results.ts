@@ -3,6 +3,8 @@ import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
 import { BufferPool, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
 /**
  * Redis cuts a subscriber for which 32 MB wait, or 8 MB for a minute. However many workers have results for this
@@ -54,14 +56,16 @@ interface IncomingResult {
 /** Large results on their way from the workers to this process, which come in pieces as it asks for them. */
 export class IncomingResults {
   readonly #requests: ResultRequests;
+  readonly #log: Logger;
   readonly #nowMs: () => number;
   readonly #results = new Map<string, IncomingResult>();
   /** Those of which a part has not been asked for. */
   readonly #queue = new FairQueue<IncomingResult>();
   #askedBytes = 0;
 
-  constructor(requests: ResultRequests, nowMs = () => performance.now()) {
+  constructor(requests: ResultRequests, log: Logger, nowMs = () => performance.now()) {
     this.#requests = requests;
+    this.#log = log;
     this.#nowMs = nowMs;
   }
 
@@ -84,7 +88,7 @@ export class IncomingResults {
     };
     this.#results.set(requestId, result);
     if (acquire === undefined) this.#begin(result);
-    else void this.#beginWithMemory(result, acquire);
+    else runInBackground(this.#beginWithMemory(result, acquire), 'taking a large result', this.#log);
   }
 
   async #beginWithMemory(result: IncomingResult, acquire: AcquireMemory): Promise<void> {

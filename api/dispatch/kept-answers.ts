@@ -1,6 +1,7 @@
 import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import { encodeFrame } from '../../shared/reply/frame.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import {
   KeptAnswerReader,
   type FollowedAnswer,
@@ -31,10 +32,11 @@ export class KeptAnswers {
     const others = this.#readers.get(requestId) ?? new Set();
     others.add(reader);
     this.#readers.set(requestId, others);
-    void reader.run().finally(() => {
+    const reading = reader.run().finally(() => {
       others.delete(reader);
       if (others.size === 0 && this.#readers.get(requestId) === others) this.#readers.delete(requestId);
     });
+    runInBackground(reading, 'reading a kept answer', this.#dependencies.log);
     return reader;
   }
 

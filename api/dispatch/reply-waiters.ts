@@ -8,6 +8,7 @@ import { decodeFrames, decodeMark, decodeOffer, type Frame } from '../../shared/
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import { ownBuffer, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { IncomingResults } from './incoming-results.ts';
 import { acquireWhenOffered } from './response-memory.ts';
 import type { Waiter, WaiterOwner } from './waiter.ts';
@@ -73,9 +74,10 @@ export class ReplyWaiters {
           if (waiter !== undefined) this.fail(waiter, error);
         },
       },
+      log,
       nowMs,
     );
-    this.#timer = setInterval(() => void this.#check(), checkIntervalMs);
+    this.#timer = setInterval(() => runInBackground(this.#check(), 'worker check', log), checkIntervalMs);
     this.#timer.unref();
   }
 

@@ -74,7 +74,7 @@ export class Programs {
   /** The first line that a program prints, which is JSON. */
   async readAnnouncement(program: Program): Promise<Record<string, string>> {
     const abort = new AbortController();
-    void program.ended.then(() => abort.abort());
+    program.child.once('close', () => abort.abort());
     const line = await readFirstLine(program.child.stdout!, abort.signal);
     program.child.stdout!.resume();
     return JSON.parse(line) as Record<string, string>;

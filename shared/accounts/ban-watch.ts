@@ -4,6 +4,7 @@ import type { AdmittedRequest } from '../queue/job-kinds.ts';
 import type { Invalidation } from '../redis/invalidation-channel.ts';
 import type { Running } from '../runtime/lifecycle.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { runInBackground } from '../runtime/run-in-background.ts';
 
 /** Half of the two seconds within which a ban must hold, so that one failed look-up does not break that promise. */
 const pollIntervalMs = 1_000;
@@ -40,7 +41,10 @@ export class BanWatch implements Running {
 
   constructor(options: BanWatchOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.#poll(), pollIntervalMs);
+    this.#timer = setInterval(
+      () => runInBackground(this.#poll(), 'ban look-up', options.log),
+      pollIntervalMs,
+    );
     this.#timer.unref();
   }
 
@@ -53,7 +57,8 @@ export class BanWatch implements Running {
   /** For work that starts here: it may have waited while its account was banned. */
   checkStarted({ accountId, admittedAtMs }: Pick<AdmittedRequest, 'accountId' | 'admittedAtMs'>): void {
     if (this.#banned.has(accountId)) this.#options.endAccount(accountId);
-    else if (Date.now() - admittedAtMs > waitedMs) void this.#lookUp([accountId]);
+    else if (Date.now() - admittedAtMs > waitedMs)
+      runInBackground(this.#lookUp([accountId]), 'ban look-up', this.#options.log);
   }
 
   async stop(): Promise<void> {
@@ -63,11 +68,14 @@ export class BanWatch implements Running {
   async #poll(): Promise<void> {
     if (this.#isPolling) return;
     this.#isPolling = true;
-    const accountIds = [...new Set(this.#options.listAccounts())];
-    for (let at = 0; at < accountIds.length; at += accountsPerLookUp) {
-      await this.#lookUp(accountIds.slice(at, at + accountsPerLookUp));
+    try {
+      const accountIds = [...new Set(this.#options.listAccounts())];
+      for (let at = 0; at < accountIds.length; at += accountsPerLookUp) {
+        await this.#lookUp(accountIds.slice(at, at + accountsPerLookUp));
+      }
+    } finally {
+      this.#isPolling = false;
     }
-    this.#isPolling = false;
   }
 
   async #lookUp(accountIds: readonly string[]): Promise<void> {

@@ -185,7 +185,11 @@ async function settle(redis: RedisClient, request: SettlementRequest, ending: En
     setImmediate(() => {
       byShard.delete(shard);
       for (let at = 0; at < pending.length; at += maxInOneRun) {
-        void runAll(redis, shard, pending.slice(at, at + maxInOneRun));
+        const part = pending.slice(at, at + maxInOneRun);
+        runAll(redis, shard, part).catch((error: unknown) => {
+          // A run that was cut off may have settled some: settling them again changes nothing.
+          for (const { reject } of part) reject(error);
+        });
       }
     });
   }
@@ -194,7 +198,7 @@ async function settle(redis: RedisClient, request: SettlementRequest, ending: En
   });
 }
 
-/** Never rejects: each of them is told how it went. */
+/** Tells each of them how it went. */
 async function runAll(redis: RedisClient, shard: number, all: readonly PendingSettlement[]): Promise<void> {
   const reservations = redisKeys.reservations(shard);
   const keys = [reservations, redisKeys.ledgerStream(shard), redisKeys.orphans(shard)];
@@ -216,22 +220,17 @@ async function runAll(redis: RedisClient, shard: number, all: readonly PendingSe
       claimHash === null ? '' : claimLifetimeSeconds,
     );
   }
-  try {
-    const answers = (await script.run(redis, keys, args)) as [
-      Settlement['outcome'] | 'error',
-      string?,
-      string?,
-    ][];
-    for (const [i, { resolve, reject }] of all.entries()) {
-      const [outcome, cost, free] = answers[i]!;
-      if (outcome === 'error') {
-        reject(new ReplyError(cost ?? 'the settlement failed'));
-        continue;
-      }
-      resolve({ outcome, costNano: BigInt(cost ?? '0'), free: free === '1' });
+  const answers = (await script.run(redis, keys, args)) as [
+    Settlement['outcome'] | 'error',
+    string?,
+    string?,
+  ][];
+  for (const [i, { resolve, reject }] of all.entries()) {
+    const [outcome, cost, free] = answers[i]!;
+    if (outcome === 'error') {
+      reject(new ReplyError(cost ?? 'the settlement failed'));
+      continue;
     }
-  } catch (error) {
-    // A run that was cut off may have settled some: settling them again changes nothing.
-    for (const { reject } of all) reject(error);
+    resolve({ outcome, costNano: BigInt(cost ?? '0'), free: free === '1' });
   }
 }

@@ -1,4 +1,5 @@
 import type { Logger } from '../runtime/logger.ts';
+import { runInBackground } from '../runtime/run-in-background.ts';
 import { redisChannels } from '../redis/redis-keys.ts';
 import { publishParts } from '../redis/publish-parts.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
@@ -183,7 +184,8 @@ export class ReplyPublisher {
 
   #follow(leaving: Promise<void>): void {
     this.#leaving.add(leaving);
-    void leaving.then(() => this.#leaving.delete(leaving));
+    const left = leaving.finally(() => this.#leaving.delete(leaving));
+    runInBackground(left, 'sending frames', this.#log);
   }
 }
 

@@ -1,6 +1,7 @@
 import { isRedisAway } from '../redis/redis-client.ts';
 import type { Running } from '../runtime/lifecycle.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { runInBackground } from '../runtime/run-in-background.ts';
 import type { TrafficStore } from './traffic-store.ts';
 import { TrafficSums, type SettledRequest } from './traffic-sums.ts';
 
@@ -22,7 +23,10 @@ export class TrafficRecorder implements Running {
   constructor(store: Pick<TrafficStore, 'record'>, log: Logger) {
     this.#store = store;
     this.#log = log;
-    this.#timer = setInterval(() => void this.flush(), flushIntervalMs);
+    this.#timer = setInterval(
+      () => runInBackground(this.flush(), 'writing the traffic figures', log),
+      flushIntervalMs,
+    );
     this.#timer.unref();
   }
 

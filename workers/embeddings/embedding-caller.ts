@@ -1,6 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import { callRoute, type Chance, type Routing } from '../routing/call-route.ts';
 import {
@@ -126,7 +127,10 @@ export class EmbeddingCaller {
     // By the model that was called: the catalog may have changed since the units were looked up.
     const space = findVectorSpace(model, dimensions);
     if (space === null) hold?.drop();
-    else void keepOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
+    else {
+      const keeping = keepOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
+      runInBackground(keeping, 'keeping vectors', log);
+    }
     return broken;
   }
 

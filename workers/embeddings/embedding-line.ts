@@ -1,5 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { Chance } from '../routing/call-route.ts';
 import { chooseShare, findLimits, leastShare, type ShareDecision } from './call-share.ts';
 import { describeBroken } from './deliver-vectors.ts';
@@ -42,6 +44,7 @@ export interface LineOptions {
 export class EmbeddingLine {
   readonly #options: LineOptions;
   readonly #caller: EmbeddingCaller;
+  readonly #log: Logger;
   readonly #vectorCache: VectorCacheStore;
   readonly #quarantine = new Quarantine();
   readonly #waiting = new WaitingInputs<WorkUnit>((accountId) => this.#quarantine.cohortOf(accountId));
@@ -56,6 +59,7 @@ export class EmbeddingLine {
     this.#options = options;
     this.#caller = new EmbeddingCaller(dependencies, this.#quarantine, options.modelId);
     this.#vectorCache = dependencies.vectorCache;
+    this.#log = dependencies.log;
   }
 
   get isIdle(): boolean {
@@ -143,7 +147,8 @@ export class EmbeddingLine {
       const stop = new AbortController();
       this.#knocks.add(stop);
       // What is added in the same turn goes together.
-      setImmediate(() => void this.#call(stop, share === null ? null : { share, waiting }));
+      const decision = share === null ? null : { share, waiting };
+      setImmediate(() => runInBackground(this.#call(stop, decision), 'calling for embeddings', this.#log));
     }
   }
 
@@ -159,7 +164,7 @@ export class EmbeddingLine {
         maxInputs,
         enough: Math.min(maxInputs, share),
       });
-      void abortWhenUnwanted(units, stop);
+      runInBackground(abortWhenUnwanted(units, stop), 'watching a call', this.#log);
       this.#knocks.delete(stop);
       this.#knock(Math.max(1, chance.spareSlots), shareOfNext);
       this.#leaveGate();
@@ -221,7 +226,7 @@ export class EmbeddingLine {
         }
         search.left -= 1;
         const stop = new AbortController();
-        void abortWhenUnwanted(part, stop);
+        runInBackground(abortWhenUnwanted(part, stop), 'watching a call', this.#log);
         try {
           const accounts = findAccounts(part);
           const searchCall = { accountIds: () => accounts, stop, chooseUnits: () => part };

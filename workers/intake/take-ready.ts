@@ -6,6 +6,7 @@ import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { notSettled, type JobDependencies, type RequestRun } from '../jobs/job-context.ts';
 import { runChat } from '../jobs/run-chat.ts';
 import type { ActiveRuns } from './active-runs.ts';
@@ -65,7 +66,7 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
     const items = hasRoom
       ? await takeReady(blocking, lanes, count, waitSeconds)
       : await takeReady(blocking, ['quick'], count, 0);
-    for (const item of items) void run(item);
+    for (const item of items) runInBackground(run(item), 'running a chat', dependencies.log);
     // Before a vendor's slot is asked for: if nobody listens any more, it is known before anything is paid for.
     options.publisher.flush();
     return hasRoom || items.length > 0;

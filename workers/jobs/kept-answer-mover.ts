@@ -6,6 +6,7 @@ import type { AnswerStore } from '../../shared/reply/answer-store.ts';
 import type { KeptPart, KeptSize } from '../../shared/reply/kept-frames-store.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
 /** What is left behind of an answer takes nearly as much as one that is smaller. */
 const leastMovedBytes = 1_024;
@@ -65,7 +66,11 @@ export class KeptAnswerMover implements Running {
     this.#running += 1;
     const lane = this.#run();
     this.#lanes.add(lane);
-    void lane.then(() => this.#lanes.delete(lane));
+    runInBackground(
+      lane.finally(() => this.#lanes.delete(lane)),
+      'moving kept answers',
+      this.#log,
+    );
   }
 
   async #run(): Promise<void> {

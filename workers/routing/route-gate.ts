@@ -20,6 +20,7 @@ import type { RouteWay } from '../../shared/routing/route-way.ts';
 import { nameLease, slotsOf } from '../../shared/routing/way-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { closedMessage, logOutcome } from './log-outcome.ts';
 import { GateQueue, isWorthWaiting, nameLine, type GateLimits } from './gate-queue.ts';
 
@@ -43,7 +44,7 @@ export class RouteGate implements Running {
   readonly #held = new Set<RouteGrant>();
   /** Probes that have been said to answer well. */
   readonly #confirmed = new WeakSet<RouteGrant>();
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #leaving = new Set<Promise<unknown>>();
   readonly #leaseMs: number;
   readonly #renewing: NodeJS.Timeout;
   #count = 0;
@@ -58,7 +59,7 @@ export class RouteGate implements Running {
     this.#workerId = workerId;
     this.#log = log;
     this.#leaseMs = leaseMs;
-    this.#renewing = setInterval(() => void this.#renew(), leaseMs / 3);
+    this.#renewing = setInterval(() => runInBackground(this.#renew(), 'renewing leases', log), leaseMs / 3);
     this.#renewing.unref();
   }
 
@@ -119,10 +120,7 @@ export class RouteGate implements Running {
     accountIds: readonly string[] = [grant.accountId],
   ): void {
     this.#held.delete(grant);
-    const leaving = this.#tell(grant, verdict, setAside, accountIds).finally(() =>
-      this.#leaving.delete(leaving),
-    );
-    this.#leaving.add(leaving);
+    this.#follow(this.#tell(grant, verdict, setAside, accountIds));
   }
 
   async stop(): Promise<void> {
@@ -194,12 +192,19 @@ export class RouteGate implements Running {
   /** A grant whose answer was lost on its way may hold slots that nobody knows of. */
   #giveBack(ways: readonly RouteWay[], leases: readonly string[]): void {
     const keys = [...new Set(ways.flatMap((way) => slotsOf(way).keys))];
-    const leaving = this.#throughOutage(() =>
+    const removing = this.#throughOutage(() =>
       Promise.all(keys.map((key) => this.#redis.zrem(key, ...leases))),
-    )
-      .catch((error: unknown) => this.#log.debug({ err: error }, 'slots could not be given back'))
-      .then(() => void this.#leaving.delete(leaving));
+    );
+    this.#follow(
+      removing.catch((error: unknown) => this.#log.debug({ err: error }, 'slots could not be given back')),
+    );
+  }
+
+  /** Stopping waits for it. */
+  #follow(work: Promise<unknown>): void {
+    const leaving = work.finally(() => this.#leaving.delete(leaving));
     this.#leaving.add(leaving);
+    runInBackground(leaving, 'giving a slot back', this.#log);
   }
 
   /** What ended while Redis was away is told when it is back; by the end of its lease it need not be told any more. */
@@ -232,7 +237,7 @@ export class RouteGate implements Running {
     line ??= new GateQueue();
     this.#lines.set(name, line);
     const waiting = line.wait(ways, limits);
-    if (isFirst) void this.#serve(name, line);
+    if (isFirst) runInBackground(this.#serve(name, line), 'asking for slots', this.#log);
     const grant = await waiting;
     return grant === null ? null : await this.#hand(grant, limits.signal);
   }

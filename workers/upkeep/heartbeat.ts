@@ -3,6 +3,7 @@ import type { QueueName } from '../../shared/queue/job-kinds.ts';
 import { heartbeatIntervalMs, WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { EmbeddingLines } from '../embeddings/embedding-lines.ts';
 import type { ActiveRuns } from '../intake/active-runs.ts';
@@ -34,7 +35,7 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
     }
   };
   await beat();
-  const timer = setInterval(() => void beat(), heartbeatIntervalMs);
+  const timer = setInterval(() => runInBackground(beat(), 'a heartbeat', log), heartbeatIntervalMs);
   return {
     async stop() {
       clearInterval(timer);

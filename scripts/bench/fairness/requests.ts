@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { request as requestHttp, type ClientRequest } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { FairnessTarget } from './scenario.ts';
 
 export interface BenchRequest {
@@ -76,12 +75,11 @@ const pauseMs = 20;
 
 /** Keeps so many requests under way for ever. What becomes of each is of no interest. */
 export function keepSending(count: number, create: (index: number) => Promise<unknown>): void {
-  for (let i = 0; i < count; i++) {
-    void (async () => {
-      for (let index = i; ; index += count) {
-        await create(index).catch(() => undefined);
-        await delay(pauseMs);
-      }
-    })();
-  }
+  const send = (index: number): void => {
+    const sendNext = (): void => {
+      setTimeout(send, pauseMs, index + count);
+    };
+    create(index).then(sendNext, sendNext);
+  };
+  for (let i = 0; i < count; i++) send(i);
 }

@@ -37,7 +37,7 @@ export function answerOnce(store: Store, body: Doc, run: () => Doc): Doc {
     at: new Double(Date.now()),
     answers: [...answers, { statements, reply }],
   };
-  void store.sessions.put(key, encodeDocument(kept));
+  store.sessions.putSync(key, encodeDocument(kept));
   return reply;
 }
 
@@ -45,7 +45,7 @@ export function answerOnce(store: Store, body: Doc, run: () => Doc): Doc {
 export function forgetOldAnswers(store: Store): void {
   for (const { key, value } of Array.from(store.sessions.getRange({}))) {
     const { at } = decodeDocument(value) as SavedAnswers;
-    if (Date.now() - at.value > keptMs) void store.sessions.remove(key);
+    if (Date.now() - at.value > keptMs) store.sessions.removeSync(key);
   }
 }
 

@@ -30,7 +30,9 @@ export function createChecksum(algorithm: ChecksumAlgorithm): RunningChecksum {
     case 'sha256': {
       const hash = createHash(algorithm);
       return {
-        update: (chunk) => void hash.update(chunk),
+        update(chunk) {
+          hash.update(chunk);
+        },
         digest: () => hash.digest('base64'),
       };
     }

@@ -5,8 +5,10 @@ import { IncomingResults, type AcquireMemory } from '../../../api/dispatch/incom
 import { AppError } from '../../../shared/contract/errors.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import { pieceBytes } from '../../../shared/reply/frame.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
+const log = createLogger('test', 'silent');
 const most = 6 * 1024 * 1024;
 const piecesAtOnce = most / pieceBytes;
 const zeros = Buffer.alloc(pieceBytes);
@@ -29,6 +31,7 @@ function openDesk(): Desk {
       ask: (requestId, upToByte) => asked.push([requestId, upToByte]),
       refuse: (requestId, { code }) => refused.push([requestId, code]),
     },
+    log,
     () => nowMs,
   );
   return {
@@ -341,6 +344,7 @@ test('whatever comes, goes and is lost: never more than 6 MB are on their way, e
             },
             refuse: (requestId) => t.fail(requestId),
           },
+          log,
           () => nowMs,
         );
         /** @returns whether there was anything to take */

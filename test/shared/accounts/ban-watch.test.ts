@@ -10,6 +10,7 @@ interface Rig {
   readonly ended: readonly string[];
   readonly lookedUp: readonly (readonly string[])[];
   isRedisAway: boolean;
+  isListBroken: boolean;
 }
 
 function open(t: ExecutionContext): Rig {
@@ -25,12 +26,15 @@ function open(t: ExecutionContext): Rig {
         return Promise.resolve(new Set(accountIds.filter((id) => banned.has(id))));
       },
     },
-    listAccounts: () => [...underWay, ...underWay],
+    listAccounts() {
+      if (rig.isListBroken) throw new TypeError('no list');
+      return [...underWay, ...underWay];
+    },
     endAccount: (accountId) => ended.push(accountId),
     log: createLogger('test', 'silent'),
   });
   t.teardown(() => watch.stop());
-  const rig: Rig = { watch, banned, underWay, ended, lookedUp, isRedisAway: false };
+  const rig: Rig = { watch, banned, underWay, ended, lookedUp, isRedisAway: false, isListBroken: false };
   return rig;
 }
 
@@ -69,7 +73,7 @@ test('where changes may have been missed each account with work under way is loo
   t.deepEqual(ended, ['eve']);
 });
 
-test('a look-up that fails is repeated within a second', async (t) => {
+test('a look-up that fails is repeated', async (t) => {
   const rig = open(t);
   rig.banned.add('ann');
   rig.underWay.add('ann');
@@ -77,5 +81,15 @@ test('a look-up that fails is repeated within a second', async (t) => {
   await rig.watch.handle({ kind: 'account', accountId: 'ann' });
   t.deepEqual(rig.ended, []);
   rig.isRedisAway = false;
-  await waitFor('the next look-up', () => rig.ended.length === 1, 1_900);
+  await waitFor('the next look-up', () => rig.ended.length === 1);
+});
+
+test('a fault of one look keeps none of the later ones from being made', async (t) => {
+  const rig = open(t);
+  rig.banned.add('ann');
+  rig.underWay.add('ann');
+  rig.isListBroken = true;
+  await t.throwsAsync(rig.watch.handle(null), { message: 'no list' });
+  rig.isListBroken = false;
+  await waitFor('the next look', () => rig.ended.length === 1);
 });

@@ -141,7 +141,7 @@ export class Collection {
         index.isMultikey ||= hasArray;
         if (this.#isTaken(index, keys, recordId)) throw index.duplicateError(this.namespace, document);
         for (const key of keys.values())
-          void this.#store.entries.put(index.entryKey(key, recordId), Buffer.alloc(0));
+          this.#store.entries.putSync(index.entryKey(key, recordId), Buffer.alloc(0));
       }
     } catch (error) {
       this.#removeEntries(index);
@@ -165,7 +165,7 @@ export class Collection {
     this.isDropped = true;
     for (const index of this.indexes) this.#removeEntries(index);
     for (const key of Array.from(this.#store.documents.getKeys(this.#documentRange()))) {
-      void this.#store.documents.remove(key);
+      this.#store.documents.removeSync(key);
     }
   }
 
@@ -189,11 +189,11 @@ export class Collection {
     const { documents, entries } = this.#store;
     for (const { index, removed, added, turnsMultikey } of changes) {
       if (turnsMultikey) index.isMultikey = true;
-      for (const key of removed.values()) void entries.remove(index.entryKey(key, recordId));
-      for (const key of added.values()) void entries.put(index.entryKey(key, recordId), Buffer.alloc(0));
+      for (const key of removed.values()) entries.removeSync(index.entryKey(key, recordId));
+      for (const key of added.values()) entries.putSync(index.entryKey(key, recordId), Buffer.alloc(0));
     }
-    if (after === undefined) void documents.remove(this.#documentKey(recordId));
-    else void documents.put(this.#documentKey(recordId), after.raw);
+    if (after === undefined) documents.removeSync(this.#documentKey(recordId));
+    else documents.putSync(this.#documentKey(recordId), after.raw);
     if (changes.some(({ turnsMultikey }) => turnsMultikey)) this.#store.saveCollection(this);
   }
 
@@ -212,7 +212,7 @@ export class Collection {
   #removeEntries(index: Index): void {
     const end = Buffer.concat([index.prefix(), Buffer.from([0xff])]);
     for (const key of Array.from(this.#store.entries.getKeys({ start: index.prefix(), end }))) {
-      void this.#store.entries.remove(key);
+      this.#store.entries.removeSync(key);
     }
   }
 

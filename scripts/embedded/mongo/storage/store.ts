@@ -104,11 +104,11 @@ export class Store {
   dropCollection(collection: Collection): void {
     collection.clear();
     this.collections.delete(collection.namespace);
-    void this.#catalog.remove(catalogKey(collection.id));
+    this.#catalog.removeSync(catalogKey(collection.id));
   }
 
   saveCollection(collection: Collection): void {
-    void this.#catalog.put(catalogKey(collection.id), encodeDocument(collection.describe()));
+    this.#catalog.putSync(catalogKey(collection.id), encodeDocument(collection.describe()));
   }
 
   async close(): Promise<void> {
