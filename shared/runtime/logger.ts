@@ -24,9 +24,41 @@ function describeLines(role: string, level: string): LoggerOptions {
   };
 }
 
-/** JSON lines on stdout; an operator's tools, or `npm start`, make them readable. */
+/** Kept of lines that cannot be written: the disk is full, or the reader of a pipe stands still. */
+const maxPendingBytes = 16_000_000;
+
+/**
+ * JSON lines on stdout; an operator's tools, or `npm start`, make them readable. What cannot be written waits, within a
+ * bound, and never ends the process; where lines were lost, the log says how many once it can.
+ */
 export function createLogger(role: string, level: string): Logger {
-  return pino(describeLines(role, level));
+  const destination = pino.destination({ dest: 1, sync: false, maxLength: maxPendingBytes });
+  const log = pino(describeLines(role, level), destination);
+  let isStuck = false;
+  let lost = 0;
+  destination.on('drop', () => {
+    lost += 1;
+  });
+  // It is tried again with the next line.
+  destination.on('error', () => {
+    isStuck = true;
+  });
+  destination.on('write', () => {
+    isStuck = false;
+  });
+  // All that waited is written: there is room for one more.
+  destination.on('drain', () => {
+    if (lost === 0) return;
+    const lines = lost;
+    lost = 0;
+    log.warn({ lines }, 'log lines were lost');
+  });
+  const flush = destination.flushSync.bind(destination);
+  // At the exit it would try for ever, and the process with it.
+  destination.flushSync = () => {
+    if (!isStuck) flush();
+  };
+  return log;
 }
 
 /** For the last line of a process, whatever LOG_LEVEL is: it is written when the call returns. */

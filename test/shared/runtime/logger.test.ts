@@ -1,4 +1,7 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import test from 'ava';
 
 const logger = new URL('../../../shared/runtime/logger.js', import.meta.url).href;
@@ -13,4 +16,48 @@ test('a command that Redis refused is logged without what it was given', (t) => 
   });
   t.regex(stdout, /WRONGTYPE.*evalsha/);
   t.notRegex(stdout, /the-secret/);
+});
+
+test('a full disk under the log ends no process, and does not keep it from ending', async (t) => {
+  const full = openSync('/dev/full', 'w');
+  t.teardown(() => closeSync(full));
+  const program = `
+    import { createLogger } from '${logger}';
+    const log = createLogger('test', 'info');
+    let lines = 0;
+    const timer = setInterval(() => {
+      log.info('a line');
+      if ((lines += 1) < 10) return;
+      clearInterval(timer);
+      process.stderr.write('alive');
+      process.exit(7);
+    }, 5);`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    stdio: ['ignore', full, 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  t.is(await text(child.stderr!), 'alive');
+  t.deepEqual(await exited, [7, null]);
+});
+
+test('of lines that nobody reads a bounded part is kept, and the log says how many were lost', async (t) => {
+  const program = `
+    import { createLogger } from '${logger}';
+    const log = createLogger('test', 'info');
+    const filler = 'x'.repeat(10_000);
+    for (let i = 0; i < 4_000; i++) log.info({ filler }, 'much');
+    process.stderr.write('written');`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'pipe' });
+  t.teardown(() => child.kill('SIGKILL'));
+  await once(child.stderr, 'data');
+  const lines = (await text(child.stdout)).trim().split('\n');
+  const entries = lines.map((line) => JSON.parse(line) as { level: string; msg: string; lines?: number });
+  const kept = entries.filter(({ msg }) => msg === 'much').length;
+  const lost = entries.filter(({ msg }) => msg === 'log lines were lost');
+  t.true(kept > 1_000 && kept < 2_000, `${kept} lines`);
+  t.is(
+    lost.reduce((sum, { lines: count }) => sum + count!, 0),
+    4_000 - kept,
+  );
 });
