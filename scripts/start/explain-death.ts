@@ -1,8 +1,8 @@
 const maxLines = 8;
 
 /**
- * The reason for which a process died, out of what it wrote to stderr: the error's own message where Node printed a
- * stack, else the last lines. The whole of it stands in the part's log.
+ * The reason for which a process died, out of what it wrote to stderr: the error's own message where it is one of our
+ * `fatal` lines or Node printed a stack, else the last lines. The whole of it stands in the part's log.
  */
 export function explainDeath(stderr: string): string {
   const lines = stderr
@@ -14,5 +14,16 @@ export function explainDeath(stderr: string): string {
   const error = lines.findLast((line) =>
     /^(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?: /.test(line),
   );
-  return error ?? lines.slice(-maxLines).join('\n  ');
+  return readFatal(lines.at(-1) ?? '') ?? error ?? lines.slice(-maxLines).join('\n  ');
+}
+
+function readFatal(line: string): string | null {
+  if (!line.startsWith('{"level":"fatal"')) return null;
+  try {
+    const { err } = JSON.parse(line) as { err?: { type?: string; message?: string } };
+    return err?.message === undefined ? null : `${err.type ?? 'Error'}: ${err.message}`;
+  } catch {
+    // Its beginning or end was cut off.
+    return null;
+  }
 }

@@ -52,8 +52,13 @@ export class Guardian {
     this.#child = child;
     // Of a guardian that was killed, the pipe says EPIPE; its exit is what matters, and that starts the next one.
     child.stdin.on('error', () => undefined);
-    child.on('exit', () => {
+    const startAgain = (): void => {
       if (!this.#stopping) setTimeout(() => this.#restart(), restartDelayMs).unref();
+    };
+    child.on('exit', startAgain);
+    // The system may be out of processes for the moment; without a listener that would end the supervisor.
+    child.on('error', () => {
+      if (child.pid === undefined) startAgain();
     });
     child.unref();
   }
