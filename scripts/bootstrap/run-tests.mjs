@@ -2,11 +2,8 @@ import { existsSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 
-/**
- * A time in milliseconds is measured only while nothing else runs. Load and deaths for minutes: other tests beside them
- * would be tested for their patience.
- */
-const aloneTests = ['dist/test/api/leaving-at-once.test.js', 'dist/test/crash/random-deaths.test.js'];
+/** Load and deaths for minutes: other tests beside them would be tested for their patience. */
+const aloneTests = ['dist/test/crash/random-deaths.test.js'];
 
 /**
  * Lint, format check and tests, or the named test files alone: who names a file is at work on it.

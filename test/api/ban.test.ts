@@ -14,18 +14,19 @@ import { startStack, useStack, type TestAccount, type TestStack } from '../suppo
 import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 
-/** A ban ends what its account has under way, within two seconds, whatever state it is in. */
-
-const limitMs = 2_000;
+/** A ban ends what its account has under way, whatever state it is in. The vendors that are asked wait for the test. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
   vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789] }
 models:
   - { id: drip-chat, type: chat, context: 8192, pricing: { prompt: 7000, completion: 13000 }, routes: [{ upstream: vendor, model: gpt+drip-50 }] }
-  - { id: slow-chat, type: chat, context: 8192, pricing: { prompt: 7000, completion: 13000 }, routes: [{ upstream: vendor, model: gpt+slow-6000 }] }
-  - { id: slow-vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: emb+slow-2500 }] }
-  - { id: slow-picture, type: image, context: 8192, size: [1024x1024], pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: vendor, model: img+slow-6000 }] }
+  - { id: held-stream, type: chat, context: 8192, pricing: { prompt: 7000, completion: 13000 }, routes: [{ upstream: vendor, model: held-stream }] }
+  - { id: held-chat, type: chat, context: 8192, pricing: { prompt: 7000, completion: 13000 }, routes: [{ upstream: vendor, model: held-chat }] }
+  - { id: missed-chat, type: chat, context: 8192, pricing: { prompt: 7000, completion: 13000 }, routes: [{ upstream: vendor, model: missed-chat }] }
+  - { id: held-vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: held-vectors }] }
+  - { id: shared-vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: shared-vectors }] }
+  - { id: held-picture, type: image, context: 8192, size: [1024x1024], pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: vendor, model: held-picture }] }
 `;
 
 let vendor: VendorSimulator;
@@ -55,15 +56,6 @@ function openStores({ redis, mongo, config }: TestStack) {
 
 async function ban(account: TestAccount, on = stack): Promise<void> {
   await changeAccount(openStores(on), account.id, { banned: true, banReason: 'test' });
-}
-
-/** @returns the promised answer; the test fails where it took longer than a ban may take */
-async function expectSoon<T>(t: ExecutionContext, answer: Promise<T>): Promise<T> {
-  const startedAtMs = performance.now();
-  const value = await answer;
-  const tookMs = Math.round(performance.now() - startedAtMs);
-  t.true(tookMs < limitMs, `it took ${tookMs} ms`);
-  return value;
 }
 
 interface OpenStream {
@@ -102,7 +94,7 @@ test('a running stream ends with an error event, pays for what was generated unt
   const body = { ...createChat('drip-chat', true), messages: [{ role: 'user', content: 'a b c d e f g h' }] };
   const [stream, innocent] = [await openStream(account), await openStream(other, { body })];
   await ban(account);
-  const heard = await expectSoon(t, stream.read());
+  const heard = await stream.read();
   isBannedEnd(t, heard);
   await waitForNoReservation(stack, account.id);
   const row = await findRow(stack, stream.requestId);
@@ -115,21 +107,20 @@ test('a running stream ends with an error event, pays for what was generated unt
 });
 
 for (const { kind, path, body } of [
-  { kind: 'streamed chat', path: chats, body: createChat('slow-chat', true) },
-  { kind: 'whole chat', path: chats, body: createChat('slow-chat', false) },
-  { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-picture', prompt: 'a red fox' } },
-  { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-vectors', input: randomUUID() } },
+  { kind: 'streamed chat', path: chats, body: createChat('held-stream', true) },
+  { kind: 'whole chat', path: chats, body: createChat('held-chat', false) },
+  { kind: 'image', path: '/v1/images/generations', body: { model: 'held-picture', prompt: 'a red fox' } },
+  { kind: 'embedding', path: '/v1/embeddings', body: { model: 'held-vectors', input: randomUUID() } },
 ]) {
   test(`${kind}: before any output a ban is a plain 403, and costs nothing`, async (t) => {
     const account = await stack.createAccount();
+    const held = vendor.hold(body.model);
+    t.teardown(() => held.end());
     const answer = stack.post(path, account.apiKey, body);
-    await vendor.requests.waitFor(({ body: sent }) => {
-      const text = JSON.stringify(sent);
-      if ('messages' in body) return text.includes(body.messages[0]!.content);
-      return text.includes('input' in body ? body.input : body.prompt);
-    });
+    await waitFor('the call', () => held.waiting === 1);
     await ban(account);
-    const response = await expectSoon(t, answer);
+    const response = await answer;
+    held.end();
     t.is(response.status, 403);
     const { error } = (await response.json()) as { error: { code: string } };
     t.is(error.code, 'account_banned');
@@ -140,14 +131,17 @@ for (const { kind, path, body } of [
 
 test('inputs of others that share a call with those of a banned account are answered', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
-  const input = (): object => ({ model: 'slow-vectors', input: randomUUID() });
+  const held = vendor.hold('shared-vectors');
+  t.teardown(() => held.end());
+  const input = (): object => ({ model: 'shared-vectors', input: randomUUID() });
   const answers = [account, other].map(({ apiKey }) => stack.post('/v1/embeddings', apiKey, input()));
   await waitFor('both to be admitted', async () => {
     const held = await Promise.all([account, other].map(({ id }) => findReservations(stack, id)));
     return held.flat().length === 2;
   });
   await ban(account);
-  t.is((await expectSoon(t, answers[0]!)).status, 403);
+  t.is((await answers[0]!).status, 403);
+  held.end();
   t.is((await answers[1]!).status, 200);
 });
 
@@ -157,10 +151,10 @@ test('what is queued without a worker ends as well, and a worker that comes late
   const idle = await useStack(t, { catalog: catalogOf(own.url), workers: [] });
   const account = await idle.createAccount();
   const answers = [
-    idle.post(chats, account.apiKey, createChat('slow-chat', true)),
-    idle.post(chats, account.apiKey, createChat('slow-chat', false), { 'idempotency-key': randomUUID() }),
-    idle.post('/v1/images/generations', account.apiKey, { model: 'slow-picture', prompt: 'a red fox' }),
-    idle.post('/v1/embeddings', account.apiKey, { model: 'slow-vectors', input: 'one' }),
+    idle.post(chats, account.apiKey, createChat('held-stream', true)),
+    idle.post(chats, account.apiKey, createChat('held-chat', false), { 'idempotency-key': randomUUID() }),
+    idle.post('/v1/images/generations', account.apiKey, { model: 'held-picture', prompt: 'a red fox' }),
+    idle.post('/v1/embeddings', account.apiKey, { model: 'held-vectors', input: 'one' }),
   ];
   await waitFor('all of it to be queued', async () => {
     const lengths = await Promise.all(
@@ -169,7 +163,7 @@ test('what is queued without a worker ends as well, and a worker that comes late
     return lengths.reduce((a, b) => a + b, 0) === 4;
   });
   await ban(account, idle);
-  for (const response of await expectSoon(t, Promise.all(answers))) {
+  for (const response of await Promise.all(answers)) {
     t.is(response.status, 403);
     t.regex(await response.text(), /"account_banned"/);
   }
@@ -187,7 +181,7 @@ test('a request under an Idempotency-Key ends for all its readers, and its key i
   const second = await openStream(account, { headers, body });
   t.is(second.requestId, first.requestId);
   await ban(account);
-  for (const heard of await expectSoon(t, Promise.all([first.read(), second.read()]))) isBannedEnd(t, heard);
+  for (const heard of await Promise.all([first.read(), second.read()])) isBannedEnd(t, heard);
   await waitForNoReservation(stack, account.id);
   await changeAccount(openStores(stack), account.id, { banned: false, banReason: null });
   const again = await openStream(account, {
@@ -211,22 +205,22 @@ test('a stream that nobody reads ends at the vendor too', async (t) => {
   caller.on('response', (response) => response.pause());
   caller.end(JSON.stringify(createChat('drip-chat', true)));
   await endless.blocked;
-  const bannedAtMs = performance.now();
   await ban(account, own);
-  const tookMs = (await endless.ended) - bannedAtMs;
-  t.true(tookMs < limitMs, `it took ${Math.round(tookMs)} ms`);
+  await t.notThrowsAsync(endless.ended);
   await waitForNoReservation(own, account.id);
 });
 
 test('a ban whose announcement was missed is found', async (t) => {
   const account = await stack.createAccount();
   const stream = await openStream(account);
-  const waiting = stack.post(chats, account.apiKey, createChat('slow-chat', false));
+  const held = vendor.hold('missed-chat');
+  t.teardown(() => held.end());
+  const waiting = stack.post(chats, account.apiKey, createChat('missed-chat', false));
   await waitFor('both to be admitted', async () => (await findReservations(stack, account.id)).length === 2);
   const { accounts, hotAccounts } = openStores(stack);
   await accounts.update(account.id, { banned: true, banReason: 'test' });
   await hotAccounts.update(account.id, { banned: true });
-  const [heard, answer] = await expectSoon(t, Promise.all([stream.read(), waiting]));
+  const [heard, answer] = await Promise.all([stream.read(), waiting]);
   isBannedEnd(t, heard);
   t.is(answer.status, 403);
 });
@@ -238,7 +232,7 @@ test('a caller is told although the worker of the stream is stuck, and the worke
   const stream = await openStream(account, { on: own });
   worker.child.kill('SIGSTOP');
   await ban(account, own);
-  isBannedEnd(t, await expectSoon(t, stream.read()));
+  isBannedEnd(t, await stream.read());
   t.is((await findReservations(own, account.id)).length, 1);
   worker.child.kill('SIGCONT');
   await waitForNoReservation(own, account.id);
@@ -253,7 +247,7 @@ test('the tenth unknown code ends what the account has under way', async (t) => 
   for (let i = 0; i < 10; i++) {
     await stack.post('/v1/users/redeem', account.apiKey, { code: `AAAA-BBBB-CCCC-DDDD-${1000 + i}` });
   }
-  isBannedEnd(t, await expectSoon(t, stream.read()));
+  isBannedEnd(t, await stream.read());
   t.is(
     (await readSse(await stack.post(chats, account.apiKey, createChat('drip-chat', true)))).events.length,
     0,

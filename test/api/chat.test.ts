@@ -739,7 +739,7 @@ const longText = (): string => `${uniqueText()} ${'cat '.repeat(100)}`;
 
 test('where calls are not read on, a caller that leaves a stream stops the vendor at once and pays for what was generated', async (t) => {
   const account = await stack.createAccount();
-  const text = longText();
+  const text = `${longText()} ${'cat '.repeat(900)}`;
   const leaving = new AbortController();
   const response = await fetch(`${stack.url}${path}`, {
     method: 'POST',
@@ -753,16 +753,13 @@ test('where calls are not read on, a caller that leaves a stream stops the vendo
   while (!seen.includes('cat')) seen += decoder.decode((await reader.read()).value, { stream: true });
   const [entry] = sentTo(text.slice(0, 24));
   t.false(entry!.isOver);
-  const leftAtMs = performance.now();
   leaving.abort();
   await vendor.requests.waitFor((one) => one === entry && one.isOver);
-  const tookMs = performance.now() - leftAtMs;
   t.true(entry!.isAborted);
-  t.true(tookMs < 1_000, `the vendor went on for ${Math.round(tookMs)} ms`);
   const requestId = response.headers.get('x-request-id')!;
   const row = await findRow(stack, requestId);
   t.like(row, { success: false, responseCode: 499, errorCode: 'job_cancelled', counted: true });
-  t.true(row.completionTokens >= 6 && row.completionTokens < 100, `${row.completionTokens} tokens`);
+  t.true(row.completionTokens >= 6 && row.completionTokens < 900, `${row.completionTokens} tokens`);
   // 13.37 and 42.42 roubles a million tokens, in nano-roubles a token
   const cost = BigInt(row.promptTokens) * 13_370n + BigInt(row.completionTokens) * 42_420n;
   await costs(t, account, requestId, cost);
@@ -780,11 +777,9 @@ test('a caller that leaves before the first word stops the vendor, and has used 
   });
   const isOurs = (one: LoggedRequest): boolean => JSON.stringify(one.body).includes(text);
   await vendor.requests.waitFor(isOurs);
-  const leftAtMs = performance.now();
   leaving.abort();
   await t.throwsAsync(answer, { any: true });
-  await vendor.requests.waitFor((one) => isOurs(one) && one.isOver);
-  t.true(performance.now() - leftAtMs < 3_000);
+  t.true((await vendor.requests.waitFor((one) => isOurs(one) && one.isOver)).isAborted);
   await waitForNoReservation(stack, account.id);
   t.is((await stack.readAccount(account.id)).freeRequests, 0);
   t.is(await readLoss(stack, account.id, '100'), 0n);

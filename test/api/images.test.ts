@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
@@ -6,6 +6,7 @@ import { findReservations, findRow, readLoss, toNano, waitForNoReservation } fro
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { watchRedis } from '../support/watch-redis.ts';
 
 /** Images through HTTP, against a vendor that draws squares of one colour. */
 
@@ -42,9 +43,9 @@ ${picture('free', 'gpt-image-free', '{ type: image, cost_per_image: 1.23, free_r
 ${picture('failing', 'gpt-image-x+fail-500', perImage)}
 ${picture('refusing', 'gpt-image-y+fail-400+echokey', perImage)}
 ${picture('garbling', 'gpt-image-z+garbage', perImage)}
-${picture('slow', 'gpt-image-slow+slow-4000', perImage)}
-${picture('slow-failing', 'gpt-image-w+slow-1000+fail-500', perImage)}
-${picture('slow-free', 'gpt-image-gratis+slow-500', '{ type: image, cost_per_image: 1.23, free_requests: true }')}
+${picture('slow', 'gpt-image-slow', perImage)}
+${picture('slow-failing', 'gpt-image-w+fail-500', perImage)}
+${picture('slow-free', 'gpt-image-gratis', '{ type: image, cost_per_image: 1.23, free_requests: true }')}
   - { id: one-by-one, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: narrow, model: gpt-image-alone }] }
   - { id: late, type: image, context: 8192, pricing: ${perImage}, routes: [{ upstream: hasty, model: gpt-image-late+slow-3000 }] }
   - id: dawdling
@@ -296,17 +297,34 @@ function drawAndLeave(account: TestAccount, model: string, more: object): { leav
 const countReserved = async ({ id }: TestAccount): Promise<number> =>
   (await findReservations(stack, id)).length;
 
+/** Resolves when the workers have been told that the callers of all the account's requests have left. */
+async function untilTold(
+  t: ExecutionContext,
+  account: TestAccount,
+  leave: () => Promise<unknown>,
+): Promise<void> {
+  const commands = await watchRedis(t, stack.env['REDIS_URL']!);
+  const ids = await findReservations(stack, account.id);
+  const isTold = (id: string): boolean =>
+    commands.some(({ name, args }) => name === 'publish' && args.includes('cancel') && args.includes(id));
+  await leave();
+  await waitFor('the workers to be told', () => ids.every(isTold));
+}
+
 const readRows = async ({ id }: TestAccount): Promise<RequestLogDocument[]> =>
   await stack.mongo.db.collection<RequestLogDocument>('request_logs').find({ accountId: id }).toArray();
 
 test('forty images whose callers leave just before their end are made, not stored, and paid for', async (t) => {
   const account = await stack.createAccount();
+  const held = vendor.hold('gpt-image-slow');
+  t.teardown(() => held.end());
   const callers = Array.from({ length: 10 }, () =>
     drawAndLeave(account, 'slow', { n: 4, response_format: 'url' }),
   );
-  const calls = (): readonly LoggedRequest[] => sentTo('gpt-image-slow+slow-4000');
-  await waitFor('all calls to be made', () => calls().length === 10);
-  await Promise.all(callers.map((caller) => caller.leave()));
+  const calls = (): readonly LoggedRequest[] => sentTo('gpt-image-slow');
+  await waitFor('all calls to be made', () => held.waiting === 10);
+  await untilTold(t, account, () => Promise.all(callers.map((caller) => caller.leave())));
+  held.end();
   await waitForNoReservation(stack, account.id);
   t.false(calls().some(({ isAborted }) => isAborted));
   t.is(await readLoss(stack, account.id, '100'), 40n * 1_230_000_000n);
@@ -343,13 +361,16 @@ test('a caller who leaves an image before a vendor is asked pays nothing, and no
 
 test('a vendor that fails after its caller left costs nothing, and is not asked again', async (t) => {
   const account = await stack.createAccount();
+  const held = vendor.hold('gpt-image-w+fail-500');
+  t.teardown(() => held.end());
   const caller = drawAndLeave(account, 'slow-failing', { n: 4 });
-  const isOurs = ({ model }: LoggedRequest): boolean => model === 'gpt-image-w+slow-1000+fail-500';
+  const isOurs = ({ model }: LoggedRequest): boolean => model === 'gpt-image-w+fail-500';
   await vendor.requests.waitFor(isOurs);
-  await caller.leave();
+  await untilTold(t, account, () => caller.leave());
+  held.end();
   await vendor.requests.waitFor((one) => isOurs(one) && one.isOver);
   await waitForNoReservation(stack, account.id);
-  t.is(sentTo('gpt-image-w+slow-1000+fail-500').length, 1);
+  t.is(sentTo('gpt-image-w+fail-500').length, 1);
   t.is(await readLoss(stack, account.id, '100'), 0n);
   const [row] = await waitFor('the row', async () => {
     const found = await readRows(account);
@@ -360,9 +381,12 @@ test('a vendor that fails after its caller left costs nothing, and is not asked 
 
 test('a free request is spent by a caller who leaves once a vendor was asked', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
+  const held = vendor.hold('gpt-image-gratis');
+  t.teardown(() => held.end());
   const caller = drawAndLeave(account, 'slow-free', {});
-  await vendor.requests.waitFor(({ model }) => model === 'gpt-image-gratis+slow-500');
-  await caller.leave();
+  await vendor.requests.waitFor(({ model }) => model === 'gpt-image-gratis');
+  await untilTold(t, account, () => caller.leave());
+  held.end();
   await waitForNoReservation(stack, account.id);
   const { freeRequests } = await stack.readAccount(account.id);
   t.is(freeRequests, 0);

@@ -23,7 +23,7 @@ upstreams:
   patient: { kind: openai, baseUrl: "${url}/v1", disconnectGraceMs: 20000 }
   brief: { kind: openai, baseUrl: "${url}/v1", disconnectGraceMs: ${graceMs} }
   hasty: { kind: openai, baseUrl: "${url}/v1", disconnectGraceMs: 0 }
-  impatient: { kind: openai, baseUrl: "${url}/v1", timeoutMs: 1000, disconnectGraceMs: 0 }
+  impatient: { kind: openai, baseUrl: "${url}/v1", timeoutMs: 5000, disconnectGraceMs: 0 }
   narrow: { kind: openai, baseUrl: "${url}/v1", maxConcurrency: 1 }
   anthropic: { kind: anthropic, baseUrl: "${url}", apiKeys: [sk-ant-0123456789], disconnectGraceMs: 20000 }
   gemini: { kind: gemini, baseUrl: "${url}", apiKeys: [AIza-0123456789], disconnectGraceMs: 20000 }

@@ -16,6 +16,8 @@ for (const { kind, path, body } of [
     t.teardown(() => vendor.close());
     const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
     const account = await stack.createAccount();
+    const held = vendor.hold(kind === 'image' ? 'img+slow-4000' : 'emb+slow-4000');
+    t.teardown(() => held.end());
     const answer = stack.post(path, account.apiKey, body);
     await waitFor('the job', async () => (await stack.redis.llen(`${bullPrefix}:${kind}:wait`)) === 1);
     const queue = new Queue(kind, { connection: stack.redis, prefix: bullPrefix });
@@ -24,6 +26,8 @@ for (const { kind, path, body } of [
     // A job that stalled while its worker still lives is this: the same item in two hands.
     await queue.add(job!.name, job!.data);
     await Promise.all([stack.startWorker({ concurrency: 1 }), stack.startWorker({ concurrency: 1 })]);
+    await waitFor('both calls', () => held.waiting === 2);
+    held.end();
     const response = await answer;
     t.is(response.status, 200);
     const { usage } = (await response.json()) as { usage: { cost_request: number } };

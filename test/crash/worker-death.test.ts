@@ -45,28 +45,42 @@ test('a chat whose worker is killed before any output runs again on another and 
   const { stack, vendor } = await setScene(t);
   const account = await stack.createAccount();
   const first = await startRole(t, 'worker', stack.env);
+  const held = vendor.hold('gpt+slow-4000');
   const answer = stack.post('/v1/chat/completions', account.apiKey, { model: 'slow-chat', messages });
   await vendor.requests.waitFor(() => true);
-  await first.kill();
   await startRole(t, 'worker', stack.env);
+  await first.kill();
+  held.end();
   const response = await answer;
   t.is(response.status, 200);
   const { usage } = (await response.json()) as { usage: { cost_request: number } };
   await checkChargedOnce(t, stack, account.id, usage.cost_request);
 });
 
-for (const { kind, path, body } of [
-  { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
-  { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one two' } },
+for (const { kind, path, body, model } of [
+  {
+    kind: 'image',
+    path: '/v1/images/generations',
+    body: { model: 'slow-image', prompt: 'a red fox' },
+    model: 'img+slow-4000',
+  },
+  {
+    kind: 'embedding',
+    path: '/v1/embeddings',
+    body: { model: 'slow-embedding', input: 'one two' },
+    model: 'emb+slow-4000',
+  },
 ]) {
   test(`an ${kind} job whose worker is killed runs again on another and is charged once`, async (t) => {
     const { stack, vendor } = await setScene(t);
     const account = await stack.createAccount();
     const first = await startRole(t, 'worker', stack.env);
+    const held = vendor.hold(model);
     const answer = stack.post(path, account.apiKey, body);
     await vendor.requests.waitFor(() => true);
-    await first.kill();
     await startRole(t, 'worker', stack.env);
+    await first.kill();
+    held.end();
     const response = await answer;
     t.is(response.status, 200);
     const { usage } = (await response.json()) as { usage: { cost_request: number } };

@@ -8,8 +8,8 @@ export interface EndlessVendor {
   readonly url: string;
   /** Resolves when the vendor cannot send more of the answer at this moment, as nobody reads it. */
   readonly blocked: Promise<void>;
-  /** Resolves when the call was ended by the gateway, with the time of that (`performance.now()`). */
-  readonly ended: Promise<number>;
+  /** Resolves when the call was ended by the gateway. */
+  readonly ended: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -22,13 +22,13 @@ const blockedMs = 500;
 /** A vendor of chats whose answers never end, sent as they are read; but those of the model `short` are a word long. */
 export async function startEndlessVendor(): Promise<EndlessVendor> {
   const blocked = createSignal<void>();
-  const ended = createSignal<number>();
+  const ended = createSignal<void>();
   const server = createServer((request, response) => {
     const body = readText(request);
     let wake = (): void => undefined;
     response.on('drain', () => wake());
     response.on('close', () => {
-      ended.resolve(performance.now());
+      ended.resolve();
       wake();
     });
     response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import type { ExecutionContext } from 'ava';
 import { startApi, type ApiOptions, type RunningApi } from '../../api/server.ts';
 import { startEmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
@@ -19,6 +20,7 @@ import { openMongo, type MongoConnection } from '../../shared/storage/mongo-clie
 import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
 import { postJson } from './post-json.ts';
 import { startTestRedis } from './redis.ts';
+import { waitFor } from './wait-for.ts';
 
 const builtinCatalog = 'catalog.yaml';
 
@@ -141,7 +143,19 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       return worker;
     },
     async createAccount({ balance = '100', freeRequests = 0, rpm = 100_000 } = {}) {
-      const { id, apiKey } = await accounts.create({ userType: 'default', requestsPerMinute: rpm });
+      // A process that stands still for two seconds, as one that begins many tests at once may, takes MongoDB for away.
+      let failure: unknown = null;
+      const { id, apiKey } = await waitFor(
+        () => `MongoDB to take the account: ${inspect(failure)}`,
+        async () => {
+          try {
+            return await accounts.create({ userType: 'default', requestsPerMinute: rpm });
+          } catch (error) {
+            failure = error;
+            return null;
+          }
+        },
+      );
       await hotAccounts.load(id);
       const event = createRefillEvent(`create-${id}`, id, 'test');
       await runRefill(redis, { amountNano: parseRub(balance)!, freeRequests, event });

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export async function waitFor<T>(
   what: string | (() => string),
   ask: () => Promise<T | null | undefined | false> | T | null | undefined | false,
-  timeoutMs = 30_000,
+  timeoutMs = 60_000,
 ): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {

@@ -211,8 +211,16 @@ test('lengths are counted in characters, not in halves of them', (t) => {
 
 test('that a text is not empty is found without reading it', (t) => {
   const input = Array.from({ length: 2_048 }, () => 'слово '.repeat(5_000));
-  const startedAt = performance.now();
-  embedding({ model: 'm', input });
-  const tookMs = performance.now() - startedAt;
-  t.true(tookMs < 100, `${tookMs} ms`);
+  const short = input.map(() => 'слово ');
+  const measureMs = (texts: readonly string[]): number => {
+    const startedAt = performance.now();
+    embedding({ model: 'm', input: texts });
+    return performance.now() - startedAt;
+  };
+  // The best of some, as the machine may be doing something else meanwhile.
+  const best = (texts: readonly string[]): number =>
+    Math.min(...Array.from({ length: 5 }, () => measureMs(texts)));
+  best(short);
+  const [shortMs, longMs] = [best(short), best(input)];
+  t.true(longMs < 3 * shortMs + 20, `${longMs} ms, and ${shortMs} ms for short ones`);
 });

@@ -13,12 +13,15 @@ import { startRole } from '../../support/worker-process.ts';
 
 const chats = 4;
 
+const threadClock = new URL('../../support/thread-clock.js', import.meta.url).href;
+
 const writeProbe = (log: string): string => `
 import { appendFileSync } from 'node:fs';
-let last = performance.now(), longest = 0, stalled = 0;
+import { readThreadMs } from ${JSON.stringify(threadClock)};
+let last = readThreadMs(), longest = 0, stalled = 0;
 setInterval(() => {
-  const now = performance.now();
-  const gap = now - last - 5;
+  const now = readThreadMs();
+  const gap = now - last;
   last = now;
   longest = Math.max(longest, gap);
   if (gap > 50) stalled += gap;

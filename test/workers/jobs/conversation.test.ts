@@ -54,7 +54,8 @@ for (const unreadMs of [300, 0]) {
     } as unknown as CatalogModel);
     await t.throwsAsync(asked, { message: /too long/ });
     t.true(conversation.hasOutput);
-    await delay(50);
+    // Once Redis knows how the call ended.
+    await gate.stop();
     const state = await new RouteStateStore(redis()).read(findWays(route)[0]!, Date.now());
     t.is(state.failed, unreadMs > 0 ? 0 : 1);
     t.is(state.calls, 0);

@@ -320,12 +320,10 @@ test.serial(
         const closing = once(response as ServerResponse, 'close');
         setImmediate(() => controller.abort(reason));
         await closing;
-        return performance.now();
       });
       const error = await t.throwsAsync(begin(rig.post(controller.signal)));
       t.is(error, reason);
-      const rejectedAt = performance.now();
-      t.true((await closed) - rejectedAt < 100);
+      await closed;
     };
     await leave(await startRig(t, () => {}), (answer) => answer);
     await leave(await startRig(t, (_request, response) => response.flushHeaders()), async (answer) =>
