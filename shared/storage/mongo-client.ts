@@ -14,6 +14,7 @@ export interface MongoConnection {
 
 /** The database where the URL names none. */
 const defaultDatabase = 'model_gateway';
+const reconnectPauseMs = 250;
 
 /**
  * One connection pool a process, opened by its first command: a process starts and serves the accounts it knows
@@ -42,8 +43,24 @@ export function openMongo(url: string, log: Logger): MongoConnection {
     if (away) log.info('MongoDB is back');
     away = false;
   });
+  let isClosed = false;
+  // The driver gives its first connection up for good where it finds no server in time: MongoDB may start later than this
+  // process, or the process stand still for two seconds. Every command would fail from then on.
+  client.on('topologyClosed', () => {
+    if (isClosed) return;
+    setTimeout(() => {
+      // If it fails, its topology closes as well.
+      if (!isClosed) client.connect().catch(() => undefined);
+    }, reconnectPauseMs).unref();
+  });
   const named = new URL(url.replace(/^mongodb(\+srv)?:/, 'http:').replace(/,[^/]*/, '')).pathname.slice(1);
-  return { db: client.db(named === '' ? defaultDatabase : named), close: () => client.close() };
+  return {
+    db: client.db(named === '' ? defaultDatabase : named),
+    async close() {
+      isClosed = true;
+      await client.close();
+    },
+  };
 }
 
 /** MongoDB's code for a unique index's refusal. */

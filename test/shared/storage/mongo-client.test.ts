@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import test from 'ava';
 import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { openMongo } from '../../../shared/storage/mongo-client.ts';
+import { isMongoAway, openMongo } from '../../../shared/storage/mongo-client.ts';
+import { findStablePort } from '../../support/stable-port.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 test('a command that meets a connection in the moment of its end is told again, and does not wait for ever', async (t) => {
   t.timeout(10_000);
@@ -30,4 +32,24 @@ test('a command that meets a connection in the moment of its end is told again, 
   for (const socket of sockets) socket.destroy();
   await things.updateOne({ _id: 'a' }, { $inc: { count: 1 } });
   t.is((await things.findOne())?.count, 1);
+});
+
+test('a client whose first command found no server finds it once it is there', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  const port = await findStablePort();
+  const mongo = openMongo(
+    `mongodb://127.0.0.1:${port}/?directConnection=true`,
+    createLogger('test', 'silent'),
+  );
+  t.teardown(async () => {
+    await mongo.close();
+    await rm(dir, { recursive: true });
+  });
+  const things = mongo.db.collection<{ _id: string }>('things');
+  const error = await t.throwsAsync(things.insertOne({ _id: 'too early' }));
+  t.true(isMongoAway(error));
+  const server = await startEmbeddedMongo({ dir, port, sync: false });
+  t.teardown(() => server.close());
+  await waitFor('the server to be found', () => things.insertOne({ _id: 'a' }).catch(() => null));
+  t.is(await things.countDocuments(), 1);
 });
