@@ -120,11 +120,12 @@ for (const { kind, path, body } of [
     await waitFor('the call', () => held.waiting === 1);
     await ban(account);
     const response = await answer;
-    held.end();
     t.is(response.status, 403);
     const { error } = (await response.json()) as { error: { code: string } };
     t.is(error.code, 'account_banned');
+    // The worker has ended it as well, before its vendor answers.
     await waitForNoReservation(stack, account.id);
+    held.end();
     t.is(await readLoss(stack, account.id, '100'), 0n);
   });
 }
