@@ -190,7 +190,10 @@ test('of two codes that fit the cap only one by one, one is credited and the oth
   const { id, apiKey } = await stack.createAccount({ balance: '1' });
   const both = await Promise.all([createCode({ balance: '5000000' }), createCode({ balance: '5000000' })]);
   const answers = await Promise.all(both.map((code) => redeem(apiKey, code)));
-  t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200, 422]));
+  t.deepEqual(
+    answers.map(({ status }) => status).toSorted((a, b) => a - b),
+    [200, 422],
+  );
   t.is(formatRub((await stack.readAccount(id)).balanceNano), '5000001');
   const unused = both[answers.findIndex(({ status }) => status === 422)]!;
   t.is((await codes.find(unused))?.redeemed, null);

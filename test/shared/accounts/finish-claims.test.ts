@@ -92,10 +92,12 @@ test('claims that are finished by several at once are credited once each and set
   const setting = await useSetting(t);
   const { dependencies } = setting;
   for (let i = 0; i < 5; i++) await setting.claimAged();
-  await Promise.all(Array.from({ length: 6 }, () => finishClaims(dependencies)));
+  const finishAll = () => Promise.all(Array.from({ length: 6 }, () => finishClaims(dependencies)));
+  // The entry of a claim that one of them credits may be at rest by the time that another looks.
+  const early = await finishAll();
   t.is(await setting.readBalance(), '51');
   await waitUntilAtRest(setting);
-  const finished = await Promise.all(Array.from({ length: 6 }, () => finishClaims(dependencies)));
+  const finished = [...early, ...(await finishAll())];
   t.is(
     finished.reduce((sum, one) => sum + one, 0),
     5,
