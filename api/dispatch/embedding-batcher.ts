@@ -32,8 +32,8 @@ interface OpenBatch {
 /**
  * Gathers embedding calls that reach this process within a few milliseconds and put them on the queue as one item, so
  * that the queue's cost is paid a batch and not a call. Only calls of one model and one class of work share a batch. An
- * account with much under way has batches of its own, which go behind the others and fill up while they wait. A batch for
- * each number of dimensions would let an account that asks for many of them fill the queue.
+ * account with a lot under way gets separate batches, which queue behind the others and fill up while they wait. With a
+ * batch for each number of dimensions, an account that asks for many of them could fill the queue.
  */
 export class EmbeddingBatcher {
   readonly #queues: EmbeddingQueues;

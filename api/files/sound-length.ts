@@ -4,8 +4,8 @@ const unknownBytesPerSecond = 4_000;
 /**
  * How many seconds a vendor may hear in so many bytes, and never much less: WAV and AIFF by the rates in their heads, MP3
  * and AAC by their frames, FLAC by its head. A caller chooses how much time a byte holds: a kilobyte of WAV can be ten
- * seconds. Compressed sound in a WAV or an AIFF may have rates of its own beside those in the head around it: the longer
- * of the two lengths counts.
+ * seconds. Compressed sound inside a WAV or AIFF may state other rates than the header around it: the longer of the two
+ * lengths counts.
  *
  * @param mostSeconds beyond which there is no need to look further
  */

@@ -40,7 +40,7 @@ export class Programs {
     this.failed = new Promise((_, reject) => {
       this.#fail = reject;
     });
-    // Who waits for it later must not be preceded by an unhandled rejection.
+    // It may fail before anybody waits for it, which must not be an unhandled rejection.
     this.failed.catch(() => undefined);
   }
 
