@@ -16,6 +16,7 @@ import { listServers } from './endpoints/servers.ts';
 import { getHealth } from './endpoints/system.ts';
 import { getProfile, redeem, regenerateApiKey } from './endpoints/users.ts';
 import { authenticate } from './middleware/authenticate.ts';
+import { checkHead } from './middleware/check-head.ts';
 import { parseBody } from './middleware/parse-body.ts';
 import { renderError } from './middleware/render-error.ts';
 import {
@@ -71,6 +72,7 @@ export function createApp(services: Services): Koa<RequestState> {
 
   app.use(requestContext(services.log));
   app.use(renderError(services.log));
+  app.use(checkHead);
   app.use(refuseDoubledSlash);
   app.use(router.routes());
   app.use(refuseMethod);

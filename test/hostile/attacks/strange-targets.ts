@@ -1,0 +1,62 @@
+import { sendRaw } from '../../support/raw-http.ts';
+
+/** Addresses that parsers of URLs stumble over; Latin-1, a character a byte. */
+const targets = [
+  'http://[x/',
+  'http://[x',
+  'http://',
+  'http:///',
+  'http:/x',
+  'http://a:99999999/v1/models',
+  'http://%zz/v1/models',
+  'ftp://[x/v1/models',
+  'ftp://a:99999999/',
+  'x:y',
+  '//a@[x/#',
+  '//a@[x/\u00a0',
+  '///a@[x/#',
+  '//',
+  '/\\[x#',
+  '/#',
+  '/?',
+  '/v1/models?#',
+  '/v1/models#x',
+  '/v1/models/\u00c3\u00a9',
+  '/v1/models/\u00ff',
+  '/v1/models/%',
+  '/v1/models/%ff',
+  '/v1/models/%00',
+  '/%2e%2e/%2e%2e/etc/passwd',
+  '/v1/../../etc/passwd',
+  '#',
+  '?',
+  '*#',
+  '*',
+  'v1/models',
+];
+
+/** @returns the statuses of the answers to each target: one, unless something is wrong */
+export async function sendStrangeTargets({
+  url,
+}: {
+  readonly url: string;
+}): Promise<Map<string, readonly number[]>> {
+  const seen = new Map<string, readonly number[]>();
+  for (const target of targets) {
+    // With and without a Host, as the one is refused before the address counts.
+    for (const host of ['', 'host: gateway\r\n']) {
+      for (const method of ['GET', 'OPTIONS']) {
+        const bytes = Buffer.from(
+          `${method} ${target} HTTP/1.1\r\n${host}connection: close\r\n\r\n`,
+          'latin1',
+        );
+        const responses = await sendRaw(url, bytes);
+        seen.set(
+          `${method} ${target} ${host}`,
+          responses.map(({ status }) => status),
+        );
+      }
+    }
+  }
+  return seen;
+}
