@@ -4,6 +4,7 @@ import { AppError } from '../shared/contract/errors.ts';
 import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
 import type { Operation } from '../shared/contract/operation.ts';
 import { operations, type OperationId } from '../shared/contract/operations.ts';
+import { shorten } from '../shared/contract/shorten.ts';
 import { createChat } from './endpoints/chat.ts';
 import { getDescription, getDocs } from './endpoints/description.ts';
 import { createEmbeddings } from './endpoints/embeddings.ts';
@@ -105,7 +106,8 @@ const refuseMethod: ApiMiddleware = async (context, next) => {
   if (context.status !== 405 && context.status !== 501) return;
   const allow = context.response.get('allow');
   throw new AppError('method_not_allowed', {
-    message: `${context.path} does not take ${context.method}; it takes ${allow}.`,
+    status: context.status,
+    message: `${shorten(context.path)} does not take ${context.method}; it takes ${allow}.`,
     headers: { allow },
   });
 };

@@ -37,6 +37,7 @@ import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { createApp } from './app.ts';
+import { answerAllRequests } from './connections/answer-all-requests.ts';
 import { DocumentReader } from './files/document-reader.ts';
 import { BulkShares } from './dispatch/bulk-shares.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
@@ -193,8 +194,7 @@ export async function startApi(
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
     runInBackground(handle(request, response), 'answering a request', log);
   const server = createServer(serve);
-  // A caller who asks before it sends its body is told to go on by whoever reads the body, once it is wanted.
-  server.on('checkContinue', serve);
+  answerAllRequests(server, serve, log);
   // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
   server.requestTimeout = longestBodyMs(largestBodyBytes);
   const stallGuard = new StallGuard(server, options.maxStallMs ?? defaultMaxStallMs, (stalled) =>

@@ -1,8 +1,78 @@
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '../../shared/contract/errors.ts';
+import { operations } from '../../shared/contract/operations.ts';
+import { shorten } from '../../shared/contract/shorten.ts';
 import { normalizeTarget } from './normalize-target.ts';
-import type { ApiMiddleware } from './request-context.ts';
+import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
-/** Brings the address into its normal form, before parsers that throw at others see it, if only to log the path. */
+/** Where such a request ends, its sender and we may not agree on. */
+const close = { connection: 'close' };
+
+/** More than any client and its proxies send. */
+const maxHeaderLines = 1_000;
+
+const methods = Object.values(operations).map(({ method }) => method.toUpperCase());
+const allow = [...new Set([...methods, 'HEAD', 'OPTIONS'])].toSorted().join(', ');
+
+/** What RFC 9112 asks of every request before its address counts, and the address in its normal form. */
 export const checkHead: ApiMiddleware = async (context, next) => {
+  // First of all: parsers of URLs throw at hosts that are none, also at whoever only logs the path.
+  const isServer = context.url === '*';
   context.url = normalizeTarget(context.url);
-  await next();
+  checkHeaders(context.req);
+  if (isServer) answerForServer(context);
+  else await next();
 };
+
+function checkHeaders(request: IncomingMessage): void {
+  const { rawHeaders, headers, httpVersionMajor, httpVersionMinor } = request;
+  if (rawHeaders.length > maxHeaderLines * 2) {
+    throw new AppError('payload_too_large', {
+      status: 431,
+      message: `The request has more than ${maxHeaderLines} header lines. Send fewer.`,
+      headers: close,
+    });
+  }
+  if (httpVersionMajor !== 1) throw malformed('This version of HTTP is not spoken here. Use HTTP/1.1.', 505);
+  const hosts = countHosts(rawHeaders);
+  const isOld = httpVersionMinor === 0;
+  if (hosts === 0 && !isOld)
+    throw malformed('The request has no Host header. Send one, with the name of this server.');
+  if (hosts > 1) throw malformed('The request has more than one Host header. Send one.');
+  if (headers.host !== undefined && !hostPattern.test(headers.host)) {
+    throw malformed(
+      `The Host header, ${shorten(headers.host)}, is no name of a server. Send its name or address.`,
+    );
+  }
+  if (!isOld && headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
+    const expected = shorten(headers.expect);
+    throw malformed(
+      `The expectation ${expected} is not known here. Send "Expect: 100-continue", or none.`,
+      417,
+    );
+  }
+}
+
+/** Characters of a host and a port (RFC 3986, 3.2.2); it may be empty. */
+const hostPattern = /^[a-z0-9\-._~%!$&'()*+,;=:[\]]*$/i;
+
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
+}
+
+/** OPTIONS of the server itself, and nothing else, is asked of an asterisk. */
+function answerForServer(context: ApiContext): void {
+  if (context.method !== 'OPTIONS') {
+    throw malformed(`${context.method} needs an address that begins with a slash, such as /v1/models.`);
+  }
+  context.status = 204;
+  context.set('allow', allow);
+}
+
+const malformed = (message: string, status = 400): AppError =>
+  new AppError('validation_failed', { status, message, headers: close });

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError, errorKind } from '../../shared/contract/errors.ts';
+import { shorten } from '../../shared/contract/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { smallBodyBytes } from './body-pace.ts';
 import { drainBody } from './drain-body.ts';
@@ -10,7 +11,7 @@ export function presentError(error: AppError): object {
   const kind = errorKind(error.code);
   const [issue] = error.issues;
   const detail =
-    kind.status === 422
+    error.status === 422
       ? issuesOf(error)
       : { error: error.code, message_ru: kind.ru, message_en: error.publicMessage };
   return {
@@ -21,6 +22,18 @@ export function presentError(error: AppError): object {
       code: error.code,
     },
     detail,
+  };
+}
+
+/** The headers of an error's answer, but for those of its body and its request. */
+export function errorHeaders({ code, status, headers }: AppError): Record<string, string> {
+  const { retry, retryAfterSeconds } = errorKind(code);
+  return {
+    // Statuses such as 404 may be kept by caches unless they are told, and this answer names one request.
+    'cache-control': 'no-store',
+    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+    ...(!retry && status === 409 ? { 'x-should-retry': 'false' } : {}),
+    ...headers,
   };
 }
 
@@ -36,7 +49,7 @@ export function renderError(log: Logger): ApiMiddleware {
       await next();
       if (context.status === 404 && context.body === undefined && context.respond !== false) {
         throw new AppError('not_found', {
-          message: `There is nothing at ${context.method} ${context.path}.`,
+          message: `There is nothing at ${context.method} ${shorten(context.path)}.`,
         });
       }
     } catch (thrown) {
@@ -48,11 +61,8 @@ export function renderError(log: Logger): ApiMiddleware {
       }
       const isSlow = isSlowToDrain(context.req);
       if (isSlow || !(await drainBody(context.req))) context.set('connection', 'close');
-      const kind = errorKind(error.code);
-      context.status = kind.status;
-      if (kind.retryAfterSeconds !== undefined) context.set('retry-after', String(kind.retryAfterSeconds));
-      if (!kind.retry && kind.status === 409) context.set('x-should-retry', 'false');
-      context.set(error.headers);
+      context.status = error.status;
+      context.set(errorHeaders(error));
       context.body = presentError(error);
       if (isSlow) await answerThenDrain(context);
     }

@@ -14,7 +14,7 @@ const ErrorSummary = Type.Object(
   { description: 'The form that OpenAI’s clients read.' },
 );
 
-/** The body of every error but a 422. */
+/** The body of every error but a 422: by its status, whatever its code. */
 export const ErrorBody = Type.Object(
   {
     error: ErrorSummary,

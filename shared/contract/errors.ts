@@ -302,6 +302,8 @@ export interface ValidationIssue {
 export interface AppErrorDetails {
   /** Text for the caller, in place of the table's; shown only where the table says `expose`. */
   readonly message?: string | undefined;
+  /** In place of the table's, where HTTP has a status of its own for what was wrong, and the set of codes has not. */
+  readonly status?: number | undefined;
   readonly issues?: readonly ValidationIssue[] | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly cause?: unknown;
@@ -311,18 +313,16 @@ export interface AppErrorDetails {
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;
+  readonly status: number;
   readonly issues: readonly ValidationIssue[];
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, details: AppErrorDetails = {}) {
     super(details.message ?? errorKinds[code].en, { cause: details.cause });
     this.code = code;
+    this.status = details.status ?? errorKinds[code].status;
     this.issues = details.issues ?? [];
     this.headers = details.headers ?? {};
-  }
-
-  get status(): number {
-    return errorKind(this.code).status;
   }
 
   /** The text a caller may read. */

@@ -4,8 +4,13 @@ import type { Tag } from '../operation.ts';
 export const overview =
   'OpenAI’s API for chat, images and embeddings, paid from a prepaid balance in roubles. Any OpenAI client works ' +
   'once it is given the address, which ends in `/v1`, and a key.\n\n' +
-  'Every answer carries `x-request-id`. An unknown address, or one with a doubled slash, is a 404 `not_found`; a ' +
-  'method that an address does not take is a 405 `method_not_allowed`.\n\n' +
+  'Every answer carries `x-request-id`. An unknown address, or one with a doubled slash, is a 404 `not_found`; paths ' +
+  'are case-sensitive. A method that an address does not take is a 405, one that no address takes a 501, both ' +
+  '`method_not_allowed`.\n\n' +
+  'What is no valid HTTP request is answered in the form of all errors too, by the nearest of the codes, and its ' +
+  'connection is closed: `validation_failed` for 400 (malformed, or without exactly one `Host`), 417 (an unknown ' +
+  '`Expect`) and 505 (another version of HTTP), `payload_too_large` for 431 (headers) and 413 (extensions of chunks), ' +
+  '`deadline_exceeded` for 408, `method_not_allowed` for 501.\n\n' +
   'Requests to models count against the account’s requests per minute once they passed validation, and reserve the ' +
   'most that they can cost until they end. Fields of a request that are not described are accepted and ignored, ' +
   'misspelt ones too; no vendor is sent them.';

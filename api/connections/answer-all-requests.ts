@@ -1,0 +1,13 @@
+import type { RequestListener, Server } from 'node:http';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { answerClientErrors } from './client-error.ts';
+
+/** Leaves no request for Node to answer, drop or abort by itself: what it would refuse is refused in our own form. */
+export function answerAllRequests(server: Server, handle: RequestListener, log: Logger): void {
+  // `checkHead` looks at hosts and counts headers: Node would drop those beyond a bound without a word.
+  Object.assign(server, { requireHostHeader: false, maxHeadersCount: 0 });
+  // A caller who asks before it sends its body is told to go on by whoever reads the body, once it is wanted.
+  server.on('checkContinue', handle);
+  server.on('checkExpectation', handle);
+  answerClientErrors(server, log);
+}

@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type ServerOptions, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { answerAllRequests } from '../../../api/connections/answer-all-requests.ts';
+import { openSocket, readResponses, sendRaw } from '../../support/raw-http.ts';
+
+/** A server that answers all requests, and the lines that it logs. */
+async function startServer(t: ExecutionContext, handle: RequestListener, options: ServerOptions = {}) {
+  const lines = new PassThrough({ encoding: 'utf8' });
+  const server = createServer(options, handle);
+  answerAllRequests(server, handle, pino({}, lines));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, lines };
+}
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: gateway\r\n\r\n`;
+
+test('what is no request has an access line, with the id that its sender was told', async (t) => {
+  const { url, lines } = await startServer(t, () => t.fail());
+  const path = `/${'a'.repeat(1_000)}`;
+  for (const [bytes, method, status] of [
+    ['garbage\r\n\r\n', null, 400],
+    [`BREW ${path} HTTP/1.1\r\nhost: gateway\r\n\r\n`, 'BREW', 501],
+    ['CONNECT example.com:443 HTTP/1.1\r\nhost: gateway\r\n\r\n', 'CONNECT', 501],
+  ] as const) {
+    const logged = once(lines, 'data') as Promise<[string]>;
+    const [response] = await sendRaw(url, bytes);
+    const line = JSON.parse((await logged)[0]) as Record<string, unknown>;
+    t.is(response?.status, status);
+    t.like(line, { msg: 'request', requestId: response?.headers['x-request-id'], method, status });
+    t.truthy(line['reason']);
+    t.true(String(line['path']).length <= 201);
+  }
+});
+
+for (const last of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n']) {
+  test(`requests before ${last.slice(0, 7)} are answered first, in their order`, async (t) => {
+    let takeFirst = (_response: ServerResponse): void => undefined;
+    const first = new Promise<ServerResponse>((resolve) => {
+      takeFirst = resolve;
+    });
+    const { url } = await startServer(t, (request, response) => {
+      if (request.url === '/first') takeFirst(response);
+      else response.end(request.url);
+    });
+    const socket = await openSocket(url);
+    const responses = readResponses(socket);
+    // What follows the garbage is reported again, and changes nothing.
+    socket.write(`${get('/first')}${get('/second')}${last}`);
+    socket.write('garbage\r\n\r\n');
+    (await first).end('/first');
+    const seen = await responses;
+    t.deepEqual(
+      seen.map(({ status, body }) => [status, status === 200 ? body : '']),
+      [
+        [200, '/first'],
+        [200, '/second'],
+        [last.startsWith('CONNECT') ? 501 : 400, ''],
+      ],
+    );
+  });
+}
+
+test('an answer that has begun is cut off where its request turns out to be malformed', async (t) => {
+  const { url } = await startServer(t, (_request, response) => response.write('the beginning'));
+  const socket = await openSocket(url);
+  socket.write('POST / HTTP/1.1\r\nhost: gateway\r\ntransfer-encoding: chunked\r\n\r\n');
+  await once(socket, 'data');
+  const rest: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => rest.push(chunk));
+  socket.write('no chunk\r\n');
+  await once(socket, 'end');
+  socket.destroy();
+  t.is(Buffer.concat(rest).toString(), '');
+});
+
+test('a body that breaks off is a 400 to a caller who still listens', async (t) => {
+  const { url } = await startServer(t, (request) => {
+    request.on('error', () => undefined).resume();
+  });
+  const [response, ...more] = await sendRaw(
+    url,
+    'POST / HTTP/1.1\r\nhost: gateway\r\ncontent-length: 10\r\n\r\nhello',
+    { halfClose: true },
+  );
+  t.is(response?.status, 400);
+  t.regex(response!.body, /closed before the request had ended/);
+  t.deepEqual(more, []);
+});
+
+test('a request that does not come to its end in time is a 408 that may be sent again', async (t) => {
+  const options = { headersTimeout: 50, requestTimeout: 50, connectionsCheckingInterval: 20 };
+  const { url } = await startServer(
+    t,
+    (request) => {
+      request.on('error', () => undefined).resume();
+    },
+    options,
+  );
+  for (const part of [
+    'GET / HTTP/1.1\r\n',
+    'POST / HTTP/1.1\r\nhost: gateway\r\ncontent-length: 10\r\n\r\nhello',
+  ]) {
+    const [response, ...more] = await sendRaw(url, part);
+    t.is(response?.status, 408, part);
+    t.is((JSON.parse(response!.body) as { error: { code: string } }).error.code, 'deadline_exceeded');
+    t.deepEqual(more, []);
+  }
+});

@@ -1,0 +1,10 @@
+import test from 'ava';
+import { shorten } from '../../../shared/contract/shorten.ts';
+
+test('a long text is shown by its first 200 characters, and none of them is halved', (t) => {
+  t.is(shorten('short'), 'short');
+  t.is(shorten('a'.repeat(200)), 'a'.repeat(200));
+  t.is(shorten('a'.repeat(201)), `${'a'.repeat(200)}…`);
+  t.is(shorten(`${'a'.repeat(199)}😀😀`), `${'a'.repeat(199)}…`);
+  t.is(shorten(`${'a'.repeat(198)}😀😀`), `${'a'.repeat(198)}😀…`);
+});
