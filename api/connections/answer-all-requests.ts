@@ -1,6 +1,7 @@
 import type { RequestListener, Server } from 'node:http';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { answerClientErrors } from './client-error.ts';
+import { answerHalfClosed } from './half-close.ts';
 
 /** Leaves no request for Node to answer, drop or abort by itself: what it would refuse is refused in our own form. */
 export function answerAllRequests(server: Server, handle: RequestListener, log: Logger): void {
@@ -10,4 +11,5 @@ export function answerAllRequests(server: Server, handle: RequestListener, log: 
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
   answerClientErrors(server, log);
+  answerHalfClosed(server);
 }

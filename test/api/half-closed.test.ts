@@ -1,0 +1,128 @@
+import test, { type ExecutionContext } from 'ava';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { waitForNoReservation } from '../support/observe.ts';
+import { openSocket, readResponses, sendRaw, type RawResponse } from '../support/raw-http.ts';
+import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Callers who close their side once they have asked, as `nc -N` and some proxies do, and wait for the answer. */
+
+let stack: TestStack;
+let vendor: VendorSimulator;
+let account: TestAccount;
+
+const models = ['whole', 'streamed', 'left', 'old', 'begun'];
+
+test.before(async () => {
+  vendor = await startVendorSimulator();
+  const catalog = `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendor.url}/v1", disconnectGraceMs: 0 }
+models:
+${models
+  .map(
+    (id) =>
+      `  - { id: ${id}, type: chat, context: 8192, pricing: { prompt: 1 }, routes: [{ upstream: vendor, model: ${id}${id === 'begun' ? '+drip-50' : ''} }] }`,
+  )
+  .join('\n')}
+`;
+  stack = await startStack({ catalog });
+  account = await stack.createAccount();
+});
+test.after.always(async () => {
+  await stack.close();
+  await vendor.close();
+});
+
+function createChat(model: string, more: object = {}, version = '1.1'): string {
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }], ...more });
+  return (
+    `POST /v1/chat/completions HTTP/${version}\r\nhost: gateway\r\nauthorization: Bearer ${account.apiKey}\r\n` +
+    `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  );
+}
+
+/** The answer, behind interim responses that any client passes over. */
+function findAnswer(t: ExecutionContext, responses: readonly RawResponse[]): RawResponse {
+  const final = responses.filter(({ status }) => status !== 100);
+  t.is(final.length, 1);
+  t.is(responses.at(-1), final[0]);
+  // Some clients give up after more than five.
+  t.true(responses.length <= 6);
+  return final[0]!;
+}
+
+test('pages, reads and errors are answered in full', async (t) => {
+  const key = `authorization: Bearer ${account.apiKey}\r\n`;
+  for (const [line, status] of [
+    ['GET /v1/models', 200],
+    ['GET /v1/openapi.json', 200],
+    ['GET /v1/users/profile', 200],
+    ['GET /v1/users/request_logs', 200],
+    ['GET /v1/nothing', 404],
+  ] as const) {
+    for (const version of ['1.0', '1.1']) {
+      const request = `${line} HTTP/${version}\r\nhost: gateway\r\n${key}\r\n`;
+      const answer = findAnswer(t, await sendRaw(stack.url, request, { halfClose: true }));
+      t.is(answer.status, status, line);
+      t.notThrows(() => JSON.parse(answer.body) as unknown, line);
+    }
+  }
+});
+
+test('requests that were pipelined are all answered', async (t) => {
+  const request = 'GET /v1/models HTTP/1.1\r\nhost: gateway\r\n\r\n';
+  const responses = await sendRaw(stack.url, request.repeat(3), { halfClose: true });
+  t.deepEqual(
+    responses.map(({ status }) => status).filter((status) => status !== 100),
+    [200, 200, 200],
+  );
+});
+
+for (const stream of [false, true]) {
+  test(`a chat is answered however long it takes, ${stream ? 'streamed' : 'whole'}`, async (t) => {
+    const model = stream ? 'streamed' : 'whole';
+    const held = vendor.hold(model);
+    const socket = await openSocket(stack.url);
+    let interim = 0;
+    socket.on('data', (chunk: Buffer) => {
+      interim += chunk.toString('latin1').split('100 Continue').length - 1;
+    });
+    const responses = readResponses(socket);
+    socket.end(createChat(model, { stream }));
+    await waitFor('the last of the probes', () => interim === 5 && held.waiting === 1);
+    held.end();
+    const answer = findAnswer(t, await responses);
+    t.is(answer.status, 200);
+    t.true(answer.body.includes(stream ? 'data: [DONE]' : '"finish_reason":"stop"'));
+  });
+}
+
+test('a stream that has begun is answered to its end', async (t) => {
+  const socket = await openSocket(stack.url);
+  socket.write(createChat('begun', { stream: true }));
+  socket.once('data', () => socket.end());
+  const [answer, ...more] = await readResponses(socket);
+  t.deepEqual(more, []);
+  t.is(answer?.status, 200);
+  t.true(answer!.body.trimEnd().endsWith('data: [DONE]'));
+});
+
+for (const [name, model, version] of [
+  ['a caller who has gone is noticed before the answer begins', 'left', '1.1'],
+  ['a caller of HTTP/1.0 counts as gone where the answer takes its time', 'old', '1.0'],
+] as const) {
+  test(name, async (t) => {
+    const held = vendor.hold(model);
+    t.teardown(() => held.end());
+    const socket = await openSocket(stack.url);
+    socket.write(createChat(model, { stream: true }, version));
+    await waitFor('the call', () => held.waiting === 1);
+    if (version === '1.0') socket.end();
+    else socket.destroy();
+    await waitFor('the vendor to be left', () => held.waiting === 0);
+    socket.destroy();
+    await waitForNoReservation(stack, account.id);
+    t.pass();
+  });
+}
