@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../shared/contract/operation.ts';
 import { ChunkList } from '../../shared/runtime/chunk-list.ts';
@@ -24,11 +25,20 @@ export function parseBody(operation: Operation, services: Services): ApiMiddlewa
     const announced = context.request.length ?? 0;
     if (announced > limitBytes) throw tooLarge(limitBytes);
     const body = new IncomingBody(services, context, operation);
-    if (announced > smallBodyBytes) await body.becomeLarge(announced);
+    if (announced > smallBodyBytes || asksFirst(context, operation)) await body.becomeLarge(announced);
     context.state.body = await body.read(limitBytes);
     await next();
   };
 }
+
+/** A caller who waits to be told to go on hears first of all that can be known without the body. */
+function asksFirst({ req }: ApiContext, { modelTypes }: Operation): boolean {
+  return modelTypes !== undefined && expectsContinue(req);
+}
+
+/** HTTP/1.0 has no interim responses, and an expectation in it counts for nothing. */
+const expectsContinue = ({ headers, httpVersion }: IncomingMessage): boolean =>
+  headers.expect !== undefined && httpVersion !== '1.0';
 
 function checkType(context: ApiContext): void {
   const isJson = context.is('application/json');
@@ -105,7 +115,7 @@ class IncomingBody {
 
   async read(limitBytes: number): Promise<unknown> {
     const { req, res } = this.#context;
-    if (req.headers.expect !== undefined) res.writeContinue();
+    if (expectsContinue(req)) res.writeContinue();
     try {
       await readChunks(req, {
         isLarge: () => this.#large !== null,

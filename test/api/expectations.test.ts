@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import test, { type ExecutionContext } from 'ava';
+import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { changeAccount } from '../../shared/accounts/change-account.ts';
+import { openSocket, readResponses } from '../support/raw-http.ts';
+import { useStack, type TestStack } from '../support/stack.ts';
+
+/** Callers who send `Expect: 100-continue` hear the last word before they send a body that nobody wants. */
+
+async function askToSend(stack: TestStack, path: string, head: string, version = '1.1'): Promise<number[]> {
+  const socket = await openSocket(stack.url);
+  const responses = readResponses(socket);
+  socket.write(
+    `POST ${path} HTTP/${version}\r\nhost: gateway\r\nexpect: 100-continue\r\nconnection: close\r\n${head}\r\n`,
+  );
+  await once(socket, 'data');
+  // No byte of the body was sent: this ends the connection where a body was asked for.
+  socket.end();
+  return (await responses).map(({ status }) => status);
+}
+
+async function checkRefusal(
+  t: ExecutionContext,
+  stack: TestStack,
+  status: number,
+  head: string,
+  path = '/v1/chat/completions',
+): Promise<void> {
+  t.deepEqual(await askToSend(stack, path, head), [status], `${path}\r\n${head}`);
+}
+
+const json = 'content-type: application/json\r\n';
+
+test('a body is not asked for where the key, the size, the type or the money are wrong', async (t) => {
+  const stack = await useStack(t);
+  const rich = await stack.createAccount();
+  const poor = await stack.createAccount({ balance: '0' });
+  const banned = await stack.createAccount();
+  const limited = await stack.createAccount({ rpm: 1 });
+  const { redis, mongo, config } = stack;
+  const accounts = new AccountStore(mongo.db, config);
+  const stores = {
+    redis,
+    accounts,
+    hotAccounts: new HotAccountStore(redis, accounts, new LedgerStore(mongo.db)),
+  };
+  await changeAccount(stores, banned.id, { banned: true, banReason: 'test' });
+  const key = (apiKey: string): string => `authorization: Bearer ${apiKey}\r\n`;
+  for (const length of [
+    'content-length: 100\r\n',
+    'content-length: 1000000\r\n',
+    'transfer-encoding: chunked\r\n',
+  ]) {
+    await checkRefusal(t, stack, 401, `${json}${length}`);
+    await checkRefusal(t, stack, 401, `${json}${length}${key(`mg-${'A'.repeat(43)}`)}`);
+    await checkRefusal(t, stack, 415, `content-type: text/plain\r\n${length}${key(rich.apiKey)}`);
+    await checkRefusal(t, stack, 404, `${json}${length}${key(rich.apiKey)}`, '/v1/nothing');
+    await checkRefusal(t, stack, 405, `${json}${length}${key(rich.apiKey)}`, '/v1/models');
+  }
+  await checkRefusal(t, stack, 413, `${json}content-length: 100000000000\r\n${key(rich.apiKey)}`);
+  const small = 'content-length: 100\r\n';
+  t.deepEqual(
+    await askToSend(stack, '/v1/chat/completions', `${json}${small}${key(limited.apiKey)}`),
+    [100, 400],
+  );
+  for (const length of [small, 'content-length: 1000000\r\n', 'transfer-encoding: chunked\r\n']) {
+    await checkRefusal(t, stack, 403, `${json}${length}${key(banned.apiKey)}`);
+    await checkRefusal(t, stack, 402, `${json}${length}${key(poor.apiKey)}`);
+    await checkRefusal(t, stack, 429, `${json}${length}${key(limited.apiKey)}`);
+  }
+  // HTTP/1.0 has no interim responses.
+  t.deepEqual(
+    await askToSend(stack, '/v1/chat/completions', `${json}content-length: 0\r\n${key(rich.apiKey)}`, '1.0'),
+    [422],
+  );
+});
