@@ -10,6 +10,8 @@ import formatsPlugin from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import { AppError, type ValidationIssue } from './errors.ts';
 import { wrongTypeHint } from './fields.ts';
+import { readQuery } from './read-query.ts';
+import { shorten } from './shorten.ts';
 
 /** A longer list would tell a caller no more, and a body of a million wrong items must not become a long answer. */
 export const maxIssues = 20;
@@ -97,7 +99,7 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
 /** Stops at the first fault: what a body of a million faults is checked with. */
 const firstFaultAjv = createAjv(false, false);
 const allFaultsAjv = createAjv(false, true);
-/** Query strings and environment variables are text: numbers and booleans are read from it. */
+/** Environment variables are text: numbers and booleans are read from it. */
 const textAjv = createAjv(true, true);
 
 /** Values in a body up to which all of its faults are looked for. */
@@ -110,11 +112,13 @@ export type Validator<T> = (value: unknown) => T;
  * @throws AppError `validation_failed`, with one issue a fault.
  */
 export function compileValidator<T extends TSchema>(schema: T, part: 'body' | 'query'): Validator<Static<T>> {
-  const validate: ValidateFunction = (part === 'body' ? firstFaultAjv : textAjv).compile(schema);
-  const findAll: ValidateFunction = part === 'body' ? allFaultsAjv.compile(schema) : validate;
+  const validate: ValidateFunction = firstFaultAjv.compile(schema);
+  const findAll: ValidateFunction = allFaultsAjv.compile(schema);
   return (value) => {
+    const misread = part === 'query' ? readQuery(schema, value as Record<string, unknown>) : [];
+    if (misread.length > 0) throw toValidationError(misread);
     if (validate(value)) return value as Static<T>;
-    const thorough = findAll !== validate && hasFewNodes(value, fullCheckNodes) && !findAll(value);
+    const thorough = hasFewNodes(value, fullCheckNodes) && !findAll(value);
     const faults = dropNoise((thorough ? findAll : validate).errors ?? []);
     throw toValidationError(describeIssues(faults, part), faults.length);
   };
@@ -213,7 +217,7 @@ function toLocation(error: ErrorObject): (string | number)[] {
     .split('/')
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : shorten(part)));
   if (error.keyword === 'required') parts.push(String(error.params['missingProperty']));
   return parts;
 }

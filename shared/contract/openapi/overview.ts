@@ -6,7 +6,7 @@ export const overview =
   'once it is given the address, which ends in `/v1`, and a key.\n\n' +
   'Every answer carries `x-request-id`. An unknown address, or one with a doubled slash, is a 404 `not_found`; paths ' +
   'are case-sensitive. A method that an address does not take is a 405, one that no address takes a 501, both ' +
-  '`method_not_allowed`.\n\n' +
+  '`method_not_allowed`. Integers in a query are decimal digits, and each parameter is given once.\n\n' +
   'What is no valid HTTP request is answered in the form of all errors too, by the nearest of the codes, and its ' +
   'connection is closed: `validation_failed` for 400 (malformed, or without exactly one `Host`), 417 (an unknown ' +
   '`Expect`) and 505 (another version of HTTP), `payload_too_large` for 431 (headers) and 413 (extensions of chunks), ' +

@@ -1,0 +1,29 @@
+import type { TSchema } from 'typebox';
+import type { ValidationIssue } from './errors.ts';
+
+/** Other spellings (`0x10`, `1e2`, ` 1`, `+1`, `1.0`) are rather a mistake, or meant for another reader, than a number. */
+const decimal = /^-?\d+$/;
+
+interface Properties {
+  readonly properties?: Readonly<Record<string, { readonly type?: unknown }>>;
+}
+
+/**
+ * Reads the parameters that a schema knows from their texts, in place: integers are decimal digits, and each is given
+ * once. Others are not looked at.
+ * @returns what is wrong; ranges and formats are the schema's to check
+ */
+export function readQuery(schema: TSchema, query: Record<string, unknown>): ValidationIssue[] {
+  const issues: ValidationIssue[] = [];
+  for (const [name, { type }] of Object.entries((schema as Properties).properties ?? {})) {
+    const value = query[name];
+    const refuse = (msg: string, rule: string): void => {
+      issues.push({ loc: ['query', name], msg, type: rule });
+    };
+    if (Array.isArray(value)) refuse('is given more than once: give it once', 'repeated');
+    else if (type !== 'integer' || value === undefined) continue;
+    else if (typeof value === 'string' && decimal.test(value)) query[name] = Number(value);
+    else refuse('must be an integer in decimal digits, such as 2', 'type');
+  }
+  return issues;
+}
