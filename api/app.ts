@@ -55,7 +55,8 @@ function createHandlers(services: Services): Record<OperationId, ApiMiddleware> 
 
 /** A route for each operation of the contract, and no other. */
 export function createRouter(services: Services): Router<RequestState> {
-  const router = new Router<RequestState>();
+  // Paths are case-sensitive (RFC 3986, 6.2.2.1).
+  const router = new Router<RequestState>({ sensitive: true });
   const handlers = createHandlers(services);
   // Among paths that match, the first counts: one with a parameter comes after those without.
   const entries = Object.entries(operations).sort(([, a], [, b]) => parametersOf(a) - parametersOf(b));

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../shared/contract/operation.ts';
+import { shorten } from '../../shared/contract/shorten.ts';
 import { ChunkList } from '../../shared/runtime/chunk-list.ts';
 import { JsonReader, maxJsonDepth, maxJsonValues, type JsonFault } from '../../shared/runtime/json-reader.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
@@ -46,18 +47,20 @@ function checkType(context: ApiContext): void {
   if (isJson === null) return;
   if (isJson === false) {
     const type = context.get('content-type');
-    const text = type === '' ? 'The request has no Content-Type.' : `The Content-Type is ${type}.`;
+    const text = type === '' ? 'The request has no Content-Type.' : `The Content-Type is ${shorten(type)}.`;
     throw new AppError('unsupported_media_type', { message: `${text} Send "application/json".` });
   }
   const charset = context.request.charset.toLowerCase();
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') {
-    throw new AppError('unsupported_media_type', { message: `The charset is ${charset}. Send UTF-8.` });
+    throw new AppError('unsupported_media_type', {
+      message: `The charset is ${shorten(charset)}. Send UTF-8.`,
+    });
   }
   // A few kilobytes can inflate to anything; no client of the API compresses what it sends.
   const encoding = context.get('content-encoding').toLowerCase();
   if (encoding !== '' && encoding !== 'identity') {
     throw new AppError('unsupported_media_type', {
-      message: `The Content-Encoding is ${encoding}. Send the body as it is.`,
+      message: `The Content-Encoding is ${shorten(encoding)}. Send the body as it is.`,
     });
   }
 }

@@ -2,6 +2,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import type { PreAdmission } from '../../shared/billing/pre-admit-script.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import { shorten } from '../../shared/contract/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 
@@ -34,7 +35,10 @@ export function requestContext(log: Logger): ApiMiddleware {
       const { method, path, status } = context;
       const durationMs = Math.round(performance.now() - startedAtMs);
       const whole = context.res.writableFinished || context.state.isAnswered === true;
-      log.info({ requestId, method, path, status: whole ? status : 499, durationMs }, 'request');
+      log.info(
+        { requestId, method, path: shorten(path), status: whole ? status : 499, durationMs },
+        'request',
+      );
     });
     await next();
   };
@@ -44,7 +48,7 @@ export function requestContext(log: Logger): ApiMiddleware {
 export const refuseDoubledSlash: ApiMiddleware = async (context, next) => {
   if (context.path.includes('//')) {
     throw new AppError('not_found', {
-      message: `There is nothing at ${context.path}: the address has a doubled slash. Check the base URL.`,
+      message: `There is nothing at ${shorten(context.path)}: the address has a doubled slash. Check the base URL.`,
     });
   }
   await next();

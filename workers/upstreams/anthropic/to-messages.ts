@@ -1,3 +1,4 @@
+import { shorten } from '../../../shared/contract/shorten.ts';
 import { isRecord, readText } from '../json-value.ts';
 import { type ChatMessage, UpstreamError } from '../upstream.ts';
 import { type Block, type MediaMap, readWords, toBlocks, toTextBlocks } from './to-content.ts';
@@ -119,11 +120,11 @@ class TurnWriter {
     if (known === undefined) {
       throw new UpstreamError(
         'rejected',
-        `${where}: its tool_call_id '${id}' is of no call of the assistant's message before it.`,
+        `${where}: its tool_call_id '${shorten(id)}' is of no call of the assistant's message before it.`,
       );
     }
     if (known !== null) {
-      throw new UpstreamError('rejected', `${where}: the tool call '${id}' has an answer already.`);
+      throw new UpstreamError('rejected', `${where}: the tool call '${shorten(id)}' has an answer already.`);
     }
     const content = toBlocks(message.content, this.#options.media, where);
     const [first] = content;
@@ -143,7 +144,10 @@ class TurnWriter {
     const results = this.#calls.map(({ id, where }) => {
       const answer = this.#answers.get(id) ?? null;
       if (answer === null) {
-        throw new UpstreamError('rejected', `${where}: the tool call '${id}' has no answer after it.`);
+        throw new UpstreamError(
+          'rejected',
+          `${where}: the tool call '${shorten(id)}' has no answer after it.`,
+        );
       }
       return answer;
     });

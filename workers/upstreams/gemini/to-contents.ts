@@ -1,3 +1,4 @@
+import { shorten } from '../../../shared/contract/shorten.ts';
 import { isRecord, isTooDeep, type JsonRecord, readArray, readText } from '../json-value.ts';
 import {
   type ChatBody,
@@ -43,7 +44,7 @@ class KnownCalls {
     if (call === undefined) {
       throw new UpstreamError(
         'rejected',
-        `A tool message answers the call "${id.slice(0, 100)}", which no message before it made.`,
+        `A tool message answers the call "${shorten(id)}", which no message before it made.`,
       );
     }
     return call;
