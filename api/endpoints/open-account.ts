@@ -1,5 +1,6 @@
 import { isSameHash } from '../../shared/accounts/credentials.ts';
 import { healKey } from '../../shared/accounts/heal-key.ts';
+import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { holderOf } from '../middleware/authenticate.ts';
@@ -15,7 +16,7 @@ export async function openAccount(services: Services, context: ApiContext): Prom
   const holder = holderOf(context);
   const account = await services.hotAccounts.get(holder.accountId);
   if (!isSameHash(account.keyHash, holder.keyHash) && !(await healKey(services, holder))) {
-    throw new AppError('invalid_api_key');
+    throw unknownKey();
   }
   if (account.banned) throw new AppError('account_banned');
   return account;

@@ -1,6 +1,7 @@
 import { healKey } from '../../shared/accounts/heal-key.ts';
 import { redeemCode } from '../../shared/accounts/redeem-code.ts';
 import { replaceKey } from '../../shared/accounts/replace-key.ts';
+import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { NewApiKey, RedeemRequest } from '../../shared/contract/users.ts';
 import { holderOf } from '../middleware/authenticate.ts';
@@ -44,5 +45,5 @@ async function regenerate(services: Services, context: ApiContext): Promise<stri
   if (apiKey !== null) return apiKey;
   // Another call replaced the key first, or a crash left Redis with one that MongoDB no longer has.
   await healKey(services, holder);
-  throw new AppError('invalid_api_key');
+  throw unknownKey();
 }

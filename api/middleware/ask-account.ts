@@ -1,5 +1,6 @@
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import { healKey } from '../../shared/accounts/heal-key.ts';
+import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import type { AccountRefusal } from '../../shared/billing/account-refusal.ts';
 import type { RateLimit } from '../../shared/billing/rate-window.ts';
 import { AppError } from '../../shared/contract/errors.ts';
@@ -36,7 +37,7 @@ export async function toAccountError(
     case 'unknown':
     case 'revoked':
       await apiKeys.forget(keyHash);
-      return new AppError('invalid_api_key');
+      return unknownKey();
     case 'banned':
       return new AppError('account_banned');
     case 'rate_limited': {

@@ -25,6 +25,9 @@ export function presentError(error: AppError): object {
   };
 }
 
+/** To those who sent a key (RFC 6750, 3); who sent none is told less. */
+const challenge = 'Bearer realm="model-gateway", error="invalid_token"';
+
 /** The headers of an error's answer, but for those of its body and its request. */
 export function errorHeaders({ code, status, headers }: AppError): Record<string, string> {
   const { retry, retryAfterSeconds } = errorKind(code);
@@ -32,6 +35,7 @@ export function errorHeaders({ code, status, headers }: AppError): Record<string
     // Statuses such as 404 may be kept by caches unless they are told, and this answer names one request.
     'cache-control': 'no-store',
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+    ...(code === 'invalid_api_key' ? { 'www-authenticate': challenge } : {}),
     ...(!retry && status === 409 ? { 'x-should-retry': 'false' } : {}),
     ...headers,
   };

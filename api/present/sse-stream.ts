@@ -94,7 +94,7 @@ export class SseStream implements Receiver {
     if (!this.response.headersSent) {
       this.response.writeHead(200, {
         'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-cache, no-transform',
+        'cache-control': 'no-store, no-transform',
         // Nginx would else gather the events of a stream before passing them on.
         'x-accel-buffering': 'no',
       });

@@ -3,6 +3,7 @@ import { AppError } from '../contract/errors.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { AccountDocument, AccountStore } from '../accounts/account-store.ts';
+import { unknownKey } from '../accounts/unknown-key.ts';
 import { LedgerConflict, type LedgerDocument, type LedgerStore } from '../ledger/ledger-store.ts';
 import { formatStreamId } from '../ledger/usage-event.ts';
 import { runRestore, type RestoreOutcome } from './restore-script.ts';
@@ -151,7 +152,7 @@ export class HotAccountStore {
     const shard = shardOf(accountId);
     const trimmed = (await callRedis(() => this.#redis.get(redisKeys.ledgerTrimmed(shard)))) ?? '';
     const account = await this.#accounts.findById(accountId);
-    if (account === null) throw new AppError('invalid_api_key');
+    if (account === null) throw unknownKey();
     if (await this.#applyLeftovers(account)) return { outcome: 'stale', account };
     const checkpoint = await this.#ledger.readCheckpoint(shard);
     const request = { account, trimmed, checkpoint, overwrites };

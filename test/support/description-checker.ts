@@ -37,7 +37,7 @@ export class DescriptionChecker {
 
 /** Headers of the gateway's own that are sent and not described, or the other way round where they always come. */
 function findHeaderFaults({ headers }: ResponseObject, sent: Headers): string[] {
-  const always = ['x-request-id', 'retry-after', 'x-should-retry'];
+  const always = ['x-request-id', 'retry-after', 'x-should-retry', 'www-authenticate'];
   return always
     .filter((name) => sent.has(name) !== name in headers)
     .map((name) => `the header ${name} is ${sent.has(name) ? 'sent' : 'described'} only`);

@@ -30,6 +30,10 @@ export const responseHeaders = {
     description: 'After how many seconds to try again; under 60.',
     schema: { type: 'integer' },
   },
+  'www-authenticate': {
+    description: 'How to send a key; with `error="invalid_token"` where one was sent.',
+    schema: { type: 'string' },
+  },
   'x-should-retry': {
     description: '`false`: the same request would fail again, and OpenAI’s clients do not send it.',
     schema: { type: 'string' },
@@ -51,6 +55,7 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
   if (takesIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed');
   if (status === 429 || (status === 503 && !isReport(operation, status))) names.push('retry-after');
+  if (status === 401) names.push('www-authenticate');
   if (status === 409) names.push('x-should-retry');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

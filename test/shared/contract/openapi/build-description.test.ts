@@ -102,7 +102,7 @@ test('headers are told where they are sent', (t) => {
   t.deepEqual(headersOf('429'), ['x-request-id', ...limits, 'retry-after']);
   t.deepEqual(headersOf('503'), ['x-request-id', 'retry-after']);
   t.deepEqual(headersOf('409'), ['x-request-id', 'x-should-retry']);
-  t.deepEqual(headersOf('401'), ['x-request-id']);
+  t.deepEqual(headersOf('401'), ['x-request-id', 'www-authenticate']);
   t.like(
     parameters?.find((parameter) => parameter.in === 'header'),
     {
