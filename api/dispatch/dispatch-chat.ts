@@ -285,5 +285,6 @@ function toldAs(waiter: ChatWaiter, position: number): void {
 
 const brokenOff = (): AppError =>
   new AppError('upstream_error', {
-    message: 'The answer broke off on our side. What came of it is charged, and no more.',
+    message:
+      'The answer broke off on our side. What came of it is charged, and no more. Send the request again.',
   });

@@ -53,7 +53,8 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
     for (const [j, part] of content.entries()) {
       if (part.type !== 'file' && !part.file) continue;
       const at = ['body', 'messages', i, 'content', j];
-      if (taken.length === 0) throw invalidField(at, `${id} takes no files`);
+      if (taken.length === 0)
+        throw invalidField(at, `${id} takes no files: leave this part out, or choose another model`);
       const { file_data: data, file_id: fileId, filename } = part.file ?? {};
       if (fileId) throw invalidField([...at, 'file', 'file_id'], 'no files are kept here: send file_data');
       const mediaType = readDataType(data ?? '');

@@ -1,6 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
+import { shorten } from '../../shared/contract/shorten.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -11,8 +12,14 @@ export function findModel({ catalog }: Services, id: string, types: readonly Mod
   const model = catalog.find(id);
   if (model === undefined) {
     throw new AppError('model_not_found', {
-      message: `There is no model "${id.slice(0, 200)}". GET /v1/models lists those there are.`,
-      issues: [{ loc: ['body', 'model'], msg: 'There is no such model.', type: 'model_not_found' }],
+      message: `There is no model "${shorten(id)}". GET /v1/models lists those there are.`,
+      issues: [
+        {
+          loc: ['body', 'model'],
+          msg: 'There is no such model: GET /v1/models lists those there are.',
+          type: 'model_not_found',
+        },
+      ],
     });
   }
   if (!types.includes(model.type)) {
@@ -22,9 +29,12 @@ export function findModel({ catalog }: Services, id: string, types: readonly Mod
     );
   }
   if (!catalog.isActive(model)) {
-    throw invalidField(['body', 'model'], `The model "${id}" is not available now.`, {
-      code: 'model_disabled',
-    });
+    throw invalidField(
+      ['body', 'model'],
+      `The model "${id}" is switched off, or no vendor serves it now. Choose one that GET /v1/models shows as active, ` +
+        'or try again later.',
+      { code: 'model_disabled' },
+    );
   }
   return model;
 }

@@ -104,7 +104,9 @@ function chunkFile(start: Buffer, byteLength: number, readOn: ReadOn): ChunkSour
 }
 
 const missingFile = (): AppError =>
-  new AppError('not_found', { message: 'There is no such file. Files are kept for 24 hours.' });
+  new AppError('not_found', {
+    message: 'There is no such file. Files are kept for 24 hours: ask for the image again.',
+  });
 
 const refuseDownload = (): AppError =>
   new AppError('queue_full', {

@@ -1,6 +1,7 @@
 import { presentModel } from '../../shared/catalog/present-model.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
+import { shorten } from '../../shared/contract/shorten.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import type { Services } from '../services.ts';
 
@@ -20,7 +21,12 @@ export function getModel({ catalog }: Services) {
   return async (context: ApiContext): Promise<void> => {
     const id = decodeId(context.path.slice('/v1/models/'.length).replace(/\/$/, ''));
     const model = id === null ? undefined : catalog.find(id);
-    if (model === undefined) throw new AppError('model_not_found');
+    if (model === undefined) {
+      const shown = shorten(id ?? context.path.slice('/v1/models/'.length));
+      throw new AppError('model_not_found', {
+        message: `There is no model "${shown}". GET /v1/models lists those there are.`,
+      });
+    }
     context.body = presentModel(model, catalog.isActive(model));
   };
 }

@@ -73,7 +73,10 @@ function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void 
   checkToolChoice(body.tool_choice);
   if (published.web_search === false && asksSearch(body)) {
     const name = body.web_search ? 'web_search' : 'web_search_options';
-    throw invalidField(['body', name], `${id} cannot search the web`);
+    throw invalidField(
+      ['body', name],
+      `${id} cannot search the web: leave this field out, or choose another model`,
+    );
   }
   const made = published.output_modalities;
   for (const [i, modality] of (body.modalities ?? []).entries()) {
@@ -114,7 +117,7 @@ function checkNeeds(body: ChatRequest, { id, routes }: CatalogModel): void {
   const first = unmet[0] ?? null;
   if (first === null || unmet.includes(null)) return;
   const field = Object.hasOwn(body, first.field) ? first.field : 'messages';
-  throw invalidField(['body', field], `${id} ${first.why}`);
+  throw invalidField(['body', field], `${id} ${first.why}: change that, or choose another model`);
 }
 
 function pick(value: object, names: readonly string[]): Record<string, unknown> {

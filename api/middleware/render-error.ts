@@ -5,6 +5,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { smallBodyBytes } from './body-pace.ts';
 import { drainBody } from './drain-body.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
+import { suggestPath } from './unserved-paths.ts';
 
 /** The body of an error, on the wire and in a stream's last event. */
 export function presentError(error: AppError): object {
@@ -13,7 +14,7 @@ export function presentError(error: AppError): object {
   const detail =
     error.status === 422
       ? issuesOf(error)
-      : { error: error.code, message_ru: kind.ru, message_en: error.publicMessage };
+      : { error: error.code, message_ru: describeInRussian(error), message_en: error.publicMessage };
   return {
     error: {
       message: error.publicMessage,
@@ -23,6 +24,12 @@ export function presentError(error: AppError): object {
     },
     detail,
   };
+}
+
+/** The code in Russian, and behind it what the message says beyond that: messages are written in English alone. */
+function describeInRussian({ code, publicMessage }: AppError): string {
+  const { en, ru } = errorKind(code);
+  return publicMessage === en ? ru : `${ru} Подробнее (по-английски): ${publicMessage}`;
 }
 
 /** To those who sent a key (RFC 6750, 3); who sent none is told less. */
@@ -53,7 +60,7 @@ export function renderError(log: Logger): ApiMiddleware {
       await next();
       if (context.status === 404 && context.body === undefined && context.respond !== false) {
         throw new AppError('not_found', {
-          message: `There is nothing at ${context.method} ${shorten(context.path)}.`,
+          message: `There is nothing at ${context.method} ${shorten(context.path)}. ${suggestPath(context.path)}`,
         });
       }
     } catch (thrown) {

@@ -50,8 +50,8 @@ async function refuseCode(
   switch (status) {
     case 'redeemed':
       return found.redeemed?.accountId === accountId
-        ? invalidCode('This account has already redeemed this code.')
-        : invalidCode('This code has already been used.');
+        ? invalidCode('This account has already redeemed this code: its balance holds what the code added.')
+        : invalidCode('This code has already been used. Ask for another one where you got it.');
     case 'expired':
       return invalidCode('This code has expired. Ask for another one where you got it.');
     case 'revoked':
@@ -70,7 +70,8 @@ async function refuseUnknown(dependencies: RedeemDependencies, accountId: string
   }
   await changeAccount(dependencies, accountId, { banned: true, banReason: 'guessed refill codes' });
   return new AppError('account_banned', {
-    message: 'This account is banned: it tried too many codes that do not exist.',
+    message:
+      'This account is banned: it tried too many codes that do not exist. Ask the support of this service.',
   });
 }
 

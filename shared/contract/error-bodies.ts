@@ -20,7 +20,9 @@ export const ErrorBody = Type.Object(
     error: ErrorSummary,
     detail: Type.Object({
       error: Type.String({ description: 'The same as `error.code`.' }),
-      message_ru: Type.String({ description: 'What the code means, in Russian.' }),
+      message_ru: Type.String({
+        description: 'What the code means, in Russian, and behind it `message_en` where that says more.',
+      }),
       message_en: Type.String({ description: 'The same as `error.message`.' }),
     }),
   },

@@ -26,8 +26,8 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'authentication_error',
-    en: 'The API key is missing or unknown. Send it as "Authorization: Bearer <API_KEY>".',
-    ru: 'API-ключ не указан или неизвестен. Передайте его в заголовке «Authorization: Bearer <API_KEY>».',
+    en: 'The API key is missing, unknown or replaced. Send it as "Authorization: Bearer <API_KEY>".',
+    ru: 'API-ключ не указан, неизвестен или заменён. Передайте его в заголовке «Authorization: Bearer <API_KEY>».',
   },
   unauthenticated: {
     status: 401,
@@ -42,40 +42,40 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'insufficient_quota',
-    en: 'The balance is too low for this request.',
-    ru: 'Недостаточно средств на балансе для этого запроса.',
+    en: 'The balance is too low for this request. Refill it, or ask for less.',
+    ru: 'Недостаточно средств на балансе для этого запроса. Пополните баланс или запросите меньше.',
   },
   account_banned: {
     status: 403,
     retry: false,
     expose: true,
     type: 'permission_error',
-    en: 'This account is banned.',
-    ru: 'Аккаунт заблокирован.',
+    en: 'This account is banned. Ask the support of this service why.',
+    ru: 'Аккаунт заблокирован. Причину сообщит поддержка сервиса.',
   },
   csrf_failed: {
     status: 403,
     retry: false,
     expose: true,
     type: 'permission_error',
-    en: 'The X-CSRF-Token header is missing or wrong.',
-    ru: 'Заголовок X-CSRF-Token отсутствует или неверен.',
+    en: 'The X-CSRF-Token header is missing or wrong. Send the token of the last sign-in.',
+    ru: 'Заголовок X-CSRF-Token отсутствует или неверен. Передайте токен последнего входа.',
   },
   origin_refused: {
     status: 403,
     retry: false,
     expose: true,
     type: 'permission_error',
-    en: 'Requests from this origin are refused.',
-    ru: 'Запросы с этого источника не принимаются.',
+    en: 'Requests from this origin are refused. Send them from a page that the operator allows.',
+    ru: 'Запросы с этого источника не принимаются. Отправляйте их со страницы, которую разрешил оператор.',
   },
   not_found: {
     status: 404,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'There is nothing at this address.',
-    ru: 'По этому адресу ничего нет.',
+    en: 'There is nothing at this address. /docs lists what there is.',
+    ru: 'По этому адресу ничего нет. Список адресов: /docs.',
   },
   model_not_found: {
     status: 404,
@@ -90,40 +90,40 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'This address does not take that method.',
-    ru: 'Этот адрес не поддерживает такой метод.',
+    en: 'This address does not take that method. The Allow header lists those it takes.',
+    ru: 'Этот адрес не поддерживает такой метод. Допустимые методы — в заголовке Allow.',
   },
   idempotency_conflict: {
     status: 409,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'This Idempotency-Key was already used for another request.',
-    ru: 'Этот Idempotency-Key уже использован для другого запроса.',
+    en: 'This Idempotency-Key was already used for another request. Send each request with a key of its own.',
+    ru: 'Этот Idempotency-Key уже использован для другого запроса. Передавайте с каждым запросом свой ключ.',
   },
   already_linked: {
     status: 409,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'This account is already linked.',
-    ru: 'Этот аккаунт уже привязан.',
+    en: 'This account is already linked. Use it as it is, or unlink it first.',
+    ru: 'Этот аккаунт уже привязан. Используйте его или сначала отвяжите.',
   },
   account_exists: {
     status: 409,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'An account exists already.',
-    ru: 'Аккаунт уже существует.',
+    en: 'An account exists already. Use it, or link another by its key.',
+    ru: 'Аккаунт уже существует. Используйте его или привяжите другой по ключу.',
   },
   payload_too_large: {
     status: 413,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'The request body is too large.',
-    ru: 'Тело запроса слишком велико.',
+    en: 'The request is too large. Send less at once.',
+    ru: 'Запрос слишком велик. Отправьте меньше за один раз.',
   },
   unsupported_media_type: {
     status: 415,
@@ -138,64 +138,64 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'The request is not valid.',
-    ru: 'Запрос не прошёл проверку.',
+    en: 'The request is not valid. Correct what is named, and send it again.',
+    ru: 'Запрос не прошёл проверку. Исправьте указанное и отправьте его снова.',
   },
   content_too_long: {
     status: 422,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'The content is longer than the model takes.',
-    ru: 'Содержимое длиннее, чем принимает модель.',
+    en: 'The content is longer than the model takes. Shorten it, or choose a model with a larger context.',
+    ru: 'Содержимое длиннее, чем принимает модель. Сократите его или выберите модель с большим контекстом.',
   },
   model_disabled: {
     status: 422,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'This model is not available now.',
-    ru: 'Эта модель сейчас недоступна.',
+    en: 'This model is not available now. Choose one that GET /v1/models shows as active, or try again later.',
+    ru: 'Эта модель сейчас недоступна. Выберите активную из GET /v1/models или повторите позже.',
   },
   upstream_rejected: {
     status: 422,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'The model refused this request.',
-    ru: 'Модель отклонила этот запрос.',
+    en: 'The model refused this request. Change it before you send it again.',
+    ru: 'Модель отклонила этот запрос. Измените его, прежде чем отправить снова.',
   },
   invalid_code: {
     status: 422,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'The code is unknown, used or expired.',
-    ru: 'Код неизвестен, использован или просрочен.',
+    en: 'The code is unknown, used or expired. Check what you typed, or ask for another.',
+    ru: 'Код неизвестен, использован или просрочен. Проверьте ввод или запросите другой.',
   },
   captcha_failed: {
     status: 422,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'The captcha was not solved.',
-    ru: 'Капча не пройдена.',
+    en: 'The captcha was not solved. Try another.',
+    ru: 'Капча не пройдена. Попробуйте другую.',
   },
   unsafe_url: {
     status: 422,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'This URL may not be fetched.',
-    ru: 'Этот URL нельзя загрузить.',
+    en: 'This URL may not be fetched. Use a public https URL, or send the picture itself as a data URI.',
+    ru: 'Этот URL нельзя загрузить. Укажите публичный https-адрес или передайте само изображение как data URI.',
   },
   rate_limit_exceeded: {
     status: 429,
     retry: true,
     expose: true,
     type: 'rate_limit_error',
-    en: 'The limit of requests per minute is reached.',
-    ru: 'Достигнут лимит запросов в минуту.',
+    en: 'The limit of requests per minute is reached. Try again after the seconds of the retry-after header.',
+    ru: 'Достигнут лимит запросов в минуту. Повторите через число секунд из заголовка retry-after.',
   },
   too_many_attempts: {
     status: 429,
@@ -210,40 +210,40 @@ export const errorKinds = {
     retry: true,
     expose: true,
     type: 'rate_limit_error',
-    en: 'This account has too many jobs in the queue.',
-    ru: 'У аккаунта слишком много задач в очереди.',
+    en: 'This account has too many jobs in the queue. Wait for some of them to end.',
+    ru: 'У аккаунта слишком много задач в очереди. Дождитесь завершения части из них.',
   },
   job_cancelled: {
     status: 499,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'The request was cancelled.',
-    ru: 'Запрос отменён.',
+    en: 'The request was cancelled before its answer was complete. Send it again, or keep the connection open for longer.',
+    ru: 'Запрос отменён до получения полного ответа. Отправьте его снова или дольше не закрывайте соединение.',
   },
   internal_error: {
     status: 500,
     retry: true,
     expose: false,
     type: 'api_error',
-    en: 'Something went wrong here. Quote the x-request-id when you report it.',
-    ru: 'Внутренняя ошибка. При обращении в поддержку укажите x-request-id.',
+    en: 'Something went wrong here. Try again, and quote the x-request-id when you report it.',
+    ru: 'Внутренняя ошибка. Повторите запрос; при обращении в поддержку укажите x-request-id.',
   },
   key_generation_failed: {
     status: 500,
     retry: true,
     expose: false,
     type: 'api_error',
-    en: 'The new key could not be made. The old one still works.',
-    ru: 'Не удалось создать новый ключ. Старый ключ продолжает работать.',
+    en: 'The new key could not be made. The old one still works: try again.',
+    ru: 'Не удалось создать новый ключ. Старый ключ продолжает работать: повторите попытку.',
   },
   upstream_error: {
     status: 502,
     retry: true,
     expose: true,
     type: 'api_error',
-    en: 'The model failed to answer. Nothing was charged for what it did not generate.',
-    ru: 'Модель не смогла ответить. За то, что не сгенерировано, плата не взимается.',
+    en: 'The model failed to answer. Nothing was charged for what it did not generate. Try again, or choose another model.',
+    ru: 'Модель не смогла ответить. За то, что не сгенерировано, плата не взимается. Повторите запрос или выберите другую модель.',
   },
   queue_full: {
     status: 503,
@@ -268,16 +268,16 @@ export const errorKinds = {
     retry: true,
     expose: true,
     type: 'api_error',
-    en: 'The model took too long to answer.',
-    ru: 'Модель не ответила вовремя.',
+    en: 'The model took too long to answer. Ask for a shorter answer, or try again.',
+    ru: 'Модель не ответила вовремя. Запросите ответ короче или повторите запрос.',
   },
   deadline_exceeded: {
     status: 504,
     retry: true,
     expose: true,
     type: 'api_error',
-    en: 'The request waited past its deadline.',
-    ru: 'Истёк срок ожидания запроса.',
+    en: 'The request waited past its deadline. Try again when there is less to do.',
+    ru: 'Истёк срок ожидания запроса. Повторите, когда нагрузка снизится.',
   },
 } as const satisfies Record<string, ErrorKind>;
 
@@ -300,8 +300,9 @@ export interface ValidationIssue {
 }
 
 export interface AppErrorDetails {
-  /** Text for the caller, in place of the table's; shown only where the table says `expose`. */
+  /** Text for the caller, in place of the table's; shown only where the table, or this error, says `expose`. */
   readonly message?: string | undefined;
+  readonly expose?: boolean | undefined;
   /** In place of the table's, where HTTP has a status of its own for what was wrong, and the set of codes has not. */
   readonly status?: number | undefined;
   readonly issues?: readonly ValidationIssue[] | undefined;
@@ -314,6 +315,7 @@ export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;
   readonly status: number;
+  readonly #expose: boolean;
   readonly issues: readonly ValidationIssue[];
   readonly headers: Readonly<Record<string, string>>;
 
@@ -321,14 +323,14 @@ export class AppError extends Error {
     super(details.message ?? errorKinds[code].en, { cause: details.cause });
     this.code = code;
     this.status = details.status ?? errorKinds[code].status;
+    this.#expose = details.expose ?? errorKinds[code].expose;
     this.issues = details.issues ?? [];
     this.headers = details.headers ?? {};
   }
 
   /** The text a caller may read. */
   get publicMessage(): string {
-    const kind = errorKind(this.code);
-    return kind.expose ? this.message : kind.en;
+    return this.#expose ? this.message : errorKinds[this.code].en;
   }
 }
 

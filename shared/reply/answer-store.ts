@@ -126,4 +126,6 @@ export class AnswerStore {
 export const answerGone = (): AppError =>
   new AppError('service_unavailable', {
     message: 'The kept answer is not there any more. Send the request again under another Idempotency-Key.',
+    // To try again under the same one, as the code advises, would fail again.
+    expose: true,
   });

@@ -65,7 +65,9 @@ export class EmbeddingCaller {
     { accountIds, stop, chooseUnits }: ModelCall,
   ): Promise<readonly WorkUnit[]> {
     if (model === undefined || model.routes.length === 0) {
-      throw new AppError('model_disabled', { message: `The model ${this.#modelId} has no upstream now.` });
+      throw new AppError('model_disabled', {
+        message: `No vendor serves the model "${this.#modelId}" now. Choose another, or try again later.`,
+      });
     }
     let units: readonly WorkUnit[] | null = null;
     return await callRoute(this.#dependencies.routing, {

@@ -132,10 +132,12 @@ export function describeFailure(error: unknown): { code: ErrorCode; message: str
 }
 
 function describeCaller(error: CallerGone): string {
-  if (error instanceof CallerStalled) return 'The stream was ended because its caller did not read it.';
+  if (error instanceof CallerStalled)
+    return 'The stream was ended because its caller did not read it for too long. Read streams as they come.';
   return error.isOurFault
-    ? 'The answer could not reach its caller any more.'
-    : 'The caller left before the end.';
+    ? 'The answer could not reach its caller any more, by a fault of the gateway. Send the request again.'
+    : 'The connection was closed before the answer was complete. Give the client a longer timeout, or send an ' +
+        'Idempotency-Key to ask for the answer later.';
 }
 
 /**

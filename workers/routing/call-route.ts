@@ -72,7 +72,10 @@ export interface RouteCall<T> {
  */
 export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promise<T> {
   if (call.routes.length === 0) {
-    throw new AppError('model_disabled', { message: 'The model has no upstream now.' });
+    throw new AppError('model_disabled', {
+      message:
+        'No vendor serves this model now. Choose one that GET /v1/models shows as active, or try again later.',
+    });
   }
   await findMissingOfAll(routing, call)?.();
   const failed: RouteWay[] = [];
@@ -232,7 +235,8 @@ function tellFailure(
 
 function nothingToCall(): AppError {
   return new AppError('upstream_error', {
-    message: 'No upstream of this model can be called at the moment. Try again shortly.',
+    message:
+      'No vendor of this model can be called at the moment. Try again shortly, or choose another model.',
   });
 }
 
@@ -245,7 +249,8 @@ function toCallerError(error: UpstreamError): AppError {
     case 'too_large':
       // The vendor's own words name the operator's account.
       return new AppError('upstream_rejected', {
-        message: 'The request has more tokens than the vendors of this model take in a minute.',
+        message:
+          'The request has more tokens than the vendors of this model take in a minute. Send fewer at once.',
         cause: error,
       });
     case 'timeout':

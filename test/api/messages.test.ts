@@ -1,0 +1,55 @@
+import test from 'ava';
+import { startStack, type TestStack } from '../support/stack.ts';
+
+/** Errors tell people what to do, in both of their languages. */
+
+let stack: TestStack;
+
+test.before(async () => {
+  stack = await startStack({ workers: [] });
+});
+test.after.always(() => stack.close());
+
+interface NotFound {
+  readonly error: { readonly message: string; readonly code: string };
+  readonly detail: { readonly message_ru: string; readonly message_en: string };
+}
+
+test('an address of another API, or a base URL that is wrong, is a 404 that says what to use', async (t) => {
+  for (const [method, path, tells] of [
+    ['POST', '/v1/responses', /Use POST \/v1\/chat\/completions/],
+    ['GET', '/v1/responses/resp_1', /Use POST \/v1\/chat\/completions/],
+    ['POST', '/v1/completions', /Use POST \/v1\/chat\/completions/],
+    ['POST', '/v1/messages', /Use POST \/v1\/chat\/completions/],
+    ['POST', '/v1beta/models/gemini-2.5-pro:generateContent', /Use POST \/v1\/chat\/completions/],
+    ['POST', '/v1/audio/transcriptions', /POST \/v1\/chat\/completions/],
+    ['POST', '/v1/images/edits', /Use POST \/v1\/images\/generations with image_url/],
+    ['POST', '/v1/files', /as file\.file_data/],
+    ['POST', '/v1/assistants', /Send all messages to POST \/v1\/chat\/completions/],
+    ['POST', '/v1/threads/thread_1/runs', /Send all messages to POST \/v1\/chat\/completions/],
+    ['POST', '/v1/vector_stores', /POST \/v1\/embeddings/],
+    ['POST', '/v1/batches', /POST \/v1\/embeddings takes 2048 inputs/],
+    ['POST', '/v1/moderations', /not served here/],
+    ['POST', '/chat/completions', /lacks the \/v1 that the base URL ends in/],
+    ['GET', '/models/gpt', /lacks the \/v1/],
+    ['POST', '/v1/v1/chat/completions', /\/v1 twice/],
+    ['GET', '/nothing', /\/docs lists what there is/],
+  ] as const) {
+    const response = await fetch(`${stack.url}${path}`, { method });
+    const { error, detail } = (await response.json()) as NotFound;
+    t.is(response.status, 404, path);
+    t.is(error.code, 'not_found', path);
+    t.true(error.message.startsWith(`There is nothing at ${method} ${path}. `), error.message);
+    t.regex(error.message, tells);
+    t.is(detail.message_en, error.message);
+    // What the general text leaves open stands behind it.
+    t.regex(detail.message_ru, /^По этому адресу ничего нет\./);
+    t.true(detail.message_ru.endsWith(error.message));
+  }
+});
+
+test('an unknown model is named, and where to find others', async (t) => {
+  const response = await fetch(`${stack.url}/v1/models/gpt-unknown`);
+  const { error } = (await response.json()) as NotFound;
+  t.is(error.message, 'There is no model "gpt-unknown". GET /v1/models lists those there are.');
+});
