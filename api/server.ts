@@ -38,6 +38,7 @@ import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts'
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { createApp } from './app.ts';
 import { answerAllRequests } from './connections/answer-all-requests.ts';
+import { defaultMaxStallMs, StallGuard } from './connections/stall-guard.ts';
 import { DocumentReader } from './files/document-reader.ts';
 import { BulkShares } from './dispatch/bulk-shares.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
@@ -48,7 +49,6 @@ import { longestBodyMs } from './middleware/body-pace.ts';
 import { KeptAnswers } from './dispatch/kept-answers.ts';
 import { ReplyWaiters } from './dispatch/reply-waiters.ts';
 import { findContested } from './dispatch/response-memory.ts';
-import { defaultMaxStallMs, StallGuard } from './present/stall-guard.ts';
 import type { Services } from './services.ts';
 
 export interface RunningApi extends Running {
@@ -197,9 +197,7 @@ export async function startApi(
   answerAllRequests(server, serve, log);
   // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
   server.requestTimeout = longestBodyMs(largestBodyBytes);
-  const stallGuard = new StallGuard(server, options.maxStallMs ?? defaultMaxStallMs, (stalled) =>
-    findContested(responseMemory, stalled),
-  );
+  const stallGuard = new StallGuard(server, options.maxStallMs ?? defaultMaxStallMs, findContested);
   const url = await listen(server, config);
   services.publicUrl = config.publicUrl ?? url;
   // The first request should not pay for it; nothing waits for it either.

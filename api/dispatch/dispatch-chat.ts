@@ -6,6 +6,7 @@ import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import { chooseLane, type Lane } from '../../shared/queue/fair-share.ts';
 import type { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
+import type { CancelCause } from '../../shared/reply/reply-channel.ts';
 import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
@@ -42,8 +43,8 @@ export interface DispatchedChat {
   position(): number | null;
   pause(): void;
   resume(): void;
-  /** The caller has gone. */
-  cancel(): void;
+  /** The caller has gone: by its own choice, unless the cause says otherwise. */
+  cancel(cause?: CancelCause): void;
 }
 
 const payloadId = ({ requestId }: AdmittedRequest, attempt: number): string => `${requestId}:${attempt}`;
@@ -136,7 +137,7 @@ export class ChatDispatcher implements WaiterOwner {
       position: () => (waiter.workerId === null ? waiter.position : null),
       pause: () => this.#waiters.control(waiter, 'pause'),
       resume: () => this.#waiters.control(waiter, 'resume'),
-      cancel: () => this.#cancel(waiter),
+      cancel: (cause) => this.#cancel(waiter, cause),
     };
   }
 
@@ -254,7 +255,7 @@ export class ChatDispatcher implements WaiterOwner {
     });
   }
 
-  #cancel(waiter: ChatWaiter): void {
+  #cancel(waiter: ChatWaiter, cause?: CancelCause): void {
     const { requestId } = waiter.request;
     if (waiter.entry !== null) {
       if (this.#waiters.remove(requestId)) release(this.#dependencies, waiter.request, this.#log);
@@ -262,7 +263,7 @@ export class ChatDispatcher implements WaiterOwner {
     }
     if (!this.#waiters.leave(requestId)) return;
     if (waiter.workerId !== null) {
-      this.#waiters.control(waiter, 'cancel');
+      this.#waiters.control(waiter, 'cancel', cause);
       return;
     }
     // If a worker took it just now, its `accepted` frame finds nobody waiting, and is answered with a cancel.

@@ -244,9 +244,10 @@ export class KeptAnswerReader implements FollowedAnswer {
   }
 
   #acquireBacklogMemory(): BudgetShare | null {
-    const share = this.#dependencies.memory.tryAcquire(this.#request.accountId, backlogMemoryBytes);
+    const { memory } = this.#dependencies;
+    const share = memory.tryAcquire(this.#request.accountId, backlogMemoryBytes);
     const { response } = this.#receiver;
-    if (share !== null && response !== undefined) noteShare(response, share);
+    if (share !== null && response !== undefined) noteShare(response, memory, share);
     return share;
   }
 

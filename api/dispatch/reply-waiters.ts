@@ -6,6 +6,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { decodeFrames, decodeMark, decodeOffer, type Frame } from '../../shared/reply/frame.ts';
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
+import type { CancelCause } from '../../shared/reply/reply-channel.ts';
 import { ownBuffer, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
@@ -135,12 +136,12 @@ export class ReplyWaiters {
   /** Ends a request from this side: its worker is told to stop, its receiver why. */
   fail(waiter: Waiter, error: AppError): void {
     if (!this.remove(waiter.request.requestId)) return;
-    this.#controls.control(waiter, 'cancel', true);
+    this.#controls.control(waiter, 'cancel', { isOurFault: true });
     waiter.receiver.fail(error);
   }
 
-  control(waiter: Waiter, action: WaiterControl): void {
-    this.#controls.control(waiter, action);
+  control(waiter: Waiter, action: WaiterControl, cause?: CancelCause): void {
+    this.#controls.control(waiter, action, cause);
   }
 
   /** Resolves when every request has been answered. */

@@ -37,7 +37,7 @@ export async function acquireResponseMemory(
   if (bytes < countedFromBytes) return null;
   const limits = isPaid ? paidLimits : { waitMs: longestWaitMs, refuse: refuseResponse };
   const share = await budget.acquire(accountId, bytes, { ...options, ...limits });
-  if (response !== null) noteShare(response, share);
+  if (response !== null) noteShare(response, budget, share);
   return share;
 }
 
@@ -67,27 +67,37 @@ const paidLimits = {
     }),
 };
 
-/** What is held for the callers of each connection. */
-const sharesOf = new WeakMap<Socket, readonly BudgetShare[]>();
-
-/** The share is held until this response has been read. */
-export function noteShare({ req: { socket } }: ServerResponse, share: BudgetShare): void {
-  sharesOf.set(socket, [...listShares(socket), share]);
+interface HeldShare {
+  readonly budget: FairBudget;
+  readonly share: BudgetShare;
 }
 
-const listShares = (socket: Socket): BudgetShare[] =>
-  (sharesOf.get(socket) ?? []).filter(({ amount }) => amount > 0);
+/** What is held for the callers of each connection. */
+const sharesOf = new WeakMap<Socket, readonly HeldShare[]>();
+
+/** The share is held until this response has been read. */
+export function noteShare({ req: { socket } }: ServerResponse, budget: FairBudget, share: BudgetShare): void {
+  sharesOf.set(socket, [...listShares(socket), { budget, share }]);
+}
+
+const listShares = (socket: Socket): HeldShare[] =>
+  (sharesOf.get(socket) ?? []).filter(({ share }) => share.amount > 0);
 
 /**
- * Of connections whose callers take nothing, those that hold memory which another account waits for: all of the account
- * that holds most, and of no other until that has given it back.
+ * Of connections whose callers take nothing, or little, those that hold what another account waits for: of each budget,
+ * all of the account that holds most, and of no other until that has given it back.
  */
-export function findContested(budget: FairBudget, stalled: readonly Socket[]): readonly Socket[] {
-  const holders = stalled.flatMap((socket) =>
+export function findContested(slow: readonly Socket[]): readonly Socket[] {
+  const holders = slow.flatMap((socket) =>
     listShares(socket)
-      .filter(({ accountId }) => budget.isContested(accountId))
-      .map(({ accountId }) => ({ socket, accountId, held: budget.heldBy(accountId) })),
+      .filter(({ budget, share }) => budget.isContested(share.accountId))
+      .map(({ budget, share: { accountId } }) => ({ socket, budget, accountId })),
   );
-  const most = holders.toSorted((a, b) => b.held - a.held)[0];
-  return holders.filter(({ accountId }) => accountId === most?.accountId).map(({ socket }) => socket);
+  const most = new Map<FairBudget, string>();
+  for (const { budget, accountId } of holders) {
+    if (budget.heldBy(accountId) > budget.heldBy(most.get(budget) ?? '')) most.set(budget, accountId);
+  }
+  return holders
+    .filter(({ budget, accountId }) => accountId === most.get(budget))
+    .map(({ socket }) => socket);
 }

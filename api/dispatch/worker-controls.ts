@@ -1,5 +1,5 @@
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { sendControl, type ControlMessage } from '../../shared/reply/reply-channel.ts';
+import { sendControl, type CancelCause, type ControlMessage } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Waiter } from './waiter.ts';
 
@@ -21,11 +21,11 @@ export class WorkerControls {
     return this.#untold.size > 0;
   }
 
-  /** @param isOurFault of a cancel: the caller did not leave, and is not charged as one who did */
-  control({ workerId, request }: Waiter, action: WaiterControl, isOurFault = false): void {
+  /** @param cause of a cancel */
+  control({ workerId, request }: Waiter, action: WaiterControl, cause: CancelCause = {}): void {
     if (workerId === null) return;
     const { requestId } = request;
-    const message = { action, requestId, ...(isOurFault && { isOurFault }) } as ControlMessage;
+    const message: ControlMessage = { action, requestId, ...cause };
     this.#send(workerId, message, (tell) => {
       if (action === 'cancel') this.#untold.set(requestId, tell);
     });

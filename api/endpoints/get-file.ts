@@ -1,6 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AcquireOptions } from '../../shared/fairness/fair-budget.ts';
 import { objectLifetimeMs, type ReadRange } from '../../shared/storage/object-store.ts';
+import { noteShare } from '../dispatch/response-memory.ts';
 import { callerNetwork } from '../middleware/caller-network.ts';
 import { callerSignal } from '../middleware/caller-signal.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
@@ -14,7 +15,7 @@ const fileName = /^[A-Za-z0-9_-]{43}\.(?:png|jpg|webp)$/;
 const rangeBytes = 512 * 1024;
 /** A store that is slower than this for a range is away. */
 const rangeTimeoutMs = 30_000;
-/** A download that nobody reads is cut within half of it, and gives its place to the next. */
+/** A download that nobody reads, or reads too slowly while others wait, is cut meanwhile and gives its place to the next. */
 const waitMs = 60_000;
 
 /** Reads on in a file, from where the last call ended. */
@@ -31,6 +32,7 @@ export function getFile(services: Services) {
     const network = callerNetwork(context.ip);
     const options: AcquireOptions = { signal: callerSignal(context.res), waitMs, refuse: refuseDownload };
     const download = await services.downloads.acquire(network, 1, options);
+    noteShare(context.res, services.downloads, download);
     try {
       await sendFile(context, createReader(services, key, network, options), network);
     } finally {

@@ -5,6 +5,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/contract/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
+import { wasCutUnread } from '../connections/stall-guard.ts';
 
 /** What the steps before a handler have found out. */
 export interface RequestState {
@@ -35,8 +36,10 @@ export function requestContext(log: Logger): ApiMiddleware {
       const { method, path, status } = context;
       const durationMs = Math.round(performance.now() - startedAtMs);
       const whole = context.res.writableFinished || context.state.isAnswered === true;
+      const reason =
+        whole || !wasCutUnread(context.res) ? {} : { reason: 'the caller did not read the answer' };
       log.info(
-        { requestId, method, path: shorten(path), status: whole ? status : 499, durationMs },
+        { requestId, method, path: shorten(path), status: whole ? status : 499, durationMs, ...reason },
         'request',
       );
     });

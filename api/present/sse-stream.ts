@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { wasCutUnread } from '../connections/stall-guard.ts';
 import { presentError } from '../middleware/render-error.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
@@ -7,6 +8,8 @@ import type { DispatchedChat } from '../dispatch/dispatch-chat.ts';
 
 /** A comment goes out at least every ten seconds while nothing is generated, so that no proxy cuts the connection. */
 const keepAliveMs = 9_000;
+/** How often a worker is told that a reader is still slow: one that hears nothing for longer gives it up. */
+const pauseAgainMs = 5_000;
 /** What may wait for a slow reader in this process beyond the socket's own buffer; frames under way fill it. */
 const maxPendingBytes = 8_000_000;
 
@@ -18,7 +21,8 @@ export class SseStream implements Receiver {
   readonly response: ServerResponse;
   readonly #timer: NodeJS.Timeout;
   #chat: DispatchedChat | null = null;
-  #paused = false;
+  /** Since when its worker knows that the reader is behind; null while it is not. */
+  #pausedAtMs: number | null = null;
   #ended = false;
   #lastWriteMs = performance.now();
   #failEarly: ((error: AppError) => void) | null = null;
@@ -34,18 +38,21 @@ export class SseStream implements Receiver {
     });
     // Whoever awaits it sees the failure; one that comes before somebody does must not end the process.
     this.finished.catch(() => undefined);
-    this.#timer = setInterval(() => this.#keepAlive(), 1_000);
+    this.#timer = setInterval(() => {
+      if (this.#pausedAtMs === null) this.#keepAlive();
+      else if (performance.now() - this.#pausedAtMs >= pauseAgainMs) this.#pause();
+    }, 1_000);
     const onClose = (): void => {
       if (this.#ended) return;
       this.#end();
-      this.#chat?.cancel();
+      this.#chat?.cancel(wasCutUnread(response) ? { isUnread: true } : {});
     };
     // A caller may have gone while the request was read and counted: `close` does not come again.
     if (response.destroyed) onClose();
     else response.once('close', onClose);
     response.on('drain', () => {
-      if (!this.#paused) return;
-      this.#paused = false;
+      if (this.#pausedAtMs === null) return;
+      this.#pausedAtMs = null;
       this.#chat?.resume();
     });
   }
@@ -54,7 +61,7 @@ export class SseStream implements Receiver {
   attach(chat: DispatchedChat): void {
     this.#chat = chat;
     if (this.#ended) chat.cancel();
-    else if (this.#paused) chat.pause();
+    else if (this.#pausedAtMs !== null) chat.pause();
   }
 
   delta(bytes: Buffer): void {
@@ -81,9 +88,9 @@ export class SseStream implements Receiver {
     this.response.end();
   }
 
+  /** Not for a reader that is behind: it has bytes on their way. */
   #keepAlive(): void {
-    // A reader that is behind has bytes on their way already; one that takes nothing is cut by the stall guard.
-    if (this.#paused || performance.now() - this.#lastWriteMs < keepAliveMs) return;
+    if (performance.now() - this.#lastWriteMs < keepAliveMs) return;
     const position = this.#chat?.position() ?? null;
     this.#write(position === null ? ': keep-alive\n\n' : `: queued position=${position}\n\n`);
   }
@@ -105,10 +112,13 @@ export class SseStream implements Receiver {
       this.response.destroy();
       return;
     }
-    if (!this.#paused) {
-      this.#paused = true;
-      this.#chat?.pause();
-    }
+    if (this.#pausedAtMs === null) this.#pause();
+  }
+
+  /** A reader that takes nothing at all is cut by the stall guard. */
+  #pause(): void {
+    this.#pausedAtMs = performance.now();
+    this.#chat?.pause();
   }
 
   #end(): void {

@@ -285,11 +285,19 @@ export class ReplyWriter {
   }
 }
 
+/** Why nobody waits for a request any more, where its caller did not leave. */
+export interface CancelCause {
+  /** The answer cannot reach the caller: not charged as if the caller had left. */
+  readonly isOurFault?: true;
+  /** The caller did not read the answer. */
+  readonly isUnread?: true;
+}
+
 /** What an api process asks of the worker that runs a request. */
 export type RunControl = { readonly requestId: string } & (
   | { readonly action: 'pause' | 'resume' }
-  /** Nobody waits any more: the caller left, or the answer cannot reach it by a fault of ours. */
-  | { readonly action: 'cancel'; readonly isOurFault?: true }
+  /** Nobody waits any more: the caller left, unless the cause says otherwise. */
+  | ({ readonly action: 'cancel' } & CancelCause)
   /** Of the result that this attempt offered, what is up to this byte may be sent. */
   | { readonly action: 'send'; readonly attempt: number; readonly upToByte: number }
 );

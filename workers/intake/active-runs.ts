@@ -4,15 +4,25 @@ import type { RunControl } from '../../shared/reply/reply-channel.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../jobs/job-context.ts';
 
-/** A caller who has not read for so long holds an upstream's slot that others wait for: the run is ended. */
+/**
+ * The api says every few seconds that a caller is still behind, and ends what is not read at all. Where it says nothing
+ * for so long, its word was lost on the way.
+ */
 const maxPauseMs = 30_000;
+
+interface Pause {
+  readonly ended: Promise<void>;
+  /** It was told of again. */
+  readonly prolong: () => void;
+  readonly end: () => void;
+}
 
 interface ActiveRun {
   readonly request: AdmittedRequest;
   readonly replyChannel: string;
   readonly attempt: number;
   readonly abort: AbortController;
-  pause: { readonly ended: Promise<void>; readonly end: () => void } | null;
+  pause: Pause | null;
   /** Of an offered result. */
   askedUpTo: number;
   onAsked: (() => void) | null;
@@ -89,7 +99,7 @@ export class ActiveRuns {
         this.#resume(run);
         break;
       case 'cancel':
-        this.#cancel(run, new CallerGone(message.isOurFault));
+        this.#cancel(run, message.isUnread ? new CallerStalled() : new CallerGone(message.isOurFault));
         break;
       case 'send':
         // Of an earlier attempt here: what this one has is not offered yet.
@@ -137,14 +147,22 @@ export class ActiveRuns {
   }
 
   #pause(run: ActiveRun): void {
-    if (run.pause !== null) return;
-    const timer = setTimeout(() => this.#cancel(run, new CallerStalled()), maxPauseMs);
+    if (run.pause !== null) {
+      run.pause.prolong();
+      return;
+    }
+    const giveUp = (): NodeJS.Timeout => setTimeout(() => this.#cancel(run, new CallerStalled()), maxPauseMs);
+    let timer = giveUp();
     let resolve = (): void => undefined;
     const ended = new Promise<void>((done) => {
       resolve = done;
     });
     run.pause = {
       ended,
+      prolong: () => {
+        clearTimeout(timer);
+        timer = giveUp();
+      },
       end: () => {
         clearTimeout(timer);
         resolve();

@@ -28,20 +28,20 @@ test('of connections that take nothing, those of the account that holds most are
   const large = [await hold(budget, 'ann', 5 * MB, first), await hold(budget, 'ann', 4 * MB, second)];
   const small = await hold(budget, 'bob', 5 * MB, other);
   const all = [idle, other, first, second];
-  t.deepEqual(findContested(budget, all), [], 'nobody waits');
+  t.deepEqual(findContested(all), [], 'nobody waits');
   const further = hold(budget, 'ann', 5 * MB, new Socket());
-  t.deepEqual(findContested(budget, all), [], 'nor does anybody else');
+  t.deepEqual(findContested(all), [], 'nor does anybody else');
   const waiting = hold(budget, 'carol', 12 * MB, new Socket());
-  t.deepEqual(findContested(budget, all), [first, second]);
-  t.deepEqual(findContested(budget, [idle, other, second]), [second], 'a caller who reads is let be');
-  t.deepEqual(findContested(budget, [idle, other]), [other]);
+  t.deepEqual(findContested(all), [first, second]);
+  t.deepEqual(findContested([idle, other, second]), [second], 'a caller who reads is let be');
+  t.deepEqual(findContested([idle, other]), [other]);
   large[0]!.release();
   // What its connection was held for has been read: it may be asked for something else by now.
-  t.deepEqual(findContested(budget, [idle, first]), []);
+  t.deepEqual(findContested([idle, first]), []);
   for (const share of [...large, small]) share.release();
   for (const share of [await further, await waiting]) share.release();
   t.is(budget.held, 0);
-  t.deepEqual(findContested(budget, all), []);
+  t.deepEqual(findContested(all), []);
 });
 
 test('small answers are not counted', async (t) => {

@@ -2,7 +2,13 @@ import { mock } from 'node:test';
 import test from 'ava';
 import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
 import { ActiveRuns, type StartedRun } from '../../../workers/intake/active-runs.ts';
-import { AccountBanned, CallerGone, hasCallerLeft, RunReplaced } from '../../../workers/jobs/job-context.ts';
+import {
+  AccountBanned,
+  CallerGone,
+  CallerStalled,
+  hasCallerLeft,
+  RunReplaced,
+} from '../../../workers/jobs/job-context.ts';
 
 const request = { requestId: 'one', accountId: 'ann', claimHash: null } as AdmittedRequest;
 
@@ -131,6 +137,13 @@ test('a caller who left is told from one whose answer a fault of ours keeps away
   }
 });
 
+test('a caller who did not read is told from one who left, and is charged as one', (t) => {
+  const { runs, run } = start();
+  runs.control({ action: 'cancel', requestId: 'one', isUnread: true });
+  t.true(run.signal.reason instanceof CallerStalled);
+  t.true(hasCallerLeft(run.signal));
+});
+
 test('a run that another takes the place of ends, and what is asked for is the other’s', async (t) => {
   const { runs, run, ask } = start();
   ask(100);
@@ -164,6 +177,25 @@ test.serial(
       t.true(await isPending(asked));
       mock.timers.tick(1);
       await t.throwsAsync(asked, { message: 'nobody asked for the result' });
+    } finally {
+      mock.timers.reset();
+    }
+  },
+);
+
+test.serial(
+  'a run whose caller does not read ends as such once nobody says so any more for half a minute',
+  (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const { runs, run } = start();
+      for (let i = 0; i < 10; i++) {
+        runs.control({ action: 'pause', requestId: 'one' });
+        mock.timers.tick(29_000);
+        t.false(run.signal.aborted);
+      }
+      mock.timers.tick(1_000);
+      t.true(run.signal.reason instanceof CallerStalled);
     } finally {
       mock.timers.reset();
     }

@@ -1,9 +1,10 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { EventEmitter, once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { StallGuard, type FindContested } from '../../../api/present/stall-guard.ts';
+import { StallGuard, type FindContested } from '../../../api/connections/stall-guard.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const maxStallMs = 400;
 /** More than the system's own buffers hold between two sockets of one machine. */
@@ -143,4 +144,49 @@ test('a caller that reads nothing of what others wait for is cut after a tenth o
     accepted.map((socket) => socket.destroyed),
     [true, false],
   );
+});
+
+test('a caller that reads less than the system says at once is not cut for that', async (t) => {
+  if (process.platform !== 'linux') {
+    t.pass('only Linux says what it still holds');
+    return;
+  }
+  const stallMs = 2_000;
+  const { port } = await serve(t, (response) => void response.end(large), stallMs);
+  const socket = await ask(t, port);
+  // The system takes more once a third of its buffer is free, of a megabyte or more.
+  socket.on('data', () => {
+    socket.pause();
+    setTimeout(() => socket.resume(), stallMs / 5);
+  });
+  await delay(4 * stallMs);
+  t.false(socket.destroyed);
+  socket.destroy();
+});
+
+/** A connection for which this much waits, as Node tells of it. */
+const createWaiting = () => ({
+  destroyed: false,
+  writableLength: 1_000,
+  _handle: { bytesWritten: 1_000, writeQueueSize: 1_000 },
+  once: () => undefined,
+  resetAndDestroy() {
+    this.destroyed = true;
+  },
+});
+
+test('a caller that takes a little now and then is cut where others wait for what is held for it, and else is not', async (t) => {
+  const [server, stallMs] = [new EventEmitter(), 2_000];
+  const [wanted, other] = [createWaiting(), createWaiting()];
+  const guard = new StallGuard(server as unknown as Server, stallMs, (slow) =>
+    slow.filter((socket) => (socket as unknown) === wanted),
+  );
+  t.teardown(() => guard.close());
+  for (const socket of [wanted, other]) server.emit('connection', socket);
+  const trickle = setInterval(() => {
+    for (const { _handle } of [wanted, other]) _handle.writeQueueSize -= 1;
+  }, 1);
+  t.teardown(() => clearInterval(trickle));
+  await waitFor('the cut', () => wanted.destroyed);
+  t.false(other.destroyed);
 });

@@ -1,0 +1,159 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
+
+/** A caller that takes nothing for so long holds an answer, and a connection, for nobody. */
+export const defaultMaxStallMs = 30_000;
+/** Of that, while what is held for it is wanted: three seconds. */
+const contestedPart = 1 / 10;
+/** From then on the system is asked what it still holds for the caller. */
+const suspectPart = 1 / 3;
+const maxCheckIntervalMs = 1_000;
+/** Who takes less on average, over more than twice the longest stall, keeps what others wait for as one who takes nothing. */
+const leastBytesPerSecond = 32 * 1024;
+const paceStalls = 2;
+
+/** Of connections whose callers take nothing, or little, those that hold what others wait for. */
+export type FindContested = (slow: readonly Socket[]) => Iterable<Socket>;
+
+interface Progress {
+  /** Bytes of all responses that the system has taken. */
+  taken: number;
+  /** What it held at the last look of that; null where that is not known. */
+  unacknowledged: number | null;
+  /** Of the last byte that is known to have left. */
+  sinceMs: number;
+  /** Since when bytes have been waiting without a break, and what had been taken by then. */
+  busySinceMs: number;
+  busyFrom: number;
+}
+
+type Waiting = readonly [Socket, Progress];
+
+const cut = new WeakSet<Socket>();
+
+/** Whether a response ended because its caller did not read it, as against having left. */
+export function wasCutUnread({ req: { socket } }: ServerResponse): boolean {
+  return cut.has(socket);
+}
+
+/**
+ * Cuts connections whose callers do not read: bytes wait for them, and none has left for the longest stall. A caller that
+ * reads slowly is not cut, however long its answer takes. Where others wait for what is held for the caller, a tenth of
+ * the longest stall is enough, and so is a pace that is too slow. Whoever made the answer learns of it by the
+ * connection's end.
+ */
+export class StallGuard {
+  readonly #maxStallMs: number;
+  readonly #findContested: FindContested;
+  readonly #sockets = new Map<Socket, Progress>();
+  readonly #timer: NodeJS.Timeout;
+  #isChecking = false;
+
+  constructor(server: Server, maxStallMs: number, findContested: FindContested = () => []) {
+    this.#maxStallMs = maxStallMs;
+    this.#findContested = findContested;
+    server.on('connection', (socket) => {
+      const nowMs = performance.now();
+      const none = { taken: 0, unacknowledged: null, sinceMs: nowMs, busySinceMs: nowMs, busyFrom: 0 };
+      this.#sockets.set(socket, none);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    this.#timer = setInterval(() => void this.#check(), Math.min(maxCheckIntervalMs, maxStallMs / 4));
+    this.#timer.unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Never rejects. */
+  async #check(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    // What passes while the system is asked is nobody's stall.
+    const nowMs = performance.now();
+    const waiting = [...this.#sockets].filter(([socket, progress]) => notice(socket, progress, nowMs));
+    const isNew = await askSystem(findStalled(waiting, nowMs - this.#maxStallMs * suspectPart), nowMs);
+    for (const [socket] of findStalled(waiting, nowMs - this.#maxStallMs))
+      if (!isNew.has(socket)) cutOff(socket);
+    this.#cutContested(waiting, nowMs);
+    this.#isChecking = false;
+  }
+
+  #cutContested(waiting: readonly Waiting[], nowMs: number): void {
+    const slow = new Set([
+      ...findStalled(waiting, nowMs - this.#maxStallMs * contestedPart),
+      ...findSlow(waiting, nowMs, this.#maxStallMs * paceStalls),
+    ]);
+    if (slow.size === 0) return;
+    const contested = this.#findContested(Array.from(slow, ([socket]) => socket));
+    for (const socket of contested) cutOff(socket);
+  }
+}
+
+const findStalled = (waiting: readonly Waiting[], beforeMs: number): Waiting[] =>
+  waiting.filter(([socket, { sinceMs }]) => sinceMs < beforeMs && !socket.destroyed);
+
+function findSlow(waiting: readonly Waiting[], nowMs: number, overMs: number): Waiting[] {
+  return waiting.filter(([socket, { taken, busyFrom, busySinceMs }]) => {
+    const busyMs = nowMs - busySinceMs;
+    const bytesPerSecond = ((taken - busyFrom) / busyMs) * 1_000;
+    return busyMs > overMs && bytesPerSecond < leastBytesPerSecond && !socket.destroyed;
+  });
+}
+
+/**
+ * Notes whether callers that seem to take nothing do take what the system holds for them.
+ * @returns those for which that was looked at for the first time: nothing can be said of them yet
+ */
+async function askSystem(stalled: readonly Waiting[], nowMs: number): Promise<ReadonlySet<Socket>> {
+  const isNew = new Set<Socket>();
+  if (stalled.length === 0) return isNew;
+  const held = await readUnacknowledgedBytes(stalled.map(([socket]) => socket));
+  for (const [socket, progress] of stalled) {
+    const before = progress.unacknowledged;
+    const bytes = held.get(socket) ?? null;
+    progress.unacknowledged = bytes;
+    if (bytes === null) continue;
+    if (before === null) isNew.add(socket);
+    else if (bytes < before) progress.sinceMs = nowMs;
+  }
+  return isNew;
+}
+
+/** What the system still holds goes with the connection: closing it the usual way would leave that to wait for the caller. */
+function cutOff(socket: Socket): void {
+  cut.add(socket);
+  socket.resetAndDestroy();
+}
+
+/**
+ * Notes what has left. More that waits is no progress: it may be the next part of an answer that nobody reads.
+ * @returns whether anything waits
+ */
+function notice(socket: Socket, progress: Progress, nowMs: number): boolean {
+  const { taken, isWaiting } = readWritten(socket);
+  if (!isWaiting) {
+    progress.busySinceMs = nowMs;
+    progress.busyFrom = taken;
+  }
+  if (!isWaiting || taken !== progress.taken) {
+    progress.sinceMs = nowMs;
+    progress.unacknowledged = null;
+  }
+  progress.taken = taken;
+  return isWaiting;
+}
+
+/**
+ * What the system has taken of all that was written. Node counts the whole of a write as waiting until its last byte has
+ * left; its own idle timeout looks at this number for the same reason, but takes bytes that come in for progress.
+ */
+function readWritten(socket: Socket): { taken: number; isWaiting: boolean } {
+  const { _handle: handle } = socket as unknown as {
+    _handle?: { bytesWritten?: number; writeQueueSize?: number } | null;
+  };
+  const queued = handle?.writeQueueSize ?? 0;
+  return { taken: (handle?.bytesWritten ?? 0) - queued, isWaiting: queued > 0 || socket.writableLength > 0 };
+}

@@ -1,0 +1,30 @@
+import { openRaw } from '../../support/raw-caller.ts';
+import type { Target } from './target.ts';
+
+export interface UnreadStream {
+  readonly requestId: string;
+  /** What came before the gateway ended the connection. */
+  readonly bytes: number;
+}
+
+/** Asks for a stream and reads its head alone. Resolves when the gateway has closed the connection. */
+export async function leaveStreamUnread({
+  url,
+  apiKey,
+  model,
+}: Target & { readonly model: string }): Promise<UnreadStream> {
+  const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'hello' }] });
+  const caller = await openRaw(url);
+  caller.socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${apiKey}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  const head = await caller.until('\r\n\r\n');
+  caller.socket.pause();
+  const requestId = /x-request-id: (\S+)/i.exec(head)?.[1] ?? '';
+  // A socket that is not read hears of its end when it writes.
+  const timer = setInterval(() => caller.socket.write('\r\n'), 100);
+  await caller.closed;
+  clearInterval(timer);
+  return { requestId, bytes: caller.socket.bytesRead };
+}
