@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { BanWatch } from '../shared/accounts/ban-watch.ts';
 import { AccountStore } from '../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
@@ -26,7 +24,7 @@ import { AnswerStore } from '../shared/reply/answer-store.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import { KeptFramesStore } from '../shared/reply/kept-frames-store.ts';
 import { createRedis, waitUntilReady } from '../shared/redis/redis-client.ts';
-import { ConfigError, type Config } from '../shared/runtime/config.ts';
+import type { Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { runInBackground } from '../shared/runtime/run-in-background.ts';
@@ -37,8 +35,8 @@ import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { createApp } from './app.ts';
-import { answerAllRequests } from './connections/answer-all-requests.ts';
-import { defaultMaxStallMs, StallGuard } from './connections/stall-guard.ts';
+import { HttpConnections } from './connections/http-connections.ts';
+import { defaultMaxStallMs } from './connections/stall-guard.ts';
 import { DocumentReader } from './files/document-reader.ts';
 import { BulkShares } from './dispatch/bulk-shares.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
@@ -191,14 +189,17 @@ export async function startApi(
     publicUrl: '',
   };
   const handle = createApp(services).callback();
-  const serve = (request: IncomingMessage, response: ServerResponse): void =>
-    runInBackground(handle(request, response), 'answering a request', log);
-  const server = createServer(serve);
-  answerAllRequests(server, serve, log);
-  // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
-  server.requestTimeout = longestBodyMs(largestBodyBytes);
-  const stallGuard = new StallGuard(server, options.maxStallMs ?? defaultMaxStallMs, findContested);
-  const url = await listen(server, config);
+  const connections = new HttpConnections({
+    keepAliveTimeoutMs: config.keepAliveTimeoutMs,
+    // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
+    requestTimeoutMs: Math.ceil(longestBodyMs(largestBodyBytes)),
+    maxStallMs: options.maxStallMs ?? defaultMaxStallMs,
+    findContested,
+    handle: (request, response) =>
+      runInBackground(handle(request, response), 'answering a request', log),
+    log,
+  });
+  const url = await connections.listen(config.host, config.port);
   services.publicUrl = config.publicUrl ?? url;
   // The first request should not pay for it; nothing waits for it either.
   setImmediate(loadTokenizer);
@@ -207,13 +208,7 @@ export async function startApi(
   return {
     url,
     async stop() {
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
-      server.closeIdleConnections();
-      await waiters.drained();
-      await closed;
-      stallGuard.close();
+      await Promise.all([connections.stop(), waiters.drained()]);
       waiters.close();
       bulkShares.close();
       await holding.stop();
@@ -228,16 +223,4 @@ export async function startApi(
       for (const client of [subscriber, payloadRedis, redis]) client.disconnect();
     },
   };
-}
-
-async function listen(server: Server, { host, port }: Config): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const taken = error.code === 'EADDRINUSE';
-      reject(taken ? new ConfigError(`Port ${port} of ${host} is taken by another program.`) : error);
-    });
-    server.listen(port, host, resolve);
-  });
-  const { port: actual } = server.address() as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${actual}`;
 }

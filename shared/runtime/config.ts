@@ -28,6 +28,7 @@ const Environment = Type.Object({
   BACKUP_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
   DIRECT_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
   TRUST_PROXY: OnOff('off'),
+  KEEPALIVE_TIMEOUT_MS: Type.Integer({ default: 75_000, minimum: 1_000, maximum: 3_600_000 }),
   LOG_LEVEL: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], { default: 'info' }),
   METRICS_TOKEN: Type.Optional(Type.String()),
   SUPPORT_EMAIL: Type.Optional(Type.String()),
@@ -63,6 +64,8 @@ export interface Config {
   readonly backupUrl: string | null;
   readonly directUrl: string | null;
   readonly trustProxy: boolean;
+  /** How long a connection of a caller is kept between two requests. */
+  readonly keepAliveTimeoutMs: number;
   readonly logLevel: string;
   readonly metricsToken: string | null;
   readonly defaultRpm: number;
@@ -152,6 +155,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     backupUrl: toServerUrl(values.BACKUP_URL),
     directUrl: toServerUrl(values.DIRECT_URL),
     trustProxy: values.TRUST_PROXY === 'on',
+    keepAliveTimeoutMs: values.KEEPALIVE_TIMEOUT_MS,
     logLevel: values.LOG_LEVEL,
     metricsToken: values.METRICS_TOKEN ?? null,
     defaultRpm: values.DEFAULT_RPM,

@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { ConfigError } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { answerAllRequests } from './answer-all-requests.ts';
+import type { Connection } from './connection.ts';
+import { StallGuard, type FindContested } from './stall-guard.ts';
+
+/** From the opening of a connection, or the first byte of a request, to the end of its headers. */
+const defaultHeadersTimeoutMs = 20_000;
+const maxCheckIntervalMs = 1_000;
+/** A body that no operation wanted may go on for so long after the answer, and the connection is kept. */
+const defaultUnwantedBodyMs = 10_000;
+const logIntervalMs = 60_000;
+
+export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => void;
+
+export interface HttpConnectionsOptions {
+  readonly keepAliveTimeoutMs: number;
+  /** For all of a request. Bodies are timed by their own length, so this is for the longest of all. */
+  readonly requestTimeoutMs: number;
+  readonly maxStallMs: number;
+  readonly findContested: FindContested;
+  readonly handle: HandleRequest;
+  readonly log: Logger;
+  /** For tests, as all that follows. */
+  readonly headersTimeoutMs?: number;
+  readonly unwantedBodyMs?: number;
+}
+
+/** The HTTP server, and what it does with connections before, around and after requests. */
+export class HttpConnections {
+  readonly #options: HttpConnectionsOptions;
+  readonly #server: Server;
+  readonly #connections = new Map<Socket, Connection>();
+  readonly #stallGuard: StallGuard;
+  #loggedAtMs = -Infinity;
+  #isStopping = false;
+
+  constructor(options: HttpConnectionsOptions) {
+    this.#options = options;
+    this.#server = createServer(describeTimes(options));
+    this.#stallGuard = new StallGuard(this.#server, options.maxStallMs, options.findContested);
+    this.#server.on('connection', (socket) => this.#open(socket));
+    const take: HandleRequest = (request, response) => this.#take(request, response);
+    this.#server.on('request', take);
+    answerAllRequests(this.#server, take, options.log);
+  }
+
+  /** @returns where it listens, without a last slash */
+  async listen(host: string, port: number): Promise<string> {
+    await new Promise<void>((resolve, reject) => {
+      const onError = (error: NodeJS.ErrnoException): void => {
+        const isTaken = error.code === 'EADDRINUSE';
+        reject(isTaken ? new ConfigError(`Port ${port} of ${host} is taken by another program.`) : error);
+      };
+      this.#server.once('error', onError);
+      this.#server.listen(port, host, () => {
+        this.#server.off('error', onError);
+        resolve();
+      });
+    });
+    // A connection that could not be accepted, as where the process has no file left for it, ends nothing else.
+    this.#server.on('error', (error) => this.#logOnce('a connection could not be accepted', { err: error }));
+    const { port: actual } = this.#server.address() as AddressInfo;
+    return `http://${host.includes(':') ? `[${host}]` : host}:${actual}`;
+  }
+
+  /** Takes no more connections, ends idle ones at once and all others with their answers. Resolves when none is left. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    for (const connection of this.#connections.values()) endWithResponse(connection);
+    await closed;
+    this.#stallGuard.close();
+  }
+
+  #open(socket: Socket): void {
+    if (this.#isStopping) {
+      socket.destroy();
+      return;
+    }
+    const connection: Connection = { socket, response: null };
+    this.#connections.set(socket, connection);
+    socket.once('close', () => this.#connections.delete(socket));
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    const connection = this.#connections.get(request.socket);
+    if (connection === undefined) return;
+    // While stopping, a connection ends with the response that it has.
+    if (this.#isStopping) return;
+    this.#begin(connection, request, response);
+    this.#options.handle(request, response);
+  }
+
+  #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
+    connection.response = response;
+    response.once('close', () => {
+      if (connection.response !== response) return;
+      connection.response = null;
+      if (!request.complete) endUnlessComplete(request, this.#options.unwantedBodyMs);
+    });
+  }
+
+  /** What befalls one connection befalls thousands. */
+  #logOnce(message: string, fields: object): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#loggedAtMs < logIntervalMs) return;
+    this.#loggedAtMs = nowMs;
+    this.#options.log.warn(fields, message);
+  }
+}
+
+function describeTimes(options: HttpConnectionsOptions): ServerOptions {
+  const { keepAliveTimeoutMs, requestTimeoutMs, headersTimeoutMs = defaultHeadersTimeoutMs } = options;
+  return {
+    keepAliveTimeout: keepAliveTimeoutMs,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: Math.min(maxCheckIntervalMs, headersTimeoutMs / 4),
+  };
+}
+
+function endWithResponse({ socket, response }: Connection): void {
+  if (response === null) socket.destroy();
+  else if (response.headersSent) response.once('close', () => socket.destroySoon());
+  else response.shouldKeepAlive = false;
+}
+
+/** The caller was answered, and its body goes on. */
+function endUnlessComplete(request: IncomingMessage, afterMs = defaultUnwantedBodyMs): void {
+  const timer = setTimeout(() => {
+    if (!request.complete) request.socket.destroy();
+  }, afterMs);
+  timer.unref();
+}
