@@ -193,6 +193,7 @@ export async function startApi(
     keepAliveTimeoutMs: config.keepAliveTimeoutMs,
     // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
     requestTimeoutMs: Math.ceil(longestBodyMs(largestBodyBytes)),
+    isProxied: config.trustProxy,
     maxStallMs: options.maxStallMs ?? defaultMaxStallMs,
     findContested,
     handle: (request, response) =>

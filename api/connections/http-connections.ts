@@ -10,7 +10,9 @@ import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { answerAllRequests } from './answer-all-requests.ts';
+import { callerNetwork } from '../middleware/caller-network.ts';
 import type { Connection } from './connection.ts';
+import { PipelinedRequests } from './pipelined-requests.ts';
 import { StallGuard, type FindContested } from './stall-guard.ts';
 
 /** From the opening of a connection, or the first byte of a request, to the end of its headers. */
@@ -26,6 +28,8 @@ export interface HttpConnectionsOptions {
   readonly keepAliveTimeoutMs: number;
   /** For all of a request. Bodies are timed by their own length, so this is for the longest of all. */
   readonly requestTimeoutMs: number;
+  /** Whether sockets come from a proxy: then their addresses say nothing of callers. */
+  readonly isProxied: boolean;
   readonly maxStallMs: number;
   readonly findContested: FindContested;
   readonly handle: HandleRequest;
@@ -40,6 +44,7 @@ export class HttpConnections {
   readonly #options: HttpConnectionsOptions;
   readonly #server: Server;
   readonly #connections = new Map<Socket, Connection>();
+  readonly #pipelined = new PipelinedRequests();
   readonly #stallGuard: StallGuard;
   #loggedAtMs = -Infinity;
   #isStopping = false;
@@ -88,7 +93,8 @@ export class HttpConnections {
       socket.destroy();
       return;
     }
-    const connection: Connection = { socket, response: null };
+    const network = this.#options.isProxied ? '' : callerNetwork(socket.remoteAddress ?? '');
+    const connection: Connection = { socket, network, response: null };
     this.#connections.set(socket, connection);
     socket.once('close', () => this.#connections.delete(socket));
   }
@@ -96,10 +102,12 @@ export class HttpConnections {
   #take(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined) return;
-    // While stopping, a connection ends with the response that it has.
-    if (this.#isStopping) return;
-    this.#begin(connection, request, response);
-    this.#options.handle(request, response);
+    this.#pipelined.takeTurn(connection, response, () => {
+      // While stopping, a connection ends with the response that it has.
+      if (response.destroyed || this.#isStopping) return;
+      this.#begin(connection, request, response);
+      this.#options.handle(request, response);
+    });
   }
 
   #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {

@@ -1,0 +1,35 @@
+import { openRaw } from '../../support/raw-caller.ts';
+import type { Target } from './target.ts';
+
+export interface PipelinedReads {
+  /** What somebody else is told meanwhile, and after how many milliseconds. */
+  readonly others: readonly { readonly status: number; readonly tookMs: number }[];
+}
+
+/** Sends many reads of the database on each of a few connections, and reads none of the answers. */
+export async function pipelineReads({
+  url,
+  apiKey,
+  path = '/v1/users/request_logs',
+  connections = 10,
+  requests = 500,
+}: Target & {
+  readonly path?: string;
+  readonly connections?: number;
+  readonly requests?: number;
+}): Promise<PipelinedReads> {
+  const request = `GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${apiKey}\r\n\r\n`;
+  const callers = await Promise.all(
+    Array.from({ length: connections }, () => openRaw(url, { isPaused: true })),
+  );
+  for (const { socket } of callers) socket.write(request.repeat(requests));
+  const others = [];
+  for (let i = 0; i < 5; i++) {
+    const startedMs = performance.now();
+    const response = await fetch(`${url}/v1/servers`);
+    await response.arrayBuffer();
+    others.push({ status: response.status, tookMs: performance.now() - startedMs });
+  }
+  for (const { socket } of callers) socket.destroy();
+  return { others };
+}
