@@ -36,6 +36,7 @@ import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts'
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { createApp } from './app.ts';
 import { HttpConnections } from './connections/http-connections.ts';
+import { limitConnections } from './connections/open-files.ts';
 import { defaultMaxStallMs } from './connections/stall-guard.ts';
 import { DocumentReader } from './files/document-reader.ts';
 import { BulkShares } from './dispatch/bulk-shares.ts';
@@ -193,6 +194,7 @@ export async function startApi(
     keepAliveTimeoutMs: config.keepAliveTimeoutMs,
     // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
     requestTimeoutMs: Math.ceil(longestBodyMs(largestBodyBytes)),
+    limit: limitConnections(config, log),
     isProxied: config.trustProxy,
     maxStallMs: options.maxStallMs ?? defaultMaxStallMs,
     findContested,

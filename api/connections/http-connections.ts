@@ -12,12 +12,18 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { answerAllRequests } from './answer-all-requests.ts';
 import { callerNetwork } from '../middleware/caller-network.ts';
 import type { Connection } from './connection.ts';
+import { ConnectionLimit, type ConnectionLimitOptions } from './connection-limit.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';
+import { refuseConnection } from './refuse-connection.ts';
 import { StallGuard, type FindContested } from './stall-guard.ts';
 
 /** From the opening of a connection, or the first byte of a request, to the end of its headers. */
 const defaultHeadersTimeoutMs = 20_000;
 const maxCheckIntervalMs = 1_000;
+/** Of connections beyond the limit, so many are told so with an answer to their first request; others are closed. */
+const maxRefused = 64;
+/** Their request comes at once, or they are closed as well. */
+const refusedMs = 1_000;
 /** A body that no operation wanted may go on for so long after the answer, and the connection is kept. */
 const defaultUnwantedBodyMs = 10_000;
 const logIntervalMs = 60_000;
@@ -28,6 +34,7 @@ export interface HttpConnectionsOptions {
   readonly keepAliveTimeoutMs: number;
   /** For all of a request. Bodies are timed by their own length, so this is for the longest of all. */
   readonly requestTimeoutMs: number;
+  readonly limit: ConnectionLimitOptions;
   /** Whether sockets come from a proxy: then their addresses say nothing of callers. */
   readonly isProxied: boolean;
   readonly maxStallMs: number;
@@ -44,16 +51,21 @@ export class HttpConnections {
   readonly #options: HttpConnectionsOptions;
   readonly #server: Server;
   readonly #connections = new Map<Socket, Connection>();
+  readonly #limit: ConnectionLimit;
   readonly #pipelined = new PipelinedRequests();
   readonly #stallGuard: StallGuard;
+  readonly #refused = new Set<Connection>();
   #loggedAtMs = -Infinity;
   #isStopping = false;
 
   constructor(options: HttpConnectionsOptions) {
     this.#options = options;
+    this.#limit = new ConnectionLimit(options.limit);
     this.#server = createServer(describeTimes(options));
+    this.#server.maxConnections = options.limit.max + maxRefused;
     this.#stallGuard = new StallGuard(this.#server, options.maxStallMs, options.findContested);
     this.#server.on('connection', (socket) => this.#open(socket));
+    this.#server.on('drop', () => this.#logFull());
     const take: HandleRequest = (request, response) => this.#take(request, response);
     this.#server.on('request', take);
     answerAllRequests(this.#server, take, options.log);
@@ -96,7 +108,25 @@ export class HttpConnections {
     const network = this.#options.isProxied ? '' : callerNetwork(socket.remoteAddress ?? '');
     const connection: Connection = { socket, network, response: null };
     this.#connections.set(socket, connection);
-    socket.once('close', () => this.#connections.delete(socket));
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      this.#limit.close(connection);
+      this.#refused.delete(connection);
+    });
+    if (this.#limit.open(connection)) return;
+    this.#logFull();
+    this.#refuse(connection);
+  }
+
+  #refuse(connection: Connection): void {
+    const { socket } = connection;
+    if (this.#refused.size >= maxRefused) {
+      socket.destroy();
+      return;
+    }
+    this.#refused.add(connection);
+    const timer = setTimeout(() => socket.destroy(), refusedMs);
+    socket.once('close', () => clearTimeout(timer));
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {
@@ -106,17 +136,24 @@ export class HttpConnections {
       // While stopping, a connection ends with the response that it has.
       if (response.destroyed || this.#isStopping) return;
       this.#begin(connection, request, response);
-      this.#options.handle(request, response);
+      if (this.#refused.has(connection)) refuseConnection(response);
+      else this.#options.handle(request, response);
     });
   }
 
   #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
     connection.response = response;
+    this.#limit.markBusy(connection);
     response.once('close', () => {
       if (connection.response !== response) return;
       connection.response = null;
+      this.#limit.markIdle(connection);
       if (!request.complete) endUnlessComplete(request, this.#options.unwantedBodyMs);
     });
+  }
+
+  #logFull(): void {
+    this.#logOnce('connections are at their limit', { open: this.#limit.size, ...this.#options.limit });
   }
 
   /** What befalls one connection befalls thousands. */

@@ -29,6 +29,8 @@ const Environment = Type.Object({
   DIRECT_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
   TRUST_PROXY: OnOff('off'),
   KEEPALIVE_TIMEOUT_MS: Type.Integer({ default: 75_000, minimum: 1_000, maximum: 3_600_000 }),
+  MAX_CONNECTIONS: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  MAX_CONNECTIONS_PER_ADDRESS: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   LOG_LEVEL: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], { default: 'info' }),
   METRICS_TOKEN: Type.Optional(Type.String()),
   SUPPORT_EMAIL: Type.Optional(Type.String()),
@@ -66,6 +68,10 @@ export interface Config {
   readonly trustProxy: boolean;
   /** How long a connection of a caller is kept between two requests. */
   readonly keepAliveTimeoutMs: number;
+  /** Of callers, at once; null for as many as the process has files for. */
+  readonly maxConnections: number | null;
+  /** Null for at most half of what other addresses leave. */
+  readonly maxConnectionsPerAddress: number | null;
   readonly logLevel: string;
   readonly metricsToken: string | null;
   readonly defaultRpm: number;
@@ -156,6 +162,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     directUrl: toServerUrl(values.DIRECT_URL),
     trustProxy: values.TRUST_PROXY === 'on',
     keepAliveTimeoutMs: values.KEEPALIVE_TIMEOUT_MS,
+    maxConnections: values.MAX_CONNECTIONS ?? null,
+    maxConnectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS ?? null,
     logLevel: values.LOG_LEVEL,
     metricsToken: values.METRICS_TOKEN ?? null,
     defaultRpm: values.DEFAULT_RPM,

@@ -14,15 +14,22 @@ export interface RoleProcess {
   terminate(): Promise<number | null>;
 }
 
-/** Runs a role as its own process, until the log line that says that it is ready; it is gone when the test ends. */
+/**
+ * Runs a role as its own process, until the log line that says that it is ready; it is gone when the test ends.
+ * @param maxOpenFiles that it may have; null for as many as this process
+ */
 export async function startRole(
   t: ExecutionContext,
   role: 'api' | 'worker',
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
+  maxOpenFiles: number | null = null,
 ): Promise<RoleProcess & { readonly readyLine: Record<string, unknown> }> {
   const entry = `${root}${role === 'api' ? 'api' : 'workers'}/main.js`;
-  const child = spawn(process.execPath, [entry, ...args], {
+  const command = [process.execPath, entry, ...args];
+  const limited = maxOpenFiles === null ? [] : ['sh', '-c', `ulimit -n ${maxOpenFiles}; exec "$0" "$@"`];
+  const [program, ...rest] = [...limited, ...command];
+  const child = spawn(program!, rest, {
     env: { PATH: process.env['PATH'], ...env, LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,0 +1,263 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text as readText } from 'node:stream/consumers';
+import test, { type ExecutionContext } from 'ava';
+import {
+  HttpConnections,
+  type HandleRequest,
+  type HttpConnectionsOptions,
+} from '../../../api/connections/http-connections.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { useRaw } from '../../support/raw-caller.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** One request, as the handler of a test has it. */
+interface Held {
+  readonly path: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+interface Rig {
+  readonly url: string;
+  readonly connections: HttpConnections;
+  /** Requests that were handed to the handler, in that order. */
+  readonly held: Held[];
+}
+
+async function start(
+  t: ExecutionContext,
+  options: Partial<HttpConnectionsOptions> = {},
+  handle?: HandleRequest,
+): Promise<Rig> {
+  const held: Held[] = [];
+  const connections = new HttpConnections({
+    keepAliveTimeoutMs: 60_000,
+    requestTimeoutMs: 60_000,
+    limit: { max: 1_000, maxPerNetwork: null },
+    isProxied: false,
+    maxStallMs: 60_000,
+    findContested: () => [],
+    handle: (request, response) => {
+      held.push({ path: request.url ?? '', request, response });
+      handle?.(request, response);
+    },
+    log: createLogger('test', 'silent'),
+    ...options,
+  });
+  const url = await connections.listen('127.0.0.1', 0);
+  t.teardown(async () => {
+    const stopped = connections.stop();
+    for (const { response } of held) response.destroy();
+    await stopped;
+  });
+  return { url, connections, held };
+}
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
+
+async function nextOf(held: readonly Held[], count: number): Promise<Held> {
+  await waitFor(`request ${count}`, () => held.length >= count);
+  return held[count - 1]!;
+}
+
+test('requests of one connection are handled one after the other, and answered in their order', async (t) => {
+  const { url, held } = await start(t);
+  const caller = await useRaw(t, url);
+  caller.socket.write(get('/1') + get('/2') + get('/3'));
+  for (const count of [1, 2, 3]) {
+    const { path, response } = await nextOf(held, count);
+    t.is(path, `/${count}`);
+    await new Promise((resolve) => setImmediate(resolve));
+    t.is(held.length, count, 'the next waits');
+    response.end(`answer ${count}`);
+    await caller.until(`answer ${count}`);
+  }
+  caller.socket.write(get('/4'));
+  (await nextOf(held, 4)).response.end('answer 4');
+  await caller.until('answer 4');
+});
+
+test('while many requests wait for their turn their connection is not read', async (t) => {
+  const { url, held } = await start(t);
+  const caller = await useRaw(t, url);
+  const count = 20_000;
+  caller.socket.write(get('/same').repeat(count));
+  const { response } = await nextOf(held, 1);
+  const { bytesRead } = held[0]!.request.socket;
+  // Another caller is served meanwhile: what could be read has been.
+  const other = await useRaw(t, url);
+  other.socket.write(get('/other'));
+  (await nextOf(held, 2)).response.end('other');
+  await other.until('other');
+  t.is(held[0]!.request.socket.bytesRead, bytesRead);
+  t.true(bytesRead <= 2 * 64 * 1024, `${bytesRead}`);
+  held.length = 0;
+  response.end('x');
+  const timer = setInterval(() => {
+    for (const { response } of held.splice(0)) response.end('x');
+  }, 1);
+  t.teardown(() => clearInterval(timer));
+  await waitFor('all answers', () => caller.seen().split('HTTP/1.1 200').length > 300);
+});
+
+test('a request in line whose connection is gone is never begun', async (t) => {
+  const { url, held } = await start(t);
+  const caller = await useRaw(t, url);
+  caller.socket.write(get('/1') + get('/2') + get('/3'));
+  const { request, response } = await nextOf(held, 1);
+  const closed = new Promise((resolve) => response.once('close', resolve));
+  request.socket.destroy();
+  await closed;
+  await new Promise((resolve) => setImmediate(resolve));
+  t.is(held.length, 1);
+});
+
+test('bodies of requests in line arrive whole, also where their sender asks before it sends', async (t) => {
+  const { url } = await start(t, {}, (request, response) => {
+    if (request.headers.expect !== undefined) response.writeContinue();
+    void readText(request).then((body) =>
+      setTimeout(() => response.end(`<${request.url} ${body.length}>`), 5),
+    );
+  });
+  const caller = await useRaw(t, url);
+  const post = (path: string, body: string, more = ''): string =>
+    `POST ${path} HTTP/1.1\r\nhost: a\r\n${more}content-length: ${body.length}\r\n\r\n${body}`;
+  const large = 'x'.repeat(300_000);
+  caller.socket.write(
+    post('/1', 'abc') + post('/2', large) + get('/3') + post('/4', large, 'expect: 100-continue\r\n'),
+  );
+  caller.socket.write(get('/5'));
+  const seen = await caller.until('</5 0>');
+  t.deepEqual(seen.match(/<[^>]*>/g), ['</1 3>', '</2 300000>', '</3 0>', '</4 300000>', '</5 0>']);
+  t.regex(seen, /<\/3 0>.*100 Continue.*<\/4/s);
+});
+
+test('requests after one that ends the connection are not begun', async (t) => {
+  const { url, held } = await start(t);
+  const caller = await useRaw(t, url);
+  caller.socket.write(get('/1') + get('/2'));
+  const { response } = await nextOf(held, 1);
+  response.setHeader('connection', 'close');
+  response.end('last');
+  t.regex(await caller.closed, /last$/);
+  t.is(held.length, 1);
+});
+
+test('headers that do not come within their time are a 408, and the connection is closed', async (t) => {
+  const { url, held } = await start(t, { headersTimeoutMs: 400 });
+  const [silent, half] = await Promise.all([useRaw(t, url), useRaw(t, url)]);
+  half.socket.write('GET / HTTP/1.1\r\nhost: a\r\n');
+  for (const caller of [silent, half]) t.regex(await caller.closed, /^HTTP\/1.1 408 /);
+  t.is(held.length, 0);
+});
+
+test('a caller that was answered and goes on with a body that nobody wanted keeps its connection for a while', async (t) => {
+  const { url } = await start(t, { unwantedBodyMs: 300 }, (_, response) => response.end('answer'));
+  const head = 'GET / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n';
+  const [never, quick] = await Promise.all([useRaw(t, url), useRaw(t, url)]);
+  never.socket.write(head);
+  quick.socket.write(head);
+  await quick.until('answer');
+  quick.socket.write('abc');
+  await never.closed;
+  quick.socket.write(get('/again'));
+  await waitFor('a second answer', () => quick.seen().split('answer').length === 3);
+  t.pass();
+});
+
+test('stopping ends idle connections at once, and others with their answers, which say so', async (t) => {
+  const { url, connections, held } = await start(t);
+  const [idle, half, waiting, streaming] = await Promise.all([1, 2, 3, 4].map(() => useRaw(t, url)));
+  idle!.socket.write(get('/idle'));
+  (await nextOf(held, 1)).response.end('idle');
+  await idle!.until('idle');
+  half!.socket.write('GET / HTTP/1.1\r\nhost');
+  waiting!.socket.write(get('/waiting') + get('/in-line'));
+  const { response: later } = await nextOf(held, 2);
+  streaming!.socket.write(get('/streaming') + get('/in-line'));
+  const { response: stream } = await nextOf(held, 3);
+  stream.write('begun');
+  await streaming!.until('begun');
+  const stopped = connections.stop();
+  await Promise.all([idle!.closed, half!.closed]);
+  later.end('later');
+  t.regex(await waiting!.closed, /connection: close.*later/is);
+  stream.end('ended');
+  t.regex(await streaming!.closed, /ended\r\n0\r\n\r\n$/);
+  await stopped;
+  t.is(held.length, 3);
+});
+
+const limit = { max: 8, maxPerNetwork: null };
+
+test('where connections have run out, idle ones of whoever has most make room', async (t) => {
+  const { url, held } = await start(t, { limit }, (_, response) => response.end('answer'));
+  const silent = [];
+  for (let i = 0; i < 20; i++) silent.push(await useRaw(t, url));
+  const caller = await useRaw(t, url, { from: '127.0.0.2' });
+  caller.socket.write(get('/'));
+  await caller.until('answer');
+  // It is idle now, and has fewer connections than the other address.
+  for (let i = 0; i < 20; i++) silent.push(await useRaw(t, url));
+  caller.socket.write(get('/'));
+  await waitFor('its second answer', () => caller.seen().split('answer').length === 3);
+  const same = await useRaw(t, url);
+  same.socket.write(get('/'));
+  await same.until('answer');
+  t.is(held.length, 3);
+});
+
+test('a connection with a request under way is closed for no other; newcomers are told 503', async (t) => {
+  const { url, held } = await start(t, { limit: { max: 2, maxPerNetwork: 2 } });
+  const busy = await Promise.all([useRaw(t, url), useRaw(t, url)]);
+  for (const { socket } of busy) socket.write(get('/busy'));
+  await nextOf(held, 2);
+  const refused = await useRaw(t, url, { from: '127.0.0.2' });
+  refused.socket.write(get('/refused'));
+  const [head, body] = (await refused.closed).split('\r\n\r\n');
+  t.regex(head!, /^HTTP\/1.1 503 .*x-request-id: .*retry-after: \d+.*connection: close/is);
+  const { error, detail } = JSON.parse(body!) as {
+    error: Record<string, string>;
+    detail: Record<string, string>;
+  };
+  t.is(error['code'], 'queue_full');
+  t.is(detail['error'], 'queue_full');
+  const silent = await useRaw(t, url, { from: '127.0.0.2' });
+  t.is(await silent.closed, '', 'one that asks for nothing is not kept');
+  for (const { response } of held) response.end('answer');
+  await Promise.all(busy.map((caller) => caller.until('answer')));
+  const later = await useRaw(t, url, { from: '127.0.0.2' });
+  later.socket.write(get('/later'));
+  (await nextOf(held, 3)).response.end('later');
+  await later.until('later');
+});
+
+test('one address has at most half of the connections that the others leave, or as many as it may', async (t) => {
+  for (const { maxPerNetwork, most } of [
+    { maxPerNetwork: null, most: 4 },
+    { maxPerNetwork: 6, most: 6 },
+  ]) {
+    const { url, held } = await start(t, { limit: { max: 8, maxPerNetwork } });
+    const callers = [];
+    for (let i = 0; i < 8; i++) {
+      const caller = await useRaw(t, url);
+      caller.socket.write(get('/'));
+      await nextOf(held, Math.min(i + 1, most));
+      callers.push(caller);
+    }
+    const refused = await Promise.all(callers.slice(most).map(({ closed }) => closed));
+    t.true(refused.every((answer) => answer.startsWith('HTTP/1.1 503 ')));
+    t.is(held.length, most);
+    const other = await useRaw(t, url, { from: '127.0.0.2' });
+    other.socket.write(get('/'));
+    await nextOf(held, most + 1);
+  }
+});
+
+test('behind a proxy all connections share all there are', async (t) => {
+  const { url, held } = await start(t, { limit: { max: 8, maxPerNetwork: 8 }, isProxied: true });
+  const callers = await Promise.all(Array.from({ length: 8 }, () => useRaw(t, url)));
+  for (const { socket } of callers) socket.write(get('/'));
+  await nextOf(held, 8);
+  t.pass();
+});
