@@ -44,7 +44,7 @@ import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import { JobWaiting } from './dispatch/dispatch-job.ts';
 import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
 import { endWaiters } from './dispatch/end-account.ts';
-import { longestBodyMs } from './middleware/body-pace.ts';
+import { defaultBodyTimes, longestBodyMs, type BodyTimes } from './middleware/body-pace.ts';
 import { KeptAnswers } from './dispatch/kept-answers.ts';
 import { ReplyWaiters } from './dispatch/reply-waiters.ts';
 import { findContested } from './dispatch/response-memory.ts';
@@ -79,6 +79,8 @@ export interface ApiOptions {
   readonly maxDownloads?: number;
   /** How long bytes may wait for a caller that takes none of them. */
   readonly maxStallMs?: number;
+  /** How long bodies may take to come. */
+  readonly bodyTimes?: BodyTimes;
 }
 
 /** Builds everything an api process needs, and listens. */
@@ -177,6 +179,7 @@ export async function startApi(
     ),
     jobs,
     requestMemory: new FairBudget({ capacity: options.requestMemoryBytes ?? defaultRequestMemoryBytes }),
+    bodyTimes: options.bodyTimes ?? defaultBodyTimes,
     reasoning: new ReasoningStore(redis, log),
     documents,
     responseMemory,
@@ -193,7 +196,7 @@ export async function startApi(
   const connections = new HttpConnections({
     keepAliveTimeoutMs: config.keepAliveTimeoutMs,
     // Each body is timed by its own length; Node would end a large one after five minutes, however quickly it comes.
-    requestTimeoutMs: Math.ceil(longestBodyMs(largestBodyBytes)),
+    requestTimeoutMs: longestBodyMs(largestBodyBytes),
     limit: limitConnections(config, log),
     isProxied: config.trustProxy,
     maxStallMs: options.maxStallMs ?? defaultMaxStallMs,

@@ -21,6 +21,7 @@ import type { BulkShares } from './dispatch/bulk-shares.ts';
 import type { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import type { JobWaiting } from './dispatch/dispatch-job.ts';
 import type { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
+import type { BodyTimes } from './middleware/body-pace.ts';
 import type { DocumentReader } from './files/document-reader.ts';
 
 /** What middleware and endpoints are handed; made once a process. */
@@ -43,8 +44,9 @@ export interface Services {
   readonly images: Readonly<Record<Lane, JobQueue<ImageJob>>>;
   /** Of the workers' runs for accounts with much under way. */
   readonly bulkShares: BulkShares;
-  /** What large bodies hold until they are answered, by account. */
+  /** What large bodies hold until they are answered, and others until they have come, by account. */
   readonly requestMemory: FairBudget;
+  readonly bodyTimes: BodyTimes;
   readonly reasoning: ReasoningStore;
   readonly documents: DocumentReader;
   /** Bytes that large responses under way may hold together. */

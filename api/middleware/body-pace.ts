@@ -1,37 +1,46 @@
-import { type AppError, invalidField } from '../../shared/contract/errors.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 
-/** Larger bodies are known, paid for and bounded in sum before they are read; smaller ones cost next to nothing. */
+/** Larger bodies are known, paid for and bounded in sum before they are read. */
 export const smallBodyBytes = 64 * 1024;
 
-/** A small body comes in one go or two. */
-const smallBodyMs = 30_000;
-/** A connection that broke without a word looks like this. */
-const maxStallMs = 30_000;
+/** Of a body that comes too slowly, or not at all: nothing more of it is waited for. */
+export const lateStatus = 408;
+
 /** What has come of a large body takes memory that others wait for, so a byte now and then does not keep it. */
 const leastBytesPerSecond = 32 * 1024;
-/** Connections take a moment to reach their speed. */
-const graceMs = 5_000;
 
-/** How long a body of this length may take to come. */
-export function longestBodyMs(length: number): number {
-  return Math.max(smallBodyMs, graceMs + (length / leastBytesPerSecond) * 1_000);
+export interface BodyTimes {
+  /** A small body comes in one go or two, so it has this long in all. */
+  readonly smallMs: number;
+  /** Between two chunks of a large one. A connection that broke without a word looks like this. */
+  readonly stallMs: number;
+  /** Connections take a moment to reach their speed. */
+  readonly graceMs: number;
 }
 
+export const defaultBodyTimes: BodyTimes = { smallMs: 30_000, stallMs: 30_000, graceMs: 5_000 };
+
+/** How long a body of this length may take to come. */
+export function longestBodyMs(length: number, { smallMs, graceMs } = defaultBodyTimes): number {
+  return Math.ceil(Math.max(smallMs, graceMs + (length / leastBytesPerSecond) * 1_000));
+}
 /** Whether a body comes quickly enough. Runs from its making, so a body that never begins is late as well. */
 export class BodyPace {
   readonly #isLarge: () => boolean;
   readonly #fail: (error: AppError) => void;
+  readonly #times: BodyTimes;
   #startedAtMs = performance.now();
   #lastAtMs = this.#startedAtMs;
   #length = 0;
   #timer: NodeJS.Timeout;
 
   /** @param fail called once, when it is too slow */
-  constructor(isLarge: () => boolean, fail: (error: AppError) => void) {
+  constructor(isLarge: () => boolean, times: BodyTimes, fail: (error: AppError) => void) {
     this.#isLarge = isLarge;
+    this.#times = times;
     this.#fail = fail;
     // A small body may turn out to be large, and is then due sooner.
-    this.#timer = setTimeout(() => this.#check(), graceMs);
+    this.#timer = setTimeout(() => this.#check(), times.graceMs);
   }
 
   add(bytes: number): void {
@@ -52,7 +61,7 @@ export class BodyPace {
   #check(): void {
     const dueMs = this.#findDueMs();
     if (dueMs <= 0) this.#fail(this.#describe());
-    else this.#timer = setTimeout(() => this.#check(), Math.min(Math.ceil(dueMs), graceMs));
+    else this.#timer = setTimeout(() => this.#check(), Math.min(Math.ceil(dueMs), this.#times.graceMs));
   }
 
   /** The time that is left. */
@@ -62,30 +71,27 @@ export class BodyPace {
   }
 
   #stallsAtMs(): number {
-    return this.#lastAtMs + maxStallMs;
+    return this.#lastAtMs + this.#times.stallMs;
   }
 
   #slowAtMs(): number {
-    const allowedMs = this.#isLarge() ? graceMs + (this.#length / leastBytesPerSecond) * 1_000 : smallBodyMs;
+    const { smallMs, graceMs } = this.#times;
+    const allowedMs = this.#isLarge() ? graceMs + (this.#length / leastBytesPerSecond) * 1_000 : smallMs;
     return this.#startedAtMs + allowedMs;
   }
 
   #describe(): AppError {
-    if (!this.#isLarge()) {
-      const seconds = smallBodyMs / 1_000;
-      return invalidField(['body'], `The body has not come within ${seconds} s. Send it again, whole.`);
-    }
-    if (this.#stallsAtMs() < this.#slowAtMs()) {
-      const seconds = maxStallMs / 1_000;
-      return invalidField(
-        ['body'],
-        `Nothing more of the body has come for ${seconds} s. Send it again, whole.`,
-      );
-    }
+    const { smallMs, stallMs } = this.#times;
+    if (!this.#isLarge())
+      return late(`The body has not come within ${smallMs / 1_000} s. Send it again, whole.`);
+    if (this.#stallsAtMs() < this.#slowAtMs())
+      return late(`Nothing more of the body has come for ${stallMs / 1_000} s. Send it again, whole.`);
     const rate = leastBytesPerSecond / 1024;
-    return invalidField(
-      ['body'],
+    return late(
       `The body comes at less than ${rate} KB a second. Send it by a faster connection, or less at once.`,
     );
   }
 }
+
+const late = (message: string): AppError =>
+  new AppError('deadline_exceeded', { status: lateStatus, message });

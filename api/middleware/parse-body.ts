@@ -65,11 +65,6 @@ function checkType(context: ApiContext): void {
   }
 }
 
-interface LargeBody {
-  readonly share: BudgetShare;
-  readonly reader: JsonReader;
-}
-
 /** What a value takes besides its text. An empty object and its comma are three bytes of a body, and sixty of memory. */
 const bytesPerValue = 32;
 
@@ -84,7 +79,10 @@ class IncomingBody {
   readonly #structure = new JsonStructure();
   readonly #chunks = new ChunkList();
   #length = 0;
-  #large: LargeBody | null = null;
+  /** Of the memory for bodies: held from the first part of a body that is not the whole of it. */
+  #share: BudgetShare | null = null;
+  /** Null while the body is small. */
+  #reader: JsonReader | null = null;
   /** On reading, since its turn began. */
   #spentMs = 0;
 
@@ -103,39 +101,55 @@ class IncomingBody {
     if (modelTypes === undefined) throw new AppError('payload_too_large');
     const { requestMemory } = this.#services;
     const { accountId } = holderOf(this.#context);
+    this.#release();
     // What is only announced takes no memory yet, but is not begun where it could not be read to its end now.
     const whole = requestMemory.tryAcquire(accountId, atLeastBytes);
     if (whole === null) throw noMemory();
     whole.release();
     await preAdmit(this.#services, this.#context, modelTypes);
-    const share = requestMemory.tryAcquire(accountId, Math.max(this.#length, smallBodyBytes));
-    if (share === null) throw noMemory();
-    if (this.#context.res.destroyed) share.release();
-    else this.#context.res.once('close', () => share.release());
-    this.#large = { share, reader: new JsonReader() };
-    for (const chunk of this.#chunks.takeChunks()) readOn(this.#large.reader, chunk);
+    this.#hold(Math.max(this.#length, smallBodyBytes));
+    this.#context.res.once('close', () => this.#release());
+    this.#reader = new JsonReader();
+    for (const chunk of this.#chunks.takeChunks()) readOn(this.#reader, chunk);
   }
 
   async read(limitBytes: number): Promise<unknown> {
     const { req, res } = this.#context;
     if (expectsContinue(req)) res.writeContinue();
     try {
-      await readChunks(req, {
-        isLarge: () => this.#large !== null,
+      await readChunks(req, this.#services.bodyTimes, {
+        isLarge: () => this.#reader !== null,
         take: (chunk) => this.#take(chunk, limitBytes),
       });
-      return this.#large === null ? this.#parseSmall() : this.#endLarge(this.#large.reader);
+      if (this.#reader !== null) return this.#endLarge(this.#reader);
+      this.#release();
+      return this.#parseSmall();
     } catch (error) {
       // Nothing of it is kept, while its caller may take a while to hear of that.
-      this.#large?.share.release();
+      this.#release();
       throw error;
     }
+  }
+
+  /** @throws AppError where there is not so much for the account */
+  #hold(bytes: number): void {
+    if (this.#share?.tryGrow(bytes) === true) return;
+    // What was held has been given back, and nobody would give back more.
+    if (this.#context.res.destroyed) throw new AppError('job_cancelled');
+    const { accountId } = holderOf(this.#context);
+    this.#share ??= this.#services.requestMemory.tryAcquire(accountId, bytes);
+    if (this.#share === null || this.#share.amount < bytes) throw noMemory();
+  }
+
+  #release(): void {
+    this.#share?.release();
+    this.#share = null;
   }
 
   #take(chunk: Buffer, limitBytes: number): void | Promise<void> {
     this.#length += chunk.length;
     if (this.#length > limitBytes) throw tooLarge(limitBytes);
-    return this.#large === null ? this.#takeSmall(chunk) : this.#takeLarge(chunk, this.#large);
+    return this.#reader === null ? this.#takeSmall(chunk) : this.#takeLarge(chunk, this.#reader);
   }
 
   #takeSmall(chunk: Buffer): void | Promise<void> {
@@ -143,15 +157,18 @@ class IncomingBody {
     if (this.#length > smallBodyBytes) return this.becomeLarge(this.#length);
     const fault = this.#structure.push(chunk);
     if (fault !== null) throw toFault(fault);
+    // Most small bodies are whole at once, and hold nothing that could be held for long.
+    const { req, request } = this.#context;
+    if (!req.complete && this.#length !== request.length) this.#hold(this.#length);
     return undefined;
   }
 
   /** A connection brings up to two megabytes before the event loop does anything else, so it is stopped in between. */
-  #takeLarge(chunk: Buffer, { share, reader }: LargeBody): void | Promise<void> {
+  #takeLarge(chunk: Buffer, reader: JsonReader): void | Promise<void> {
     const startedMs = performance.now();
     readOn(reader, chunk);
     this.#spentMs += performance.now() - startedMs;
-    if (!share.tryGrow(this.#length + reader.values * bytesPerValue)) throw noMemory();
+    this.#hold(this.#length + reader.values * bytesPerValue);
     if (this.#spentMs < readingTurnMs) return undefined;
     this.#spentMs = 0;
     return nextWorkTurn(holderOf(this.#context).accountId);
@@ -197,7 +214,7 @@ const invalidJson = (reason: string): AppError =>
 
 function noMemory(): AppError {
   return new AppError('queue_full', {
-    message: 'The large requests under way leave no memory for this body. Try again shortly.',
+    message: 'The requests under way leave no memory for this body. Try again shortly.',
   });
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
-import { BodyPace } from './body-pace.ts';
+import { BodyPace, type BodyTimes } from './body-pace.ts';
 
 export interface ChunkReader {
   /** Takes what has come. Where it returns a promise nothing more is read until that is resolved. */
@@ -14,7 +14,11 @@ export interface ChunkReader {
  * slowly; the rest is then left unread, to be drained by whoever answers the error.
  * By events: an iterator costs a short body as much as all else that is done with it.
  */
-export async function readChunks(request: IncomingMessage, reader: ChunkReader): Promise<void> {
+export async function readChunks(
+  request: IncomingMessage,
+  times: BodyTimes,
+  reader: ChunkReader,
+): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     let isSettled = false;
     const settle = (error?: unknown): void => {
@@ -29,7 +33,7 @@ export async function readChunks(request: IncomingMessage, reader: ChunkReader):
       request.pause();
       reject(error);
     };
-    const pace = new BodyPace(() => reader.isLarge(), settle);
+    const pace = new BodyPace(() => reader.isLarge(), times, settle);
     const waitFor = async (taken: Promise<void>): Promise<void> => {
       const fromMs = performance.now();
       request.pause();

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { AppError, errorKind } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/contract/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { smallBodyBytes } from './body-pace.ts';
+import { lateStatus, smallBodyBytes } from './body-pace.ts';
 import { drainBody } from './drain-body.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 import { suggestPath } from './unserved-paths.ts';
@@ -70,8 +70,9 @@ export function renderError(log: Logger): ApiMiddleware {
         context.res.destroy();
         return;
       }
-      const isSlow = isSlowToDrain(context.req);
-      if (isSlow || !(await drainBody(context.req))) context.set('connection', 'close');
+      const isLate = error.status === lateStatus;
+      const isSlow = !isLate && isSlowToDrain(context.req);
+      if (isLate || isSlow || !(await drainBody(context.req))) context.set('connection', 'close');
       context.status = error.status;
       context.set(errorHeaders(error));
       context.body = presentError(error);

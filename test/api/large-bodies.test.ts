@@ -219,13 +219,13 @@ test('bodies that come too slowly, or not at all, are ended and told so', async 
   stalled.request.write(`{"model":"${'a'.repeat(1_100_000)}`);
   const slow = await take(trickling);
   clearInterval(timer);
-  t.is(slow.status, 422);
+  t.is(slow.status, 408);
   t.regex(slow.text, /comes at less than 32 KB a second/);
   t.true(slow.afterMs > 5_000 && slow.afterMs < 20_000, `after ${slow.afterMs} ms`);
   const [none, stopped] = await Promise.all([take(never), take(stalled)]);
-  t.is(none.status, 422);
+  t.is(none.status, 408);
   t.regex(none.text, /has not come within 30 s/);
-  t.is(stopped.status, 422);
+  t.is(stopped.status, 408);
   t.regex(stopped.text, /Nothing more of the body has come for 30 s/);
   t.true(stopped.isClosed);
   const body = JSON.stringify({ model: 'nope', input: 'a'.repeat(1_500_000) });
