@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { FileProcessFault, FileReply, FileRequest } from './file-content.ts';
@@ -22,7 +23,10 @@ interface IdleProcess {
 
 /** One file that is being read. */
 export interface FileRun {
-  /** Null where the process died or took too long, or nobody wants the answer any more. */
+  /**
+   * Null where the process died or took too long, or nobody wants the answer any more.
+   * @throws AppError `service_unavailable` where there is no process
+   */
   readonly reply: Promise<FileReply | null>;
   /** Resolves once the process has no more to do with the file; where that was under way, it has ended. */
   stop(): Promise<void>;
@@ -42,6 +46,7 @@ export class FileProcesses {
 
   start(request: FileRequest, signal: AbortSignal): FileRun {
     const child = this.#takeProcess();
+    if (child.pid === undefined) return notStarted();
     this.#working.add(child);
     const { reply, giveUp } = ask(child, request, this.#timeoutMs, signal);
     const ended = reply.then(async (answer) => {
@@ -116,6 +121,15 @@ async function end(child: ChildProcess): Promise<void> {
   child.ref();
   child.kill('SIGKILL');
   await exited;
+}
+
+/** The system has no process left for it, or no file. */
+function notStarted(): FileRun {
+  const error = new AppError('service_unavailable', { message: 'no process could be started for a file' });
+  const reply = Promise.reject(error);
+  // Whoever awaits it sees the failure.
+  reply.catch(() => undefined);
+  return { reply, stop: () => Promise.resolve() };
 }
 
 /** Whether the process keeps this one alive. */
