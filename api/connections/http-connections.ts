@@ -132,16 +132,14 @@ export class HttpConnections {
   #take(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined) return;
-    this.#pipelined.takeTurn(connection, response, () => {
-      // While stopping, a connection ends with the response that it has.
-      if (response.destroyed || this.#isStopping) return;
-      this.#begin(connection, request, response);
-      if (this.#refused.has(connection)) refuseConnection(response);
-      else this.#options.handle(request, response);
-    });
+    // Only the response whose turn it is has the socket.
+    if (response.socket !== null) this.#begin(connection, request, response);
+    else this.#pipelined.wait(connection, response, () => this.#begin(connection, request, response));
   }
 
   #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
+    // While stopping, a connection ends with the response that it has.
+    if (response.destroyed || this.#isStopping) return;
     connection.response = response;
     this.#limit.markBusy(connection);
     response.once('close', () => {
@@ -150,6 +148,8 @@ export class HttpConnections {
       this.#limit.markIdle(connection);
       if (!request.complete) endUnlessComplete(request, this.#options.unwantedBodyMs);
     });
+    if (this.#refused.has(connection)) refuseConnection(response);
+    else this.#options.handle(request, response);
   }
 
   #logFull(): void {

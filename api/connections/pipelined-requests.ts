@@ -35,13 +35,8 @@ export class PipelinedRequests {
     return this.#budget.held;
   }
 
-  /** Calls `begin` once the responses before this one have been sent. */
-  takeTurn(connection: Connection, response: ServerResponse, begin: () => void): void {
-    // Node gives a response its socket when all responses before it have been sent.
-    if (response.socket !== null) {
-      begin();
-      return;
-    }
+  /** Calls `begin` once all responses before this one have been sent, which is when Node gives it its socket. */
+  wait(connection: Connection, response: ServerResponse, begin: () => void): void {
     const waiting = this.#waiting.get(connection) ?? this.#open(connection);
     if (!waiting.add()) {
       connection.socket.destroy();

@@ -14,7 +14,8 @@ test('an address that has its share of requests in line is closed on, and what i
   const begun: ServerResponse[] = [];
   const connections = new WeakMap<Socket, Connection>();
   const server = createServer(({ socket }, response) => {
-    pipelined.takeTurn(connections.get(socket)!, response, () => begun.push(response));
+    if (response.socket !== null) begun.push(response);
+    else pipelined.wait(connections.get(socket)!, response, () => begun.push(response));
   }).listen(0, '127.0.0.1');
   server.on('connection', (socket) => {
     connections.set(socket, { socket, network: socket.remoteAddress!, response: null });
