@@ -45,6 +45,7 @@ import { JobWaiting } from './dispatch/dispatch-job.ts';
 import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
 import { endWaiters } from './dispatch/end-account.ts';
 import { defaultBodyTimes, longestBodyMs, type BodyTimes } from './middleware/body-pace.ts';
+import { RecentRefusals } from './middleware/recent-refusals.ts';
 import { KeptAnswers } from './dispatch/kept-answers.ts';
 import { ReplyWaiters } from './dispatch/reply-waiters.ts';
 import { findContested } from './dispatch/response-memory.ts';
@@ -165,6 +166,7 @@ export async function startApi(
     accounts,
     apiKeys,
     hotAccounts,
+    refusals: new RecentRefusals(),
     codes: new RefillCodeStore(mongo.db),
     history: new HistoryStore(ledger),
     workers,

@@ -23,6 +23,7 @@ import type { JobWaiting } from './dispatch/dispatch-job.ts';
 import type { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
 import type { BodyTimes } from './middleware/body-pace.ts';
 import type { DocumentReader } from './files/document-reader.ts';
+import type { RecentRefusals } from './middleware/recent-refusals.ts';
 
 /** What middleware and endpoints are handed; made once a process. */
 export interface Services {
@@ -35,6 +36,7 @@ export interface Services {
   readonly accounts: AccountStore;
   readonly apiKeys: ApiKeyStore;
   readonly hotAccounts: HotAccountStore;
+  readonly refusals: RecentRefusals;
   readonly codes: RefillCodeStore;
   readonly history: HistoryStore;
   readonly workers: WorkerRegistryStore;

@@ -8,7 +8,7 @@ import { readFiles } from '../files/read-files.ts';
 import { admit, type Admitted } from '../middleware/admit.ts';
 import { holderOf } from '../middleware/authenticate.ts';
 import { callerSignal } from '../middleware/caller-signal.ts';
-import { preAdmit, precheckBalance } from '../middleware/pre-admit.ts';
+import { preAdmit, preAdmitDoubtful, precheckBalance } from '../middleware/pre-admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { SseStream } from '../present/sse-stream.ts';
 import type { Services } from '../services.ts';
@@ -25,18 +25,17 @@ export function createChat(services: Services) {
     const asked = context.state.body as ChatRequest;
     const model = findModel(services, asked.model, operations.createChatCompletion.modelTypes);
     const body = prepareChat(asked, model);
-    const { modelTypes } = operations.createChatCompletion;
-    // Reading documents costs the process as much as a large body does.
-    if (hasFiles(body) && context.state.preAdmission === undefined)
-      await preAdmit(services, context, modelTypes);
     precheckBalance(context, model);
+    // Reading documents costs the process as much as a large body does.
+    if (hasFiles(body)) await preAdmit(services, context, model);
+    else await preAdmitDoubtful(services, context, model);
     const { accountId } = holderOf(context);
     const [recalled, files] = await Promise.all([
       recallReasoning(services.reasoning, accountId, body, model),
       readFiles(services.documents, accountId, body, model, callerSignal(context.res)),
     ]);
     const contents = { files, reasoning: recalled };
-    const estimated = await estimateChat(body, model, contents, createCountingTurn(context));
+    const estimated = await estimateChat(body, model, contents, createCountingTurn(services, context, model));
     const admitted = await admit(services, context, estimated.estimate);
     const start = (receiver: Receiver): Promise<DispatchedChat> =>
       admitted.outcome === 'attached'

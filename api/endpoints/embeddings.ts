@@ -11,7 +11,7 @@ import { acquireResponseMemory } from '../dispatch/response-memory.ts';
 import { admit, type Estimate } from '../middleware/admit.ts';
 import { holderOf } from '../middleware/authenticate.ts';
 import { callerSignal } from '../middleware/caller-signal.ts';
-import { preAdmit, precheckBalance } from '../middleware/pre-admit.ts';
+import { preAdmit, preAdmitDoubtful, precheckBalance } from '../middleware/pre-admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentEmbeddings } from '../present/embeddings.ts';
 import type { Services } from '../services.ts';
@@ -32,7 +32,8 @@ export function createEmbeddings(services: Services) {
     const dimensions = chooseDimensions(body, model);
     const inputs = typeof body.input === 'string' ? [body.input] : body.input;
     precheckBalance(context, model);
-    const turn = createCountingTurn(context);
+    await preAdmitDoubtful(services, context, model);
+    const turn = createCountingTurn(services, context, model);
     const inputTokens = await countInputs(inputs, typeof body.input === 'string', model, turn);
     const counted = { model, dimensions, inputs, inputTokens };
     const estimate = estimateInputs(counted, body.user ?? null);
@@ -88,8 +89,7 @@ async function acquireMemory(
     signal: callerSignal(context.res),
     response: context.res,
     checkBeforeWaiting: async () => {
-      if (context.state.preAdmission === undefined)
-        await preAdmit(services, context, operations.createEmbedding.modelTypes);
+      await preAdmit(services, context, model);
       precheckBalance(context, model, fixedNano);
     },
   });

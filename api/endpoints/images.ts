@@ -10,7 +10,7 @@ import type { AdmittedRequest, ImageJob } from '../../shared/queue/job-kinds.ts'
 import { decodeResult } from '../../shared/reply/result.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import { admit } from '../middleware/admit.ts';
-import { precheckBalance } from '../middleware/pre-admit.ts';
+import { preAdmitDoubtful, precheckBalance } from '../middleware/pre-admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentImages } from '../present/images.ts';
 import type { Services } from '../services.ts';
@@ -29,7 +29,8 @@ export function createImages(services: Services) {
     const { n, size, quality } = checked;
     const texts = listPromptTexts(body);
     precheckBalance(context, model);
-    const promptTokens = await countPrompt(texts, model, createCountingTurn(context));
+    await preAdmitDoubtful(services, context, model);
+    const promptTokens = await countPrompt(texts, model, createCountingTurn(services, context, model));
     // A vendor that makes one picture a call reads, and counts, the prompt for each of them.
     const mostCalls = model.routes.some(({ upstream }) => upstream.kind === 'gemini') ? n : 1;
     const usage = { ...noUsage, promptTokens: promptTokens * mostCalls, images: n };

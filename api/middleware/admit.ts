@@ -70,7 +70,7 @@ export async function admit(
     accountId,
     keyHash,
     slots: model.rpmCoefficient,
-    slotsTaken: preAdmission === undefined ? 0 : 1,
+    slotsTaken: preAdmission?.slotsTaken ?? 0,
     fixedNano: estimate.fixedNano,
     nanoPerUnit: estimate.nanoPerUnit,
     wantedUnits: estimate.wantedUnits,

@@ -10,7 +10,7 @@ import type { Services } from '../services.ts';
 import { holderOf } from './authenticate.ts';
 import { smallBodyBytes } from './body-pace.ts';
 import { JsonStructure } from './json-structure.ts';
-import { preAdmit } from './pre-admit.ts';
+import { preAdmitBody } from './pre-admit.ts';
 import { readChunks } from './read-chunks.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
@@ -106,7 +106,7 @@ class IncomingBody {
     const whole = requestMemory.tryAcquire(accountId, atLeastBytes);
     if (whole === null) throw noMemory();
     whole.release();
-    await preAdmit(this.#services, this.#context, modelTypes);
+    await preAdmitBody(this.#services, this.#context, modelTypes);
     this.#hold(Math.max(this.#length, smallBodyBytes));
     this.#context.res.once('close', () => this.#release());
     this.#reader = new JsonReader();

@@ -3,6 +3,7 @@ import { runPreAdmission, type PreAdmission } from '../../shared/billing/pre-adm
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
+import { countWaitingForTurns } from '../../shared/fairness/work-turns.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import type { Services } from '../services.ts';
 import { askAccount, describeRateLimit, toAccountError } from './ask-account.ts';
@@ -18,24 +19,64 @@ import type { ApiContext } from './request-context.ts';
  * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` for an account that
  *   can pay for none of these models
  */
-export async function preAdmit(
+export async function preAdmitBody(
   services: Services,
   context: ApiContext,
   types: readonly ModelType[],
 ): Promise<void> {
+  const preAdmission = await askPreAdmission(services, context, 1);
+  if (!canSpend(preAdmission) && !hasFreeModel(services, types)) throw new AppError('insufficient_balance');
+}
+
+/**
+ * Asks about the account before costly work for one of its requests, unless that was asked before. The model is known by
+ * now, so all of its slots are taken: one at a time would let an account at its limit never gather enough of them.
+ * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` for an account that
+ *   can spend nothing
+ */
+export async function preAdmit(services: Services, context: ApiContext, model: CatalogModel): Promise<void> {
+  if (context.state.preAdmission !== undefined) return;
+  await askPreAdmission(services, context, model.rpmCoefficient);
+  precheckBalance(context, model);
+}
+
+/** Of one account, so many requests may wait to be counted before those that come are asked about first. */
+const maxWaitingUnasked = 8;
+
+/**
+ * Has an account that is likely to be refused asked about before its request is counted, which takes milliseconds: one
+ * that was refused a moment ago, or has a crowd of requests waiting to be counted. All others are asked about once, by
+ * their admission.
+ * @throws AppError as preAdmit does
+ */
+export async function preAdmitDoubtful(
+  services: Services,
+  context: ApiContext,
+  model: CatalogModel,
+): Promise<void> {
+  const { accountId } = holderOf(context);
+  if (services.refusals.has(accountId) || countWaitingForTurns(accountId) > maxWaitingUnasked)
+    await preAdmit(services, context, model);
+}
+
+async function askPreAdmission(
+  services: Services,
+  context: ApiContext,
+  slots: number,
+): Promise<PreAdmission> {
   const holder = holderOf(context);
   const key = readIdempotencyKey(context);
-  const request = { ...holder, claimHash: key === null ? null : hashIdempotencyKey(key) };
+  const request = { ...holder, slots, claimHash: key === null ? null : hashIdempotencyKey(key) };
   const answer = await askAccount(services, holder, () => runPreAdmission(services.redis, request));
   if ('rateLimit' in answer) context.set(describeRateLimit(answer.rateLimit));
   if (answer.outcome !== 'ok') throw await toAccountError(services, holder, answer);
   context.state.preAdmission = answer;
-  if (!canSpend(answer) && !hasFreeModel(services, types)) throw new AppError('insufficient_balance');
+  return answer;
 }
 
 /**
- * Refuses a large request that its account certainly cannot pay for, before its text is counted, which takes seconds of
- * the process. Whether a balance is enough only the admission knows.
+ * Refuses a pre-admitted request that its account certainly cannot pay for, before its text is counted. Whether a balance
+ * is enough only the admission knows.
  * @param costNano as far as it is known by now
  * @throws AppError `insufficient_balance`
  */
@@ -48,7 +89,7 @@ export function precheckBalance(context: ApiContext, { pricing }: CatalogModel, 
 
 /** An answer that is kept was paid for by the request that made it. */
 function canSpend(
-  { spendableNano, freeRequests, isReplay }: Omit<PreAdmission, 'rateLimit'>,
+  { spendableNano, freeRequests, isReplay }: Omit<PreAdmission, 'rateLimit' | 'slotsTaken'>,
   costNano = 1n,
 ): boolean {
   return spendableNano >= costNano || freeRequests > 0 || isReplay;

@@ -13,7 +13,7 @@ export interface RequestState {
   requestId: string;
   /** Set by authenticate. */
   holder?: KeyHolder;
-  /** Of a request with a large body, which was let in before its body was read. */
+  /** Of a request that was asked about before it was admitted: before its large body was read, or its text counted. */
   preAdmission?: PreAdmission;
   /** Set where the answer has left although its caller still sends. */
   isAnswered?: boolean;

@@ -4,36 +4,42 @@ import type { AccountRefusal } from './account-refusal.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
- * Pre-admission of a request with a large body, in one trip before the body is read: not banned, the key still the
- * account's own, and one slot of the sliding minute, which is taken. Answers what the account can spend; whether that is
- * enough is known only with the body.
+ * Pre-admission of a request, in one trip before the work of reading or counting it: not banned, the key still the
+ * account's own, and slots of the sliding minute, which are taken. Answers what the account can spend; whether that is
+ * enough is known only once the request is counted.
  */
 const script = new RedisScript(`
 local account, window, claim = KEYS[1], KEYS[2], KEYS[3]
+local slots = tonumber(ARGV[2])
 local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
 if not a[1] then return {'unknown'} end
 if a[6] == '1' then return {'banned'} end
 if a[7] ~= ARGV[1] then return {'revoked'} end
 ${rateWindowLua}
 local limit = tonumber(a[5])
-local used, refusal = takeSlots(window, tonumber(a[8] or '0'), limit, 1)
+slots = math.max(1, math.min(slots, limit))
+local used, refusal = takeSlots(window, tonumber(a[8] or '0'), limit, slots)
 redis.call('HSET', account, 'win', used)
 if refusal then return refusal end
 local isReplay = claim and redis.call('EXISTS', claim) or 0
 local spendable = string.format('%.0f', tonumber(a[1]) - tonumber(a[2]))
-return {'ok', limit, limit - used, 60, spendable, tonumber(a[3]) - tonumber(a[4]), isReplay}
+return {'ok', limit, limit - used, 60, spendable, tonumber(a[3]) - tonumber(a[4]), isReplay, slots}
 `);
 
 export interface PreAdmissionRequest {
   readonly accountId: string;
   readonly keyHash: string;
+  /** RPM slots to take: those of the model, where it is known by now. */
+  readonly slots: number;
   /** Of the Idempotency-Key; null where the caller sent none. */
   readonly claimHash: string | null;
 }
 
-/** What a request has to show before its body is read. */
+/** What a request has to show before it is read or counted. */
 export interface PreAdmission {
   readonly rateLimit: RateLimit;
+  /** RPM slots that it took: its admission takes only those beyond. */
+  readonly slotsTaken: number;
   /** The balance that no other request has reserved. */
   readonly spendableNano: bigint;
   readonly freeRequests: number;
@@ -45,14 +51,15 @@ export type PreAdmissionAnswer = ({ readonly outcome: 'ok' } & PreAdmission) | A
 
 export async function runPreAdmission(
   redis: RedisClient,
-  { accountId, keyHash, claimHash }: PreAdmissionRequest,
+  { accountId, keyHash, slots, claimHash }: PreAdmissionRequest,
 ): Promise<PreAdmissionAnswer> {
   const keys = [redisKeys.account(accountId), redisKeys.rpmWindow(accountId)];
   if (claimHash !== null) keys.push(redisKeys.claim(accountId, claimHash));
-  const [outcome, limit, remaining, resetSeconds, ...rest] = (await script.run(redis, keys, [keyHash])) as [
+  const answer = (await script.run(redis, keys, [keyHash, slots])) as [
     PreAdmissionAnswer['outcome'],
     ...unknown[],
   ];
+  const [outcome, limit, remaining, resetSeconds, ...rest] = answer;
   const rateLimit = readRateLimit([limit, remaining, resetSeconds]);
   switch (outcome) {
     case 'ok':
@@ -62,6 +69,7 @@ export async function runPreAdmission(
         spendableNano: BigInt(String(rest[0])),
         freeRequests: Number(rest[1]),
         isReplay: rest[2] === 1,
+        slotsTaken: Number(rest[3]),
       };
     case 'rate_limited':
       return { outcome, rateLimit, retryAfterSeconds: Number(rest[0]) };

@@ -15,6 +15,11 @@ export async function nextWorkTurn(accountId: string): Promise<void> {
   });
 }
 
+/** How many requests of an account wait for a turn in this process. */
+export function countWaitingForTurns(accountId: string): number {
+  return waiting.countOf(accountId);
+}
+
 function giveTurn(): void {
   const next = waiting.peek();
   if (next !== undefined) waiting.serve(next)();

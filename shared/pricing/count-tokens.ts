@@ -7,14 +7,18 @@ import { nextWorkTurn } from '../fairness/work-turns.ts';
  * nothing.
  *
  * Text is counted in blocks, cut where the encoding cuts in any case, so that the sum is exact. Only a run of more
- * than BLOCK_CHARS without such a place (one letter a million times, a megabyte of spaces) is cut by force, as
- * merging is quadratic in the length of a run; the sum is then off by a token or two a cut.
+ * than BLOCK_BYTES without such a place (one letter a million times, a megabyte of spaces) is cut by force, as
+ * merging is quadratic in the bytes of a run; the sum is then off by a token or two a cut.
  */
 
-const BLOCK_CHARS = 2000;
+const BLOCK_BYTES = 2000;
+/** A UTF-16 code unit takes no more of UTF-8. */
+const MAX_BYTES_PER_CHAR = 3;
 /** The longest entry of the vocabulary (a run of spaces): no text of more than `limit` times this fits `limit`. */
 const MAX_TOKEN_CHARS = 128;
 const YIELD_EVERY_CHARS = 32 * 1024;
+/** What a request counts as soon as it comes; one with more waits for a turn before it begins. */
+const COUNTED_AT_ONCE_CHARS = 8 * 1024;
 /** Text that merges badly (random letters) takes 100 times as long as prose, so chars alone do not bound a turn. */
 const YIELD_EVERY_MS = 4;
 /** Merged words are kept between calls, which makes prose ten times as quick, and dropped in bulk by volume. */
@@ -47,7 +51,7 @@ export function loadTokenizer(): void {
   getEncoding(defaultEncoding);
 }
 
-/** Exact, but for unbroken runs of over 2 000 characters. */
+/** Exact, but for unbroken runs of over 2 000 bytes. */
 export function countTokens(text: string, name: EncodingName = defaultEncoding): number {
   let count = 0;
   for (let start = 0; start < text.length;) {
@@ -60,18 +64,25 @@ export function countTokens(text: string, name: EncodingName = defaultEncoding):
 
 /**
  * What one request may count before it lets other work of the process run: 32 KB or 4 ms, over all of its texts
- * together.
+ * together. A short text is counted at once; a long one waits for its first turn like for any other, or a thousand
+ * requests that come together would hold up the process for as long as all of their first turns take.
  */
 export class CountingTurn {
-  readonly #check: () => void;
+  readonly #check: () => void | Promise<void>;
   readonly #accountId: string;
+  #isFirst = true;
   #chars = 0;
   #startedMs = performance.now();
 
-  /** @param check called before each further turn: throws where nobody wants the count any more */
-  constructor(check: () => void = () => undefined, accountId = '') {
+  /** @param check called before each turn that is waited for: throws where nobody wants the count any more */
+  constructor(check: () => void | Promise<void> = () => undefined, accountId = '') {
     this.#check = check;
     this.#accountId = accountId;
+  }
+
+  /** Whether a text of so many characters must wait before any of it is counted. */
+  mustWaitFor(chars: number): boolean {
+    return this.#isFirst && this.#chars + chars > COUNTED_AT_ONCE_CHARS;
   }
 
   /** Notes what was counted. @returns whether the turn is over */
@@ -82,7 +93,8 @@ export class CountingTurn {
 
   async next(): Promise<void> {
     await nextWorkTurn(this.#accountId);
-    this.#check();
+    await this.#check();
+    this.#isFirst = false;
     this.#chars = 0;
     this.#startedMs = performance.now();
   }
@@ -99,6 +111,10 @@ export async function countTokensAsync(
   const { limit, signal, turn = new CountingTurn(), encoding = defaultEncoding } = options;
   signal?.throwIfAborted();
   if (isSurelyOver(text, limit)) return null;
+  if (turn.mustWaitFor(text.length)) {
+    await turn.next();
+    signal?.throwIfAborted();
+  }
   let count = 0;
   for (let start = 0; start < text.length;) {
     const end = findBlockEnd(text, start);
@@ -146,8 +162,8 @@ function copySlice(text: string, start: number, end: number): string {
 }
 
 function findBlockEnd(text: string, start: number): number {
-  const furthest = start + BLOCK_CHARS;
-  if (furthest >= text.length) return text.length;
+  const furthest = findFurthestEnd(text, start);
+  if (furthest === text.length) return furthest;
   for (let end = furthest; end > start; end--) {
     if (isSpaceAfterWord(text, end)) return end;
   }
@@ -155,6 +171,20 @@ function findBlockEnd(text: string, start: number): number {
     if (isPunctuationAfterWord(text, end)) return end;
   }
   return isHighSurrogate(text.charCodeAt(furthest - 1)) ? furthest - 1 : furthest;
+}
+
+/** The end of what takes at most BLOCK_BYTES. */
+function findFurthestEnd(text: string, start: number): number {
+  if ((text.length - start) * MAX_BYTES_PER_CHAR <= BLOCK_BYTES) return text.length;
+  const most = Math.min(text.length, start + BLOCK_BYTES);
+  if (Buffer.byteLength(text.slice(start, most)) <= BLOCK_BYTES) return most;
+  let end = start;
+  for (let bytes = 0; end < most; end += 1) {
+    const code = text.charCodeAt(end);
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : MAX_BYTES_PER_CHAR;
+    if (bytes > BLOCK_BYTES) break;
+  }
+  return end;
 }
 
 /** The encoding never has a space or tab follow anything but white space within one piece. */

@@ -12,8 +12,12 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 
-const preAdmit = (accountId: string, claimHash: string | null = null): Promise<PreAdmissionAnswer> =>
-  runPreAdmission(redis(), { accountId, keyHash: testKeyHash, claimHash });
+const preAdmit = (
+  accountId: string,
+  claimHash: string | null = null,
+  slots = 1,
+): Promise<PreAdmissionAnswer> =>
+  runPreAdmission(redis(), { accountId, keyHash: testKeyHash, slots, claimHash });
 
 /** Makes the window look as if Redis's clock had stepped by so much: forwards, or backwards where it is negative. */
 async function stepClock(accountId: string, bySeconds: number): Promise<void> {
@@ -91,6 +95,17 @@ test('a model that takes more slots than the limit takes all of it, with and wit
       rateLimit: { remaining: 0 },
     });
   }
+});
+
+test('a pre-admission for a model takes all of its slots or none, and tells how many', async (t) => {
+  const id = await createHotAccount(redis(), 0n, { rpm: 10 });
+  t.like(await preAdmit(id, null, 6), { outcome: 'ok', slotsTaken: 6, rateLimit: { remaining: 4 } });
+  t.is((await preAdmit(id, null, 6)).outcome, 'rate_limited');
+  t.is(await readUsed(id), 6);
+  t.like(await runAdmission(redis(), admission(id, { slots: 6, slotsTaken: 6 })), { outcome: 'ok' });
+  t.is(await readUsed(id), 6);
+  const small = await createHotAccount(redis(), 0n, { rpm: 5 });
+  t.like(await preAdmit(small, null, 50), { outcome: 'ok', slotsTaken: 5, rateLimit: { remaining: 0 } });
 });
 
 test('a limit of nothing admits nothing', async (t) => {

@@ -1,6 +1,11 @@
 import test from 'ava';
 import { countTokens as countWhole } from 'gpt-tokenizer/encoding/o200k_base';
-import { countTokens, countTokensAsync, loadTokenizer } from '../../../shared/pricing/count-tokens.ts';
+import {
+  CountingTurn,
+  countTokens,
+  countTokensAsync,
+  loadTokenizer,
+} from '../../../shared/pricing/count-tokens.ts';
 
 const PROSE = {
   english: `It wasn't until 1889 that the tower opened; critics (there'd been 300 of them) had called it "a truly
@@ -177,4 +182,40 @@ test.serial('many who count at once hold up the process no longer at a time than
   t.deepEqual(new Set(counts).size, 1);
   // Each further turn of each of them had an iteration of the loop to itself.
   t.true(turns >= 8 * (alone - 1), `${turns} turns`);
+});
+
+test('no more than 2 000 bytes are counted in one go, whatever their script', async (t) => {
+  for (const letter of ['a', 'я', '嗯', '\u200d', '🎉', '\ud800']) {
+    const text = letter.repeat(7_000);
+    const blocks: number[] = [];
+    class Recorder extends CountingTurn {
+      override spend(chars: number): boolean {
+        blocks.push(chars);
+        return false;
+      }
+    }
+    await countTokensAsync(text, { limit: 1_000_000, turn: new Recorder() });
+    t.is(
+      blocks.reduce((sum, chars) => sum + chars, 0),
+      text.length,
+    );
+    const bytesPerChar = Buffer.byteLength(letter) / letter.length;
+    t.true(Math.max(...blocks) * bytesPerChar <= 2_000, `${letter}: ${Math.max(...blocks)} characters`);
+  }
+});
+
+test('a short text is counted at once, and a long one waits for a turn before any of it is', async (t) => {
+  const begun: string[] = [];
+  const count = async (name: string, text: string, turn: CountingTurn): Promise<void> => {
+    await countTokensAsync(text, { limit: 1_000_000, turn });
+    begun.push(name);
+  };
+  const longTurn = new CountingTurn(() => {
+    begun.push('the turn of the long text');
+  });
+  const long = count('long', 'word '.repeat(4_000), longTurn);
+  const shortTurn = new CountingTurn(() => t.fail('a short text waited'));
+  const short = count('short', 'word '.repeat(1_000), shortTurn);
+  await Promise.all([long, short]);
+  t.deepEqual(begun, ['short', 'the turn of the long text', 'long']);
 });

@@ -1,0 +1,28 @@
+import { LRUCache } from 'lru-cache';
+import { AppError, type ErrorCode } from '../../shared/contract/errors.ts';
+
+/** Long enough that a caller who goes on is known for as long as it does, short enough that one who refilled is not. */
+const rememberedMs = 10_000;
+const maxAccounts = 50_000;
+
+/** What only an admission, or counting, finds out. */
+const codes: ReadonlySet<ErrorCode> = new Set([
+  'account_banned',
+  'rate_limit_exceeded',
+  'insufficient_balance',
+  'content_too_long',
+]);
+
+/** Accounts that this process has refused a moment ago after work for nothing: they are likely to be refused again. */
+export class RecentRefusals {
+  readonly #accounts = new LRUCache<string, true>({ max: maxAccounts, ttl: rememberedMs });
+
+  /** @param error what a request of the account ended with */
+  note(accountId: string, error: unknown): void {
+    if (error instanceof AppError && codes.has(error.code)) this.#accounts.set(accountId, true);
+  }
+
+  has(accountId: string): boolean {
+    return this.#accounts.has(accountId);
+  }
+}

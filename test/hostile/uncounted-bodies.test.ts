@@ -1,0 +1,112 @@
+import test, { type ExecutionContext } from 'ava';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { parseRub } from '../../shared/pricing/money.ts';
+import { runRefill } from '../../shared/billing/refill-script.ts';
+import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
+import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { watchRedis } from '../support/watch-redis.ts';
+import { sendUncountedBodies } from './attacks/uncounted-bodies.ts';
+
+/** Accounts that are refused whatever they send make the api count none of it. */
+
+const catalog = `
+upstreams: { builtin: { kind: builtin } }
+models:
+  - id: echo
+    type: chat
+    context: 200000
+    pricing: { type: tokens, prompt: 50, completion: 150 }
+    routes: [{ upstream: builtin, model: demo-echo }]
+  - id: heavy-echo
+    type: chat
+    context: 200000
+    rpm_coefficient: 4
+    pricing: { type: tokens, prompt: 50, completion: 150 }
+    routes: [{ upstream: builtin, model: demo-echo }]
+  - id: short-echo
+    type: chat
+    context: 8192
+    pricing: { type: tokens, prompt: 50, completion: 150 }
+    routes: [{ upstream: builtin, model: demo-echo }]
+`;
+
+let stack: TestStack;
+
+test.before(async () => {
+  stack = await startStack({ catalog });
+});
+test.after.always(() => stack.close());
+
+/**
+ * What of an account Redis was asked: admissions come after counting, pre-admissions before it. Both name the account's
+ * hash first and its window second, and an admission two keys more.
+ */
+async function watchQuestions(t: ExecutionContext, { id }: TestAccount) {
+  const commands = await watchRedis(t, stack.config.redisUrl);
+  const count = (keys: number): number => {
+    const named = `"${keys}" "${redisKeys.account(id)}" "${redisKeys.rpmWindow(id)}"`;
+    return commands.filter(({ name, args }) => name === 'evalsha' && args.includes(named)).length;
+  };
+  return { countAdmissions: () => count(4), countPreAdmissions: () => count(2) };
+}
+
+const setField = (account: TestAccount, field: string, value: string): Promise<number> =>
+  stack.redis.hset(redisKeys.account(account.id), field, value);
+
+const attack = (account: TestAccount, requests: number, atOnce: number, model = 'echo') =>
+  sendUncountedBodies({ url: stack.url, apiKey: account.apiKey, model, requests, atOnce });
+
+const refusals: Record<string, { status: number; prepare: (account: TestAccount) => Promise<unknown> }> = {
+  'is banned': { status: 403, prepare: (account) => setField(account, 'ban', '1') },
+  'has no money': { status: 402, prepare: (account) => setField(account, 'bal', '0') },
+  'is at its limit': { status: 429, prepare: (account) => setField(account, 'rpm', '0') },
+};
+
+for (const [what, { status, prepare }] of Object.entries(refusals)) {
+  test.serial(`of an account that ${what} one request is counted, and those after it are not`, async (t) => {
+    const account = await stack.createAccount();
+    await prepare(account);
+    const questions = await watchQuestions(t, account);
+    t.deepEqual([...(await attack(account, 20, 1))], [[status, 20]]);
+    t.is(questions.countAdmissions(), 1);
+    t.is(questions.countPreAdmissions(), 19);
+  });
+
+  test.serial(`of a crowd of requests of an account that ${what} few are counted`, async (t) => {
+    const account = await stack.createAccount();
+    await prepare(account);
+    const questions = await watchQuestions(t, account);
+    t.deepEqual([...(await attack(account, 64, 64))], [[status, 64]]);
+    t.true(questions.countAdmissions() <= 32, `${questions.countAdmissions()} were counted`);
+  });
+}
+
+test.serial('requests that are too long for their model count as requests once one was', async (t) => {
+  const account = await stack.createAccount({ rpm: 5 });
+  const statuses = await attack(account, 12, 1, 'short-echo');
+  t.is(statuses.get(422), 6);
+  t.is(statuses.get(429), 6);
+});
+
+test.serial('an account that is not refused is asked about by its admissions alone', async (t) => {
+  const account = await stack.createAccount();
+  const questions = await watchQuestions(t, account);
+  t.deepEqual([...(await attack(account, 5, 1))], [[200, 5]]);
+  t.is(questions.countAdmissions(), 5);
+  t.is(questions.countPreAdmissions(), 0);
+});
+
+test.serial(
+  'an account that was refused is served once it may again, and takes the slots of its model once',
+  async (t) => {
+    const account = await stack.createAccount({ balance: '0', rpm: 12 });
+    t.deepEqual([...(await attack(account, 1, 1, 'heavy-echo'))], [[402, 1]]);
+    await runRefill(stack.redis, {
+      amountNano: parseRub('10')!,
+      freeRequests: 0,
+      event: createRefillEvent(`more-${account.id}`, account.id, 'test'),
+    });
+    t.deepEqual([...(await attack(account, 2, 1, 'heavy-echo'))], [[200, 2]]);
+    t.deepEqual([...(await attack(account, 1, 1, 'heavy-echo'))], [[429, 1]]);
+  },
+);
