@@ -49,15 +49,28 @@ const fields = ['key', 'type', 'created', 'bal', 'res', 'added', 'free', 'rpm', 
 const restorePauseMs = 100;
 const restoreAttempts = 40;
 
+export interface HotAccountOptions {
+  /** How many entries of the stream one run of a restore looks at. */
+  readonly entriesPerRun?: number;
+}
+
 export class HotAccountStore {
   readonly #redis: RedisClient;
   readonly #accounts: AccountStore;
   readonly #ledger: LedgerStore;
+  readonly #entriesPerRun: number | undefined;
+  readonly #loading = new Map<string, Promise<void>>();
 
-  constructor(redis: RedisClient, accounts: AccountStore, ledger: LedgerStore) {
+  constructor(
+    redis: RedisClient,
+    accounts: AccountStore,
+    ledger: LedgerStore,
+    { entriesPerRun }: HotAccountOptions = {},
+  ) {
     this.#redis = redis;
     this.#accounts = accounts;
     this.#ledger = ledger;
+    this.#entriesPerRun = entriesPerRun;
   }
 
   /** @throws AppError `invalid_api_key` where there is no such account at rest either. */
@@ -87,11 +100,16 @@ export class HotAccountStore {
   }
 
   /**
-   * Brings an account from MongoDB into Redis, where it is not there.
+   * Brings an account from MongoDB into Redis, where it is not there. Requests that come meanwhile wait for the same.
    * @throws AppError `invalid_api_key` where there is no such account
    */
   async load(accountId: string): Promise<void> {
-    await this.#restore(accountId, false);
+    let loading = this.#loading.get(accountId);
+    if (loading === undefined) {
+      loading = this.#restore(accountId, false).finally(() => this.#loading.delete(accountId));
+      this.#loading.set(accountId, loading);
+    }
+    await loading;
   }
 
   /** Replaces an account in Redis that is known to be older than what MongoDB has of it. */
@@ -155,7 +173,7 @@ export class HotAccountStore {
     if (account === null) throw unknownKey();
     if (await this.#applyLeftovers(account)) return { outcome: 'stale', account };
     const checkpoint = await this.#ledger.readCheckpoint(shard);
-    const request = { account, trimmed, checkpoint, overwrites };
+    const request = { account, trimmed, checkpoint, overwrites, entriesPerRun: this.#entriesPerRun };
     return { outcome: await callRedis(() => runRestore(this.#redis, request)), account };
   }
 

@@ -8,23 +8,31 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
  * Brings an account from MongoDB into Redis: what is at rest, with the entries that are still on their way in its
  * shard's stream, and with the reservations that its requests under way hold.
  *
- * `trimmed` must be what it was before MongoDB was read: then whatever MongoDB did not have is in the stream.
+ * One run looks at a bounded number of entries and says up to where it has come; the next goes on from there. Nothing is
+ * written before the last of them, which finds the end of the stream and writes the account in the same moment. Entries
+ * never change, so what was seen of them holds, as long as none is trimmed before it was seen: the last entry that was
+ * seen is still in the stream, or is the last that was trimmed. At first that is the one that was the last to be trimmed
+ * before MongoDB was read: then whatever MongoDB did not have is in the stream.
  */
 const script = new RedisScript(`${wakeStream}
 local account, reservations, stream, window, trimmedKey, recovering = unpack(KEYS)
-local accountId, overwrites, trimmed, applied, checkpoint = unpack(ARGV, 1, 5)
-if overwrites == '0' and redis.call('EXISTS', account) == 1 then return 'present' end
-if redis.call('EXISTS', recovering) == 1 then return 'recovering' end
-if (redis.call('GET', trimmedKey) or '') ~= trimmed then return 'stale' end
-if wakeStream(stream, recovering, checkpoint) then return 'recovering' end
+local accountId, overwrites, seen, from, checkpoint, most = unpack(ARGV, 1, 6)
+if overwrites == '0' and redis.call('EXISTS', account) == 1 then return {'present'} end
+if redis.call('EXISTS', recovering) == 1 then return {'recovering'} end
+if (redis.call('GET', trimmedKey) or '') ~= seen
+  and (seen == '' or #redis.call('XRANGE', stream, seen, seen) == 0) then return {'stale'} end
+if wakeStream(stream, recovering, checkpoint) then return {'recovering'} end
 
 local fields = {}
-for i = 6, #ARGV, 2 do fields[ARGV[i]] = ARGV[i + 1] end
+for i = 7, #ARGV, 2 do fields[ARGV[i]] = ARGV[i + 1] end
 local sums = {bal = 0, added = 0, free = 0, charges = 0, codes = 0}
-for _, entry in ipairs(redis.call('XRANGE', stream, '(' .. applied, '+')) do
-  local e = {}
-  for i = 1, #entry[2], 2 do e[entry[2][i]] = entry[2][i + 1] end
-  if e.account == accountId then
+local entries = redis.call('XRANGE', stream, '(' .. from, '+', 'COUNT', most)
+for _, entry in ipairs(entries) do
+  local pairsOf = entry[2]
+  -- Most are of other accounts, and every entry names its account second.
+  if pairsOf[4] == accountId then
+    local e = {}
+    for i = 1, #pairsOf, 2 do e[pairsOf[i]] = pairsOf[i + 1] end
     if e.kind == 'charge' then
       sums.bal = sums.bal - tonumber(e.cost)
       sums.free = sums.free - tonumber(e.free)
@@ -39,10 +47,20 @@ for _, entry in ipairs(redis.call('XRANGE', stream, '(' .. applied, '+')) do
   end
 end
 for name, sum in pairs(sums) do fields[name] = string.format('%.0f', tonumber(fields[name]) + sum) end
+if #entries == tonumber(most) then
+  local answer = {'more', entries[#entries][1]}
+  for name in pairs(sums) do
+    answer[#answer + 1] = name
+    answer[#answer + 1] = fields[name]
+  end
+  return answer
+end
+
 local reserved, freeHeld = 0, 0
+local own = accountId .. ' '
 for _, value in ipairs(redis.call('HVALS', reservations)) do
-  local owner, cost, isFree = string.match(value, '^(%S+) (%d+) (%d)')
-  if owner == accountId then
+  if string.sub(value, 1, #own) == own then
+    local cost, isFree = string.match(value, '^%S+ (%d+) (%d)')
     reserved = reserved + tonumber(cost)
     freeHeld = freeHeld + tonumber(isFree)
   end
@@ -50,8 +68,11 @@ end
 fields.res, fields.fres, fields.win = string.format('%.0f', reserved), freeHeld, 0
 redis.call('DEL', window)
 for name, value in pairs(fields) do redis.call('HSET', account, name, value) end
-return 'restored'
+return {'restored'}
 `);
+
+/** Of Redis's time, a run of these takes a few milliseconds, which everybody else waits for. */
+const defaultEntriesPerRun = 500;
 
 /**
  * - `present`: the account is in Redis already
@@ -68,30 +89,39 @@ export interface RestoreRequest {
   readonly checkpoint: StreamId;
   /** Whether an account that is in Redis is replaced: only where it is known to be older than MongoDB's. */
   readonly overwrites: boolean;
+  /** How many entries of the stream one run of the script looks at. */
+  readonly entriesPerRun?: number | undefined;
 }
 
+/** Whoever comes to the end first writes the account; a process that dies on the way leaves nothing behind. */
 export async function runRestore(redis: RedisClient, request: RestoreRequest): Promise<RestoreOutcome> {
-  const { account, trimmed, checkpoint, overwrites } = request;
+  const { account, trimmed, checkpoint, overwrites, entriesPerRun = defaultEntriesPerRun } = request;
   const shard = shardOf(account._id);
-  return (await script.run(
-    redis,
-    [
-      redisKeys.account(account._id),
-      redisKeys.reservations(shard),
-      redisKeys.ledgerStream(shard),
-      redisKeys.rpmWindow(account._id),
-      redisKeys.ledgerTrimmed(shard),
-      redisKeys.ledgerRecovering(shard),
-    ],
-    [
+  const keys = [
+    redisKeys.account(account._id),
+    redisKeys.reservations(shard),
+    redisKeys.ledgerStream(shard),
+    redisKeys.rpmWindow(account._id),
+    redisKeys.ledgerTrimmed(shard),
+    redisKeys.ledgerRecovering(shard),
+  ];
+  const fields = new Map(Object.entries(toFields(account)));
+  const applied = formatStreamId({ ms: account.appliedMs, seq: account.appliedSeq });
+  let [seen, from] = [trimmed, applied];
+  for (;;) {
+    const [outcome, last, ...sums] = (await script.run(redis, keys, [
       account._id,
       overwrites ? 1 : 0,
-      trimmed,
-      formatStreamId({ ms: account.appliedMs, seq: account.appliedSeq }),
+      seen,
+      from,
       formatStreamId(checkpoint),
-      ...Object.entries(toFields(account)).flat(),
-    ],
-  )) as RestoreOutcome;
+      entriesPerRun,
+      ...[...fields].flat(),
+    ])) as [RestoreOutcome] | ['more', string, ...string[]];
+    if (outcome !== 'more') return outcome;
+    [seen, from] = [last, last];
+    for (let i = 0; i + 1 < sums.length; i += 2) fields.set(sums[i]!, sums[i + 1]!);
+  }
 }
 
 function toFields(account: AccountDocument): Record<string, string> {

@@ -13,7 +13,7 @@ import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
-import { startLedgerReader } from '../../workers/ledger/ledger-reader.ts';
+import { moveBatch, startLedgerReader } from '../../workers/ledger/ledger-reader.ts';
 import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
 import { startTestRedis } from './redis.ts';
 import { waitFor } from './wait-for.ts';
@@ -32,6 +32,8 @@ export interface Books {
     shard?: number;
   }): Promise<{ readonly id: string; readonly keyHash: string }>;
   startReader(): Running;
+  /** Moves the first entries of a shard's stream to MongoDB. */
+  moveSome(shard: number, most: number): Promise<void>;
   /** Moves all that is on the streams to MongoDB. */
   moveAll(): Promise<void>;
   /** Every field of an account in Redis. */
@@ -72,6 +74,9 @@ export async function openBooks(): Promise<Books> {
     ledger,
     hotAccounts,
     startReader,
+    async moveSome(shard, most) {
+      await moveBatch({ redis, store: ledger, hotAccounts, log }, shard, most);
+    },
     async createAccount({ balanceNano = 1_000n, freeRequests = 0, shard } = {}) {
       let created = await accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
       const isElsewhere = (): boolean => shard !== undefined && shardOf(created.id) !== shard;

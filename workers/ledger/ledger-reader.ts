@@ -153,19 +153,20 @@ async function withinPatience<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-interface MovedBatch {
+export interface MovedBatch {
   readonly count: number;
   /** Id of the last entry that was moved; null where there was none. */
   readonly last: string | null;
 }
 
-async function moveBatch(
-  { redis, store, hotAccounts, log }: LedgerReaderDependencies,
+export async function moveBatch(
+  { redis, store, hotAccounts, log }: Omit<LedgerReaderDependencies, 'accounts' | 'leases'>,
   shard: number,
+  most = batchSize,
 ): Promise<MovedBatch> {
   const stream = redisKeys.ledgerStream(shard);
   // What is in the stream is not yet at rest: it is trimmed only after the checkpoint, so it is read from its start.
-  const raw = await redis.xrange(stream, '-', '+', 'COUNT', batchSize);
+  const raw = await redis.xrange(stream, '-', '+', 'COUNT', most);
   if (raw.length === 0) return { count: 0, last: null };
   const entries = raw.map(([id, fields]) => parseLedgerEntry(id, fields));
   const repeated = await applyEntries(store, entries);

@@ -1,0 +1,268 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import fc from 'fast-check';
+import { runAdmission } from '../../../shared/billing/admit-script.ts';
+import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
+import { runRefill } from '../../../shared/billing/refill-script.ts';
+import { releaseReservation, runSettlement } from '../../../shared/billing/settle-script.ts';
+import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
+import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { admission, readEntries, usageEvent } from '../../support/billing.ts';
+import { openBooks, type Books } from '../../support/books.ts';
+
+/** An account is restored in runs of a few entries each, and everything else goes on between them. */
+
+let books: Books;
+
+test.beforeEach(async () => {
+  books = await openBooks();
+});
+test.afterEach.always(async () => {
+  await books.close();
+});
+
+interface TestAccount {
+  readonly id: string;
+  readonly keyHash: string;
+}
+
+/** Restores through a client that has something else happen before each of its scripts. */
+function createInterrupted(entriesPerRun: number, interrupt: () => Promise<void>): HotAccountStore {
+  const redis = new Proxy(books.redis, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      const call = value.bind(target) as (...args: unknown[]) => unknown;
+      if (name !== 'evalsha') return call;
+      return async (...args: unknown[]) => {
+        await interrupt();
+        return await call(...args);
+      };
+    },
+  });
+  return new HotAccountStore(redis, books.accounts, books.ledger, { entriesPerRun });
+}
+
+async function charge(account: TestAccount, costNano: bigint): Promise<boolean> {
+  const request = admission(account.id, { keyHash: account.keyHash, fixedNano: costNano });
+  if ((await runAdmission(books.redis, request)).outcome !== 'ok') return false;
+  await runSettlement(books.redis, usageEvent(account.id, request.requestId), costNano, false);
+  return true;
+}
+
+const step = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('charge' as const), cost: fc.bigInt(1n, 50n) }) },
+  fc.record({ kind: fc.constant('refill' as const), amount: fc.bigInt(1n, 90n), isCode: fc.boolean() }),
+  fc.record({ kind: fc.constant('open' as const), cost: fc.bigInt(1n, 50n) }),
+  fc.record({ kind: fc.constant('release' as const) }),
+  fc.record({ kind: fc.constant('others' as const), entries: fc.integer({ min: 1, max: 6 }) }),
+  fc.record({ kind: fc.constant('move' as const), most: fc.integer({ min: 1, max: 6 }) }),
+  fc.record({ kind: fc.constant('crash' as const), most: fc.integer({ min: 1, max: 4 }) }),
+  fc.record({ kind: fc.constant('lose' as const) }),
+  fc.record({ kind: fc.constant('load' as const), entriesPerRun: fc.integer({ min: 1, max: 4 }) }),
+);
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** One account, what it must be, and all that can happen to it and beside it. */
+class Story {
+  readonly #account: TestAccount;
+  readonly #neighbour: TestAccount;
+  readonly #open: { readonly requestId: string; readonly cost: bigint }[] = [];
+  #balance = 1_000_000n;
+  #added = 1_000_000n;
+  #charges = 0;
+  #codes = 0;
+
+  constructor(account: TestAccount, neighbour: TestAccount) {
+    this.#account = account;
+    this.#neighbour = neighbour;
+  }
+
+  async take(step: Step): Promise<void> {
+    const { id, keyHash } = this.#account;
+    switch (step.kind) {
+      case 'charge': {
+        if (!(await charge(this.#account, step.cost))) break;
+        this.#balance -= step.cost;
+        this.#charges += 1;
+        break;
+      }
+      case 'refill': {
+        if ((await books.redis.exists(redisKeys.account(id))) === 0) break;
+        const { amount, isCode } = step;
+        const event = createRefillEvent(randomUUID(), id, 'test', isCode ? 'CODE' : null);
+        await runRefill(books.redis, { amountNano: amount, freeRequests: 0, event });
+        this.#balance += amount;
+        this.#added += amount;
+        if (isCode) this.#codes += 1;
+        break;
+      }
+      case 'open': {
+        const request = admission(id, { keyHash, fixedNano: step.cost });
+        if ((await runAdmission(books.redis, request)).outcome !== 'ok') break;
+        this.#open.push({ requestId: request.requestId, cost: step.cost });
+        break;
+      }
+      case 'release': {
+        // Takes its reservation from an account that Redis does not hold as well.
+        const request = this.#open.pop();
+        if (request === undefined) break;
+        const { requestId } = request;
+        await releaseReservation(books.redis, { accountId: id, requestId, claimHash: null });
+        break;
+      }
+      case 'others': {
+        for (let i = 0; i < step.entries; i++) await charge(this.#neighbour, 1n);
+        break;
+      }
+      case 'move':
+        await books.moveSome(shardOf(id), step.most);
+        break;
+      case 'crash': {
+        // A reader that died right after its first write.
+        const entries = (await readEntries(books.redis, id)).slice(0, step.most);
+        await books.ledger.insertEntries(entries.map(toLedgerDocument));
+        break;
+      }
+      case 'lose':
+        await books.redis.del(redisKeys.account(id));
+        break;
+      case 'load':
+        await createInterrupted(step.entriesPerRun, async () => undefined).load(id);
+        await this.compare();
+        break;
+      default:
+        step satisfies never;
+    }
+  }
+
+  /** What is in Redis of the account, if it is there, is what it must be. */
+  async compare(): Promise<void> {
+    const hash = await books.readHash(this.#account.id);
+    if (hash['bal'] === undefined) return;
+    const { bal, added, charges, codes, res } = hash;
+    const reserved = this.#open.reduce((sum, { cost }) => sum + cost, 0n);
+    const found = [bal, added, charges ?? '0', codes ?? '0', res].join(' ');
+    const expected = [this.#balance, this.#added, this.#charges, this.#codes, reserved].join(' ');
+    if (found !== expected)
+      throw new Error(`balance, added, charges, codes, reserved: ${found}, not ${expected}`);
+  }
+
+  async end(): Promise<void> {
+    await books.hotAccounts.load(this.#account.id);
+    await this.compare();
+    await books.moveAll();
+    const atRest = await books.accounts.findById(this.#account.id);
+    if (atRest?.balanceNano !== this.#balance || atRest.charges !== this.#charges)
+      throw new Error(`at rest: ${atRest?.balanceNano}, ${atRest?.charges} charges`);
+  }
+}
+
+test.serial(
+  'an account is exact however entries come, move to MongoDB and are half moved while it is restored, by several at once',
+  async (t) => {
+    const restore = fc.record({
+      entriesPerRun: fc.integer({ min: 1, max: 5 }),
+      before: fc.array(step, { maxLength: 12 }),
+      between: fc.array(fc.array(step, { maxLength: 4 }), { maxLength: 8 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(restore, { minLength: 1, maxLength: 4 }), async (restores) => {
+        const account = await books.createAccount({ balanceNano: 1_000_000n });
+        const neighbour = await books.createAccount({ balanceNano: 1_000_000n, shard: shardOf(account.id) });
+        const story = new Story(account, neighbour);
+        for (const { entriesPerRun, before, between } of restores) {
+          for (const one of before) await story.take(one);
+          await story.take({ kind: 'lose' });
+          const waiting = [...between];
+          const store = createInterrupted(entriesPerRun, async () => {
+            for (const one of waiting.shift() ?? []) await story.take(one);
+          });
+          await store.load(account.id);
+          await story.compare();
+          const overwriting = [...between];
+          const other = createInterrupted(entriesPerRun, async () => {
+            for (const one of overwriting.shift() ?? []) await story.take(one);
+          });
+          await other.reload(account.id);
+          await story.compare();
+        }
+        await story.end();
+      }),
+      { numRuns: 25 },
+    );
+    t.pass();
+  },
+);
+
+test.serial('no run of a restore looks at more than a few hundred entries, however many wait', async (t) => {
+  const account = await books.createAccount({ balanceNano: 1_000n });
+  await books.moveAll();
+  await charge(account, 7n);
+  const stream = redisKeys.ledgerStream(shardOf(account.id));
+  const [entry] = await books.redis.xrange(stream, '-', '+');
+  const entries = 5_000;
+  for (let i = 1; i < entries; i++) void books.redis.xadd(stream, '*', ...withOwner(entry![1], randomUUID()));
+  await books.redis.ping();
+  t.is(await books.redis.xlen(stream), entries);
+  await books.redis.del(redisKeys.account(account.id));
+  let runs = 0;
+  await createInterrupted(500, async () => {
+    runs += 1;
+  }).load(account.id);
+  t.true(runs >= entries / 500, `${runs} runs`);
+  t.like(await books.readHash(account.id), { bal: '993', charges: '1' });
+});
+
+function withOwner(fields: readonly string[], accountId: string): string[] {
+  return fields.map((field, i) => (i > 0 && fields[i - 1] === 'account' ? accountId : field));
+}
+
+test.serial('a Redis that forgets everything between two runs makes the restore begin again', async (t) => {
+  const account = await books.createAccount({ balanceNano: 1_000n });
+  await books.moveAll();
+  for (let i = 0; i < 6; i++) await charge(account, 10n);
+  await books.redis.del(redisKeys.account(account.id));
+  let runs = 0;
+  await createInterrupted(2, async () => {
+    runs += 1;
+    if (runs === 3) await books.redis.flushall();
+  }).load(account.id);
+  // The charges that MongoDB had not heard of are gone with the Redis that had them.
+  t.like(await books.readHash(account.id), { bal: '1000' });
+  await charge(account, 1n);
+  await books.moveAll();
+  t.is((await books.accounts.findById(account.id))?.balanceNano, 999n);
+});
+
+test.serial(
+  'a Redis that comes back without its last entries between two runs makes the restore begin again',
+  async (t) => {
+    const account = await books.createAccount({ balanceNano: 1_000n });
+    await books.moveAll();
+    const stream = redisKeys.ledgerStream(shardOf(account.id));
+    for (let i = 0; i < 3; i++) await charge(account, 10n);
+    const before = await books.redis.dumpBuffer(stream);
+    for (let i = 0; i < 5; i++) await charge(account, 100n);
+    await books.redis.del(redisKeys.account(account.id));
+    let runs = 0;
+    await createInterrupted(2, async () => {
+      runs += 1;
+      if (runs === 4) await books.redis.restore(stream, 0, before, 'REPLACE');
+    }).load(account.id);
+    t.like(await books.readHash(account.id), { bal: '970', charges: '3' });
+  },
+);
+
+test.serial('requests that need an account at the same moment have it restored once', async (t) => {
+  const account = await books.createAccount({ balanceNano: 1_000n });
+  await books.redis.del(redisKeys.account(account.id));
+  let runs = 0;
+  const store = createInterrupted(500, async () => {
+    runs += 1;
+  });
+  await Promise.all(Array.from({ length: 50 }, () => store.get(account.id)));
+  // The second script brings to Redis what MongoDB has of its key, limit and ban, where that changed meanwhile.
+  t.true(runs <= 2, `${runs} scripts ran`);
+});
