@@ -168,7 +168,7 @@ export async function startApi(
     hotAccounts,
     refusals: new RecentRefusals(),
     codes: new RefillCodeStore(mongo.db),
-    history: new HistoryStore(ledger),
+    history: new HistoryStore(ledger, redis),
     workers,
     chats: new ChatDispatcher(
       finish,

@@ -18,13 +18,10 @@ export function listRequestLogs(services: Services) {
 
 export function listRefillLogs(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    const { id } = await openAccount(services, context);
+    const account = await openAccount(services, context);
     const { page, page_size: pageSize } = context.state.query as RefillLogQuery;
-    context.body = presentRefillLogs(
-      await services.history.readRefillLog(id, page, pageSize),
-      page,
-      pageSize,
-    );
+    const found = await services.history.readRefillLog(account, page, pageSize);
+    context.body = presentRefillLogs(found, page, pageSize);
   };
 }
 

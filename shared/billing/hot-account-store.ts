@@ -19,6 +19,8 @@ export interface HotAccount {
   readonly totalAddedNano: bigint;
   /** Left to use; those held by requests under way still count. */
   readonly freeRequests: number;
+  /** How many codes it has redeemed. */
+  readonly redeemedCodes: number;
   readonly requestsPerMinute: number;
   readonly banned: boolean;
   readonly lastUsedAt: Date | null;
@@ -43,7 +45,19 @@ const isGoverned = (one: AccountDocument, other: AccountDocument): boolean =>
   one.requestsPerMinute === other.requestsPerMinute &&
   one.banned === other.banned;
 
-const fields = ['key', 'type', 'created', 'bal', 'res', 'added', 'free', 'rpm', 'ban', 'last'] as const;
+const fields = [
+  'key',
+  'type',
+  'created',
+  'bal',
+  'res',
+  'added',
+  'free',
+  'codes',
+  'rpm',
+  'ban',
+  'last',
+] as const;
 
 /** While a shard recovers it is looked at again after so long, and given up for the moment after so many looks. */
 const restorePauseMs = 100;
@@ -202,7 +216,7 @@ export class HotAccountStore {
 
   async #read(accountId: string): Promise<HotAccount | null> {
     const values = await callRedis(() => this.#redis.hmget(redisKeys.account(accountId), ...fields));
-    const [key, type, created, balance, reserved, added, free, rpm, ban, last] = values;
+    const [key, type, created, balance, reserved, added, free, codes, rpm, ban, last] = values;
     if (balance === null || balance === undefined) return null;
     return {
       id: accountId,
@@ -213,6 +227,7 @@ export class HotAccountStore {
       reservedNano: BigInt(reserved ?? '0'),
       totalAddedNano: BigInt(added ?? '0'),
       freeRequests: Number(free),
+      redeemedCodes: Number(codes ?? '0'),
       requestsPerMinute: Number(rpm),
       banned: ban === '1',
       lastUsedAt: last ? new Date(Number(last)) : null,

@@ -1,12 +1,16 @@
+import type { HotAccount } from '../billing/hot-account-store.ts';
 import { callMongo } from '../storage/mongo-client.ts';
+import type { RedisClient } from '../redis/redis-client.ts';
 import {
   logLifetimeSeconds,
+  toRefillLog,
   type DailyStatDocument,
   type LedgerStore,
   type RefillLogDocument,
   type RequestLogDocument,
 } from './ledger-store.ts';
 import { countOrdinals, findPage } from './ordinal-page.ts';
+import { findRecentRefills } from './recent-refills-script.ts';
 
 export interface HistoryPage<T> {
   /** Rows on all pages. */
@@ -15,15 +19,19 @@ export interface HistoryPage<T> {
   readonly rows: readonly T[];
 }
 
+const maxLooks = 3;
+
 /**
  * What an account's holder may read of the ledger. Rows are paged by their ordinals, so that the last page of a
  * million rows costs what the first does: nothing is counted, and nothing is skipped over.
  */
 export class HistoryStore {
   readonly #ledger: LedgerStore;
+  readonly #redis: RedisClient;
 
-  constructor(ledger: LedgerStore) {
+  constructor(ledger: LedgerStore, redis: RedisClient) {
     this.#ledger = ledger;
+    this.#redis = redis;
   }
 
   /** Requests settled within the log's lifetime, to the millisecond: MongoDB removes expired rows up to a minute late. */
@@ -52,28 +60,48 @@ export class HistoryStore {
     });
   }
 
+  /**
+   * Redeemed codes. What was redeemed a moment ago is still on its way to MongoDB, and is read from there.
+   * @param redeemedCodes how many the account has redeemed by now, as Redis counts them
+   */
   async readRefillLog(
-    accountId: string,
+    { id: accountId, redeemedCodes }: Pick<HotAccount, 'id' | 'redeemedCodes'>,
     page: number,
     pageSize: number,
   ): Promise<HistoryPage<RefillLogDocument>> {
     const { refillLogs } = this.#ledger;
-    return await callMongo(async () => {
-      const newest = await refillLogs.findOne(
-        { accountId },
-        { sort: { ordinal: -1 }, projection: { ordinal: 1 } },
-      );
-      const span = newest === null ? null : { newest: newest.ordinal, oldest: 1 };
-      const wanted = findPage(span, page, pageSize);
-      const rows =
-        wanted === null
-          ? []
-          : await refillLogs
-              .find({ accountId, ordinal: { $gte: wanted.oldest, $lte: wanted.newest } })
-              .sort({ ordinal: -1 })
-              .toArray();
-      return { totalCount: countOrdinals(span), rows };
-    });
+    const { atRest, onTheWay } = await this.#findNewestRefills(accountId, redeemedCodes);
+    const newest = Math.max(atRest, ...onTheWay.map((row) => row.ordinal));
+    const span = newest === 0 ? null : { newest, oldest: 1 };
+    const wanted = findPage(span, page, pageSize);
+    if (wanted === null) return { totalCount: countOrdinals(span), rows: [] };
+    const rows = await callMongo(() =>
+      refillLogs.find({ accountId, ordinal: { $gte: wanted.oldest, $lte: wanted.newest } }).toArray(),
+    );
+    // Some may have come to MongoDB since they were found.
+    const known = new Set(rows.map((row) => row.ordinal));
+    const isMissing = ({ ordinal }: RefillLogDocument): boolean =>
+      ordinal >= wanted.oldest && ordinal <= wanted.newest && !known.has(ordinal);
+    rows.push(...onTheWay.filter(isMissing));
+    rows.sort((a, b) => b.ordinal - a.ordinal);
+    return { totalCount: countOrdinals(span), rows };
+  }
+
+  /** The number of the newest code in MongoDB, 0 for none, and those after it that are not there yet. */
+  async #findNewestRefills(
+    accountId: string,
+    redeemedCodes: number,
+  ): Promise<{ readonly atRest: number; readonly onTheWay: readonly RefillLogDocument[] }> {
+    const newestFirst = { sort: { ordinal: -1 }, projection: { ordinal: 1 } } as const;
+    for (let look = 1; ; look += 1) {
+      const newest = await callMongo(() => this.#ledger.refillLogs.findOne({ accountId }, newestFirst));
+      const atRest = newest?.ordinal ?? 0;
+      if (atRest >= redeemedCodes) return { atRest, onTheWay: [] };
+      const refills = await findRecentRefills(this.#redis, accountId, atRest);
+      // What is in neither was moved between the two looks, and is in MongoDB by now.
+      if (refills.length >= redeemedCodes - atRest || look === maxLooks)
+        return { atRest, onTheWay: refills.flatMap((refill) => toRefillLog(refill) ?? []) };
+    }
   }
 
   /** The days with requests among these and those between, oldest first; days as YYYY-MM-DD, in UTC. */

@@ -10,6 +10,7 @@ import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { admission, readEntries, usageEvent } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
+import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
 /** An account is restored in runs of a few entries each, and everything else goes on between them. */
 
@@ -29,18 +30,7 @@ interface TestAccount {
 
 /** Restores through a client that has something else happen before each of its scripts. */
 function createInterrupted(entriesPerRun: number, interrupt: () => Promise<void>): HotAccountStore {
-  const redis = new Proxy(books.redis, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== 'function') return value;
-      const call = value.bind(target) as (...args: unknown[]) => unknown;
-      if (name !== 'evalsha') return call;
-      return async (...args: unknown[]) => {
-        await interrupt();
-        return await call(...args);
-      };
-    },
-  });
+  const redis = interruptScripts(books.redis, interrupt);
   return new HotAccountStore(redis, books.accounts, books.ledger, { entriesPerRun });
 }
 

@@ -1,0 +1,47 @@
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import { parseLedgerEntry, type LedgerEntry } from './usage-event.ts';
+
+/** Refills of one account among the entries of a stream before a place, newest first, and how far it has looked. */
+const script = new RedisScript(`
+local found = {}
+local entries = redis.call('XREVRANGE', KEYS[1], ARGV[2], '-', 'COUNT', ARGV[3])
+for _, entry in ipairs(entries) do
+  if entry[2][2] == 'refill' and entry[2][4] == ARGV[1] then found[#found + 1] = entry end
+end
+local isAll = #entries < tonumber(ARGV[3])
+return {isAll and '' or entries[#entries][1], found}
+`);
+
+const entriesPerRun = 500;
+/** What a reader leaves unmoved for a moment is less; where all readers are away, older entries are left out. */
+const maxRuns = 10;
+
+export type Refill = LedgerEntry & { readonly kind: 'refill' };
+
+/** Codes that an account has redeemed since the one of this number, as far as they are on their way to MongoDB. */
+export async function findRecentRefills(
+  redis: RedisClient,
+  accountId: string,
+  lastOrdinal: number,
+): Promise<Refill[]> {
+  const keys = [redisKeys.ledgerStream(shardOf(accountId))];
+  const refills: Refill[] = [];
+  let before = '+';
+  for (let run = 1; run <= maxRuns; run += 1) {
+    const args = [accountId, before, entriesPerRun];
+    const [last, found] = (await callRedis(() => script.run(redis, keys, args))) as [
+      string,
+      [string, string[]][],
+    ];
+    for (const [id, fields] of found) {
+      const entry = parseLedgerEntry(id, fields);
+      if (entry.kind !== 'refill' || entry.ordinal === null) continue;
+      if (entry.ordinal > lastOrdinal) refills.push(entry);
+      if (entry.ordinal <= lastOrdinal + 1) return refills;
+    }
+    if (last === '') break;
+    before = `(${last}`;
+  }
+  return refills;
+}

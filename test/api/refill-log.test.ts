@@ -1,0 +1,77 @@
+import test from 'ava';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { runRefill } from '../../shared/billing/refill-script.ts';
+import type { RefillLogPage, UserBalance } from '../../shared/contract/users.ts';
+import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
+import { parseRub } from '../../shared/pricing/money.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { callApi } from '../support/call-api.ts';
+import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** What was redeemed is in the refill log from the next request on, wherever its entry is by then. */
+
+const createCodes = (stack: TestStack, count: number): Promise<string[]> =>
+  new RefillCodeStore(stack.mongo.db).create(count, {
+    balanceNano: parseRub('12.5')!,
+    freeRequests: 3,
+    expiresAt: null,
+  });
+
+const redeem = (stack: TestStack, { apiKey }: TestAccount, code: string) =>
+  callApi(stack.url, apiKey, 'POST', '/users/redeem', { code });
+
+async function readLog(stack: TestStack, { apiKey }: TestAccount, query = ''): Promise<RefillLogPage> {
+  return (await callApi<RefillLogPage>(stack.url, apiKey, 'GET', `/users/refill_logs${query}`)).body;
+}
+
+const codesOf = ({ items }: RefillLogPage): string[] => items.map((item) => item.refill_code_redeemed);
+
+const readBalance = async (stack: TestStack, { apiKey }: TestAccount): Promise<number | undefined> =>
+  (await callApi<UserBalance>(stack.url, apiKey, 'GET', '/users/profile')).body.balance;
+
+test('while nothing reads the ledger, what was redeemed is in the log all the same, and in its place once it is read', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const account = await stack.createAccount({ balance: '0' });
+  const codes = await createCodes(stack, 5);
+  for (const [i, code] of codes.entries()) {
+    t.is((await redeem(stack, account, code)).status, 200);
+    const page = await readLog(stack, account);
+    t.is(page.total_count, i + 1);
+    t.like(page.items[0], { refill_code_redeemed: code, balance_added: '12.5', free_requests_added: 3 });
+  }
+  const newestFirst = codes.toReversed();
+  t.deepEqual(codesOf(await readLog(stack, account)), newestFirst);
+  const third = await readLog(stack, account, '?page=2&page_size=2');
+  t.like(third, { total_count: 5, total_pages: 3, page: 2 });
+  t.deepEqual(codesOf(third), newestFirst.slice(2, 4));
+
+  const before = await readLog(stack, account);
+  await stack.startWorker();
+  const stream = redisKeys.ledgerStream(shardOf(account.id));
+  await waitFor('the ledger to be at rest', async () => (await stack.redis.xlen(stream)) === 0);
+  t.deepEqual(await readLog(stack, account), before);
+});
+
+test('while the ledger is read, each code is in the log once from the next request on', async (t) => {
+  const stack = await useStack(t);
+  const account = await stack.createAccount({ balance: '0' });
+  for (const [i, code] of (await createCodes(stack, 25)).entries()) {
+    t.is((await redeem(stack, account, code)).status, 200);
+    const page = await readLog(stack, account, '?page_size=100');
+    t.is(codesOf(page)[0], code);
+    t.is(page.items.length, i + 1);
+    t.is(page.total_count, i + 1);
+  }
+});
+
+test('what an operator credits is in the balance at once, and no row of the log', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const account = await stack.createAccount({ balance: '1' });
+  const [code] = await createCodes(stack, 1);
+  await redeem(stack, account, code!);
+  const event = createRefillEvent('an operator’s', account.id, 'admin');
+  await runRefill(stack.redis, { amountNano: parseRub('7')!, freeRequests: 0, event });
+  t.is(await readBalance(stack, account), 20.5);
+  t.deepEqual(codesOf(await readLog(stack, account)), [code]);
+});

@@ -1,0 +1,33 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { runRefill } from '../../../shared/billing/refill-script.ts';
+import { HistoryStore } from '../../../shared/ledger/history-store.ts';
+import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { openBooks } from '../../support/books.ts';
+import { interruptScripts } from '../../support/interrupt-scripts.ts';
+
+test('a refill that moves to MongoDB between the two looks for it is in the log, and once', async (t) => {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const { id } = await books.createAccount();
+  const codes = ['CODE-1', 'CODE-2', 'CODE-3'];
+  for (const code of codes) {
+    const event = createRefillEvent(randomUUID(), id, 'code', code);
+    await runRefill(books.redis, { amountNano: 1n, freeRequests: 0, event });
+  }
+  const account = await books.hotAccounts.get(id);
+  t.is(account.redeemedCodes, 3);
+  const stream = redisKeys.ledgerStream(shardOf(id));
+  for (const most of [1, 2, 3]) {
+    // The reader is quicker than the second look, each time a little.
+    const redis = interruptScripts(books.redis, () => books.moveSome(shardOf(id), most));
+    const { totalCount, rows } = await new HistoryStore(books.ledger, redis).readRefillLog(account, 1, 20);
+    t.is(totalCount, 3);
+    t.deepEqual(
+      rows.map((row) => row.code),
+      codes.toReversed(),
+    );
+  }
+  t.is(await books.redis.xlen(stream), 0);
+});

@@ -1,0 +1,17 @@
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+
+/** A client that has something else happen before each of its scripts. */
+export function interruptScripts(redis: RedisClient, interrupt: () => Promise<void>): RedisClient {
+  return new Proxy(redis, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      const call = value.bind(target) as (...args: unknown[]) => unknown;
+      if (name !== 'evalsha') return call;
+      return async (...args: unknown[]) => {
+        await interrupt();
+        return await call(...args);
+      };
+    },
+  });
+}
