@@ -69,6 +69,9 @@ const defaultMaxDownloads = 256;
 /** Half of the connections that the object store's client has: health checks and kept answers find one free. */
 const maxDownloadReads = 24;
 
+/** A Redis that lost its memory waits for 2 s for what was on its way to MongoDB, and a caller for both. */
+const defaultAccountWaitMs = 3_000;
+
 export interface ApiOptions {
   /** How long the public figures stay as they are. */
   readonly figuresStepMs?: number;
@@ -82,6 +85,10 @@ export interface ApiOptions {
   readonly maxStallMs?: number;
   /** How long bodies may take to come. */
   readonly bodyTimes?: BodyTimes;
+  /** How long a caller waits to be told whose key it has. */
+  readonly keyWaitMs?: number;
+  /** How long a caller waits for its account to be loaded from MongoDB. */
+  readonly accountWaitMs?: number;
 }
 
 /** Builds everything an api process needs, and listens. */
@@ -106,7 +113,7 @@ export async function startApi(
     findPriceDay: await prices.readDays(),
   });
   const accounts = new AccountStore(mongo.db, config);
-  const apiKeys = new ApiKeyStore(redis, accounts);
+  const apiKeys = new ApiKeyStore(redis, accounts, { waitMs: options.keyWaitMs });
   const workers = new WorkerRegistryStore(redis);
   const responseMemory = new FairBudget({
     capacity: options.responseMemoryBytes ?? defaultResponseMemoryBytes,
@@ -166,6 +173,7 @@ export async function startApi(
     accounts,
     apiKeys,
     hotAccounts,
+    accountWaitMs: options.accountWaitMs ?? defaultAccountWaitMs,
     refusals: new RecentRefusals(),
     codes: new RefillCodeStore(mongo.db),
     history: new HistoryStore(ledger, redis),

@@ -36,6 +36,8 @@ export interface Services {
   readonly accounts: AccountStore;
   readonly apiKeys: ApiKeyStore;
   readonly hotAccounts: HotAccountStore;
+  /** How long a caller waits for its account to be loaded from MongoDB. */
+  readonly accountWaitMs: number;
   readonly refusals: RecentRefusals;
   readonly codes: RefillCodeStore;
   readonly history: HistoryStore;

@@ -5,6 +5,7 @@ import type { AccountRefusal } from '../../shared/billing/account-refusal.ts';
 import type { RateLimit } from '../../shared/billing/rate-window.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis } from '../../shared/redis/redis-client.ts';
+import { waitForMongo } from '../../shared/storage/mongo-wait.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -19,10 +20,12 @@ export async function askAccount<T extends { readonly outcome: string }>(
   const answer = await callRedis(runScript);
   switch (answer.outcome) {
     case 'unknown':
-      await services.hotAccounts.load(holder.accountId);
+      await waitForMongo(services.hotAccounts.load(holder.accountId), services.accountWaitMs);
       return await callRedis(runScript);
     case 'revoked':
-      return (await healKey(services, holder)) ? await callRedis(runScript) : answer;
+      return (await waitForMongo(healKey(services, holder), services.accountWaitMs))
+        ? await callRedis(runScript)
+        : answer;
     default:
       return answer;
   }

@@ -3,6 +3,7 @@ import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import type { Services } from '../services.ts';
+import { callerNetwork } from './caller-network.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
 const bearer = /^Bearer(?: +(\S*))? *$/i;
@@ -18,7 +19,7 @@ export function authenticate({ apiKeys, refusals }: Services): ApiMiddleware {
     // What a key opens is nobody else's: neither it nor a refusal is for a cache.
     context.set('cache-control', 'no-store');
     const key = readKey(context.get('authorization'));
-    const holder = await apiKeys.find(key);
+    const holder = await apiKeys.find(key, () => callerNetwork(context.ip));
     if (holder === null) throw refuseKey(key);
     context.state.holder = holder;
     try {

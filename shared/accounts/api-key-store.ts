@@ -1,6 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import { AppError } from '../contract/errors.ts';
+import { FairBudget } from '../fairness/fair-budget.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
+import { waitForMongo } from '../storage/mongo-wait.ts';
 import type { AccountStore } from './account-store.ts';
 import { hashSecret, isApiKey } from './credentials.ts';
 
@@ -14,6 +17,15 @@ const cachedKeys = 50_000;
 const unknownKeyMs = 5_000;
 const knownKeySeconds = 24 * 60 * 60;
 
+/** How long a caller waits to be told whose key it has. */
+const defaultWaitMs = 2_000;
+/** Half of the connections to MongoDB. */
+const maxLookUps = 10;
+
+export interface ApiKeyOptions {
+  readonly waitMs?: number | undefined;
+}
+
 /**
  * Whose key it is: from the process's cache, else Redis, else MongoDB, so that known keys work while MongoDB is away.
  * Neither cache can open a replaced key: what it names is checked against the account's own key hash at admission.
@@ -23,22 +35,40 @@ export class ApiKeyStore {
   readonly #accounts: AccountStore;
   readonly #known = new LRUCache<string, KeyHolder>({ max: cachedKeys });
   readonly #unknown = new LRUCache<string, true>({ max: cachedKeys, ttl: unknownKeyMs });
+  readonly #waitMs: number;
+  readonly #lookingUp = new Map<string, Promise<KeyHolder | null>>();
+  /** Questions to MongoDB under way, by where their callers come from: whoever invents keys leaves some to others. */
+  readonly #lookUps = new FairBudget({ capacity: maxLookUps });
 
-  constructor(redis: RedisClient, accounts: AccountStore) {
+  constructor(redis: RedisClient, accounts: AccountStore, { waitMs = defaultWaitMs }: ApiKeyOptions = {}) {
     this.#redis = redis;
     this.#accounts = accounts;
+    this.#waitMs = waitMs;
   }
 
-  /** Null for a key that no account has. */
-  async find(apiKey: string): Promise<KeyHolder | null> {
+  /**
+   * Null for a key that no account has. Callers who present the same key at the same moment share one look-up.
+   * @param nameNetwork names where the caller comes from; called where the key must be looked up
+   * @throws AppError `service_unavailable` where nobody can say in time
+   */
+  async find(apiKey: string, nameNetwork: () => string): Promise<KeyHolder | null> {
     if (!isApiKey(apiKey)) return null;
     const keyHash = hashSecret(apiKey);
     const cached = this.#known.get(keyHash);
     if (cached !== undefined) return cached;
     if (this.#unknown.has(keyHash)) return null;
 
+    let lookingUp = this.#lookingUp.get(keyHash);
+    if (lookingUp === undefined) {
+      lookingUp = this.#lookUp(keyHash, nameNetwork()).finally(() => this.#lookingUp.delete(keyHash));
+      this.#lookingUp.set(keyHash, lookingUp);
+    }
+    return await waitForMongo(lookingUp, this.#waitMs);
+  }
+
+  async #lookUp(keyHash: string, network: string): Promise<KeyHolder | null> {
     const remembered = await callRedis(() => this.#redis.get(redisKeys.apiKey(keyHash)));
-    const accountId = remembered ?? (await this.#accounts.findIdByKeyHash(keyHash));
+    const accountId = remembered ?? (await this.#askMongo(keyHash, network));
     if (accountId === null) {
       this.#unknown.set(keyHash, true);
       return null;
@@ -49,6 +79,18 @@ export class ApiKeyStore {
     const holder = { accountId, keyHash };
     this.#known.set(keyHash, holder);
     return holder;
+  }
+
+  async #askMongo(keyHash: string, network: string): Promise<string | null> {
+    const refuse = (): AppError =>
+      new AppError('service_unavailable', { message: 'too many look-ups of keys wait for MongoDB' });
+    // Held until MongoDB has answered, also where nobody waits for that any more.
+    const share = await this.#lookUps.acquire(network, 1, { waitMs: this.#waitMs, refuse });
+    try {
+      return await this.#accounts.findIdByKeyHash(keyHash);
+    } finally {
+      share.release();
+    }
   }
 
   /** Forgets a key that turned out to be replaced, here and in Redis. */

@@ -21,6 +21,7 @@ import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
 import { postJson } from './post-json.ts';
 import { startTestRedis } from './redis.ts';
 import { waitFor } from './wait-for.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 const builtinCatalog = 'catalog.yaml';
 
@@ -30,6 +31,8 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Redis keeps what it answered, in the stack's folder, through a restart. */
   readonly durableRedis?: boolean;
+  /** Api and workers reach MongoDB through a proxy that can hold its answers back. */
+  readonly holdsMongo?: boolean;
   /** One of all queues unless given; `[]` starts none. */
   readonly workers?: readonly WorkerOptions[];
   readonly api?: ApiOptions;
@@ -48,7 +51,9 @@ export interface TestStack {
   readonly api: RunningApi;
   readonly url: string;
   readonly redis: RedisClient;
+  /** Past the proxy, where there is one. */
   readonly mongo: MongoConnection;
+  readonly mongoProxy: TcpProxy | null;
   readonly log: Logger;
   readonly dir: string;
   startWorker(options?: Partial<WorkerOptions>): Promise<Running>;
@@ -71,6 +76,8 @@ export interface TestStack {
   close(): Promise<void>;
 }
 
+const portOf = (mongoUrl: string): number => Number(new URL(mongoUrl.replace('mongodb:', 'http:')).port);
+
 export const allQueues: WorkerOptions = { queues: ['chat', 'image', 'embedding'], concurrency: 256 };
 
 export async function startStack(options: StackOptions = {}): Promise<TestStack> {
@@ -83,11 +90,16 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     startEmbeddedMongo({ dir: mongoDir, sync: false }),
     startEmbeddedS3({ dir: join(dir, 's3'), ...credentials }),
   ]);
+  const mongoProxy = options.holdsMongo === true ? await startTcpProxy(portOf(firstMongo.url)) : null;
+  const mongoUrl =
+    mongoProxy === null
+      ? firstMongo.url
+      : firstMongo.url.replace(`:${portOf(firstMongo.url)}`, `:${mongoProxy.port}`);
   const catalogPath = options.catalog === undefined ? builtinCatalog : join(dir, 'catalog.yaml');
   if (options.catalog !== undefined) await writeFile(catalogPath, options.catalog);
   const env: Record<string, string> = {
     REDIS_URL: firstRedis.url,
-    MONGODB_URL: firstMongo.url,
+    MONGODB_URL: mongoUrl,
     S3_ENDPOINT: s3Server.endpoint,
     AWS_ACCESS_KEY_ID: credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
@@ -102,7 +114,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const log = createLogger('test', config.logLevel);
   const redis = createRedis(config.redisUrl, 'commands', log);
   await waitUntilReady(redis);
-  const mongo = openMongo(config.mongodbUrl, log);
+  const mongo = openMongo(firstMongo.url, log);
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
   const api = await startApi(config, env, log, options.api);
@@ -116,8 +128,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     mongoServer = null;
   };
   const restartMongo = async (): Promise<void> => {
-    const port = Number(new URL(firstMongo.url.replace('mongodb:', 'http:')).port);
-    mongoServer = await startEmbeddedMongo({ dir: mongoDir, port, sync: false });
+    mongoServer = await startEmbeddedMongo({ dir: mongoDir, port: portOf(firstMongo.url), sync: false });
   };
 
   return {
@@ -127,6 +138,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     url: api.url,
     redis,
     mongo,
+    mongoProxy,
     log,
     dir,
     stopMongo,
@@ -168,6 +180,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       await api.stop();
       await mongo.close();
       redis.disconnect();
+      await mongoProxy?.close();
       await Promise.all([stopMongo(), s3Server.close(), redisServer.stop()]);
       await rm(dir, { recursive: true, force: true });
     },

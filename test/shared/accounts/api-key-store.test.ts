@@ -1,0 +1,27 @@
+import test from 'ava';
+import type { AccountStore } from '../../../shared/accounts/account-store.ts';
+import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+
+test('of the look-ups under way, callers of one network have half, and leave the rest to others', async (t) => {
+  const underWay: string[] = [];
+  const ends: (() => void)[] = [];
+  const accounts = {
+    findIdByKeyHash: async (keyHash: string) => {
+      underWay.push(keyHash);
+      await new Promise<void>((resolve) => ends.push(resolve));
+      return null;
+    },
+  } as unknown as AccountStore;
+  const redis = { get: async () => null } as never;
+  const store = new ApiKeyStore(redis, accounts, { waitMs: 300 });
+  const find = (i: number, network: string): Promise<unknown> =>
+    store.find(`mg-${String(i).padStart(43, '0')}`, () => network).catch((error: unknown) => error);
+  const crowd = Array.from({ length: 400 }, (_, i) => find(i, 'one'));
+  const other = find(1_000, 'other');
+  const answers = await Promise.all(crowd);
+  t.true(answers.every((answer) => answer instanceof AppError && answer.code === 'service_unavailable'));
+  t.true((await other) instanceof AppError);
+  t.is(underWay.length, 6);
+  for (const end of ends) end();
+});
