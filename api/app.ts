@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { AppError } from '../shared/contract/errors.ts';
 import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
-import type { Operation } from '../shared/contract/operation.ts';
+import { asksForOwnAccount, type Operation } from '../shared/contract/operation.ts';
 import { operations, type OperationId } from '../shared/contract/operations.ts';
 import { shorten } from '../shared/contract/shorten.ts';
 import { createChat } from './endpoints/chat.ts';
@@ -18,6 +18,7 @@ import { getHealth } from './endpoints/system.ts';
 import { getProfile, redeem, regenerateApiKey } from './endpoints/users.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { checkHead } from './middleware/check-head.ts';
+import { limitAccountCalls } from './middleware/limit-account-calls.ts';
 import { parseBody } from './middleware/parse-body.ts';
 import { renderError } from './middleware/render-error.ts';
 import {
@@ -58,10 +59,11 @@ export function createRouter(services: Services): Router<RequestState> {
   // Paths are case-sensitive (RFC 3986, 6.2.2.1).
   const router = new Router<RequestState>({ sensitive: true });
   const handlers = createHandlers(services);
+  const limitCalls = limitAccountCalls();
   // Among paths that match, the first counts: one with a parameter comes after those without.
   const entries = Object.entries(operations).sort(([, a], [, b]) => parametersOf(a) - parametersOf(b));
   for (const [id, operation] of entries) {
-    const stack = stackOf(operation, services);
+    const stack = stackOf(operation, services, limitCalls);
     router[operation.method](toRouterPath(operation), ...stack, handlers[id as OperationId]);
   }
   return router;
@@ -86,9 +88,10 @@ export function createApp(services: Services): Koa<RequestState> {
 
 const parametersOf = (operation: Operation): number => operation.path.split('{').length - 1;
 
-function stackOf(operation: Operation, services: Services): ApiMiddleware[] {
+function stackOf(operation: Operation, services: Services, limitCalls: ApiMiddleware): ApiMiddleware[] {
   const stack: ApiMiddleware[] = [];
   if (operation.auth === 'key') stack.push(authenticate(services));
+  if (asksForOwnAccount(operation)) stack.push(limitCalls);
   if (operation.body !== undefined) stack.push(parseBody(operation, services));
   stack.push(validate(operation));
   return stack;

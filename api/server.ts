@@ -68,6 +68,8 @@ const defaultResponseMemoryBytes = 512_000_000;
 const defaultMaxDownloads = 256;
 /** Half of the connections that the object store's client has: health checks and kept answers find one free. */
 const maxDownloadReads = 24;
+/** Each asks two things at once at the most: of the pool's 20 connections others find some free, however many read. */
+const maxDatabaseTurns = 8;
 
 /** A Redis that lost its memory waits for 2 s for what was on its way to MongoDB, and a caller for both. */
 const defaultAccountWaitMs = 3_000;
@@ -195,6 +197,7 @@ export async function startApi(
     responseMemory,
     downloads: new FairBudget({ capacity: options.maxDownloads ?? defaultMaxDownloads }),
     downloadReads: new FairBudget({ capacity: maxDownloadReads }),
+    databaseTurns: new FairBudget({ capacity: maxDatabaseTurns }),
     embeddings: new EmbeddingBatcher(embeddingQueues, bulkShares, jobs),
     images,
     bulkShares,

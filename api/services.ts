@@ -59,6 +59,8 @@ export interface Services {
   readonly downloads: FairBudget;
   /** Reads of the object store for those. */
   readonly downloadReads: FairBudget;
+  /** At MongoDB, for what callers read or change of their accounts. */
+  readonly databaseTurns: FairBudget;
   /** Of the last half hour, by the id of the model. */
   readonly modelTraffic: FiguresCache<ReadonlyMap<string, ModelSums>>;
   /** Of the last day. */

@@ -8,6 +8,7 @@ import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentProfile, presentRedeemed } from '../present/accounts.ts';
 import type { Services } from '../services.ts';
+import { inDatabaseTurn } from './in-database-turn.ts';
 import { openAccount } from './open-account.ts';
 
 export function getProfile(services: Services) {
@@ -20,17 +21,20 @@ export function getProfile(services: Services) {
 
 export function redeem(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    const { id } = await openAccount(services, context);
     const { code } = context.state.body as RedeemRequest;
-    const claim = await redeemCode(services, id, code);
-    context.body = presentRedeemed(await services.hotAccounts.get(id), claim);
+    context.body = await inDatabaseTurn(services, context, async () => {
+      const { id } = await openAccount(services, context);
+      const claim = await redeemCode(services, id, code);
+      return presentRedeemed(await services.hotAccounts.get(id), claim);
+    });
   };
 }
 
 export function regenerateApiKey(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     try {
-      context.body = { new_api_key: await regenerate(services, context) } satisfies NewApiKey;
+      const apiKey = await inDatabaseTurn(services, context, () => regenerate(services, context));
+      context.body = { new_api_key: apiKey } satisfies NewApiKey;
     } catch (error) {
       if (error instanceof AppError && error.status < 500) throw error;
       throw new AppError('key_generation_failed', { cause: error });

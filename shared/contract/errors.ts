@@ -194,8 +194,8 @@ export const errorKinds = {
     retry: true,
     expose: true,
     type: 'rate_limit_error',
-    en: 'The limit of requests per minute is reached. Try again after the seconds of the retry-after header.',
-    ru: 'Достигнут лимит запросов в минуту. Повторите через число секунд из заголовка retry-after.',
+    en: 'The limit of requests, per minute or at once, is reached. Try again after the seconds of the retry-after header.',
+    ru: 'Достигнут лимит запросов: в минуту или одновременных. Повторите через число секунд из заголовка retry-after.',
   },
   too_many_attempts: {
     status: 429,

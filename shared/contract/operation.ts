@@ -62,6 +62,13 @@ export interface Operation {
   readonly example?: OperationExample;
 }
 
+/** Whether it is about the account of its key and asks no model: it is not counted by the minute, but bounded at once. */
+export const asksForOwnAccount = ({ auth, modelTypes }: Operation): boolean =>
+  auth === 'key' && modelTypes === undefined;
+
+/** Of those calls, how many an account may have under way: more than programs in good faith open connections for. */
+export const maxCallsPerAccount = 128;
+
 /** What is read of a body where the operation sets no bound of its own. */
 export const defaultBodyLimitBytes = 64_000;
 

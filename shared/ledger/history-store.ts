@@ -1,6 +1,7 @@
 import type { HotAccount } from '../billing/hot-account-store.ts';
-import { callMongo } from '../storage/mongo-client.ts';
+import { nextWorkTurn } from '../fairness/work-turns.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
+import { callMongo, type FindCursor } from '../storage/mongo-client.ts';
 import {
   logLifetimeSeconds,
   toRefillLog,
@@ -20,6 +21,11 @@ export interface HistoryPage<T> {
 }
 
 const maxLooks = 3;
+/** MongoDB ends a read that takes longer, and its place is another's: all of them are of few rows, by an index. */
+const limits = { maxTimeMS: 5_000 };
+
+/** A batch holds 101 rows unless told, and the next one is another trip. */
+const inOneTrip = (rows: number) => ({ ...limits, limit: rows, batchSize: rows + 1 });
 
 /**
  * What an account's holder may read of the ledger. Rows are paged by their ordinals, so that the last page of a
@@ -39,21 +45,30 @@ export class HistoryStore {
     accountId: string,
     page: number,
     pageSize: number,
+    signal?: AbortSignal,
   ): Promise<HistoryPage<RequestLogDocument>> {
     const { logs } = this.#ledger;
     const live = { accountId, settledAt: { $gt: new Date(Date.now() - logLifetimeSeconds * 1_000) } };
     return await callMongo(async () => {
       const [newest, oldest] = await Promise.all([
-        logs.findOne(live, { sort: { ordinal: -1 }, projection: { ordinal: 1 } }),
-        logs.findOne(live, { sort: { ordinal: 1 }, projection: { ordinal: 1 } }),
+        logs.findOne(live, { ...limits, sort: { ordinal: -1 }, projection: { ordinal: 1 } }),
+        logs.findOne(live, { ...limits, sort: { ordinal: 1 }, projection: { ordinal: 1 } }),
       ]);
+      signal?.throwIfAborted();
       const span =
         newest === null || oldest === null ? null : { newest: newest.ordinal, oldest: oldest.ordinal };
       const wanted = findPage(span, page, pageSize);
       const rows =
         wanted === null
           ? []
-          : await logs.find({ accountId, ordinal: { $gte: wanted.oldest, $lte: wanted.newest } }).toArray();
+          : await takeAll(
+              logs.find(
+                { accountId, ordinal: { $gte: wanted.oldest, $lte: wanted.newest } },
+                inOneTrip(pageSize),
+              ),
+              accountId,
+              signal,
+            );
       // Rows are numbered as they are settled, and read as they were asked for.
       rows.sort((a, b) => b.at.getTime() - a.at.getTime() || b.ordinal - a.ordinal);
       return { totalCount: countOrdinals(span), rows };
@@ -68,16 +83,17 @@ export class HistoryStore {
     { id: accountId, redeemedCodes }: Pick<HotAccount, 'id' | 'redeemedCodes'>,
     page: number,
     pageSize: number,
+    signal?: AbortSignal,
   ): Promise<HistoryPage<RefillLogDocument>> {
     const { refillLogs } = this.#ledger;
     const { atRest, onTheWay } = await this.#findNewestRefills(accountId, redeemedCodes);
+    signal?.throwIfAborted();
     const newest = Math.max(atRest, ...onTheWay.map((row) => row.ordinal));
     const span = newest === 0 ? null : { newest, oldest: 1 };
     const wanted = findPage(span, page, pageSize);
     if (wanted === null) return { totalCount: countOrdinals(span), rows: [] };
-    const rows = await callMongo(() =>
-      refillLogs.find({ accountId, ordinal: { $gte: wanted.oldest, $lte: wanted.newest } }).toArray(),
-    );
+    const within = { accountId, ordinal: { $gte: wanted.oldest, $lte: wanted.newest } };
+    const rows = await callMongo(() => refillLogs.find(within, inOneTrip(pageSize)).toArray());
     // Some may have come to MongoDB since they were found.
     const known = new Set(rows.map((row) => row.ordinal));
     const isMissing = ({ ordinal }: RefillLogDocument): boolean =>
@@ -92,7 +108,7 @@ export class HistoryStore {
     accountId: string,
     redeemedCodes: number,
   ): Promise<{ readonly atRest: number; readonly onTheWay: readonly RefillLogDocument[] }> {
-    const newestFirst = { sort: { ordinal: -1 }, projection: { ordinal: 1 } } as const;
+    const newestFirst = { ...limits, sort: { ordinal: -1 }, projection: { ordinal: 1 } } as const;
     for (let look = 1; ; look += 1) {
       const newest = await callMongo(() => this.#ledger.refillLogs.findOne({ accountId }, newestFirst));
       const atRest = newest?.ordinal ?? 0;
@@ -108,7 +124,7 @@ export class HistoryStore {
   async readDays(accountId: string, firstDay: string, lastDay: string): Promise<DailyStatDocument[]> {
     const days = await callMongo(() =>
       this.#ledger.stats
-        .find({ accountId, day: { $gte: firstDay, $lte: lastDay } })
+        .find({ accountId, day: { $gte: firstDay, $lte: lastDay } }, limits)
         .sort({ day: 1 })
         .toArray(),
     );
@@ -120,6 +136,28 @@ export class HistoryStore {
       completionTokens: toNumber(day.completionTokens),
       freeRequests: toNumber(day.freeRequests),
     }));
+  }
+}
+
+/** What the driver makes of so many rows takes a millisecond or two. */
+const rowsPerTurn = 100;
+
+/** All rows, a few in each turn of the account at the event loop; what its caller has left is not read on. */
+async function takeAll<T>(
+  cursor: FindCursor<T>,
+  accountId: string,
+  signal: AbortSignal | undefined,
+): Promise<T[]> {
+  const rows: T[] = [];
+  try {
+    while (await cursor.hasNext()) {
+      rows.push(...cursor.readBufferedDocuments(rowsPerTurn));
+      await nextWorkTurn(accountId);
+      signal?.throwIfAborted();
+    }
+    return rows;
+  } finally {
+    await cursor.close();
   }
 }
 

@@ -6,6 +6,7 @@ import { endWaitsOfClosedSockets } from './closed-sockets.ts';
 const { MongoClient, MongoServerError, MongoError } = mongoose.mongo;
 export type Database = mongoose.mongo.Db;
 export type Collection<T extends mongoose.mongo.Document> = mongoose.mongo.Collection<T>;
+export type FindCursor<T> = mongoose.mongo.FindCursor<T>;
 
 export interface MongoConnection {
   readonly db: Database;
@@ -64,6 +65,9 @@ export function openMongo(url: string, log: Logger): MongoConnection {
   };
 }
 
+/** Of a command that took longer than its `maxTimeMS`. */
+const tooSlowCode = 50;
+
 /** MongoDB's code for a unique index's refusal. */
 export const duplicateKeyCode = 11_000;
 
@@ -71,10 +75,11 @@ export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === duplicateKeyCode;
 }
 
-/** Whether a failure means that MongoDB is away, as against a command of ours being refused. */
+/** Whether a failure means that MongoDB is away, or too slow, as against a command of ours being refused. */
 export function isMongoAway(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
-  return !(error instanceof MongoServerError) || error.hasErrorLabel('RetryableWriteError');
+  if (!(error instanceof MongoServerError)) return true;
+  return error.code === tooSlowCode || error.hasErrorLabel('RetryableWriteError');
 }
 
 /** Runs commands; an outage of MongoDB becomes `service_unavailable`: on a caller's path it is a 503, not a fault of ours. */

@@ -154,7 +154,7 @@ test('every operation refuses wrong calls as the description says', async (t) =>
 test('what limits and money refuse is described', async (t) => {
   const poor = await stack.createAccount({ balance: '0' });
   const slow = await stack.createAccount({ rpm: 1 });
-  const described = listOperations().filter(({ operation }) => operation.responses['429'] !== undefined);
+  const described = listOperations().filter(({ operation }) => operation.responses['402'] !== undefined);
   t.true(described.length >= 3);
   for (const one of described) {
     const body = JSON.stringify(one.operation.requestBody?.content[json]?.examples?.['usual']?.value);

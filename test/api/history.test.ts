@@ -49,6 +49,7 @@ async function insertRows(
   accountId: string,
   count: number,
   describe: (i: number) => Partial<RequestLogDocument>,
+  { mongo }: TestStack = stack,
 ): Promise<void> {
   const now = new Date();
   const rows = Array.from({ length: count }, (_, i): RequestLogDocument => ({
@@ -81,7 +82,7 @@ async function insertRows(
     free: false,
     ...describe(i),
   }));
-  await stack.mongo.db.collection<RequestLogDocument>('request_logs').insertMany(rows);
+  await mongo.db.collection<RequestLogDocument>('request_logs').insertMany(rows);
 }
 
 test('a request is logged with every field, as its answer told it', async (t) => {
@@ -166,6 +167,18 @@ test('700 rows are three pages of at most 300, newest first, and the page after 
     seen,
     Array.from({ length: 700 }, (_, i) => 699 - i),
   );
+});
+
+test('a full page is one batch of its cursor', async (t) => {
+  const alone = await useStack(t, { workers: [] });
+  const { id, apiKey } = await alone.createAccount();
+  await insertRows(id, 400, () => ({}), alone);
+  const countBatches = async (): Promise<number> =>
+    Number((await alone.mongo.db.admin().command({ serverStatus: 1 }))['opcounters'].getmore);
+  const before = await countBatches();
+  const { body } = await callApi<RequestLogPage>(alone.url, apiKey, 'GET', '/users/request_logs');
+  t.is(body.items.length, 300);
+  t.is(await countBatches(), before);
 });
 
 test('rows older than 72 hours are gone to the row, whether MongoDB has removed them yet or not', async (t) => {

@@ -1,6 +1,6 @@
 import { createErrorExample, ErrorBody, ValidationErrorBody } from '../error-bodies.ts';
 import { errorKinds, type ErrorCode } from '../errors.ts';
-import type { Operation } from '../operation.ts';
+import { asksForOwnAccount, type Operation } from '../operation.ts';
 import type { JsonSchema, ResponseObject } from './description.ts';
 import { headersOf } from './headers.ts';
 import type { SchemaComponents } from './schema-components.ts';
@@ -12,6 +12,7 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   add('internal_error');
   // Whose key or session it is, is looked up in a backing service.
   if (operation.auth === 'key') add('invalid_api_key', 'account_banned', 'service_unavailable');
+  if (asksForOwnAccount(operation)) add('rate_limit_exceeded');
   if (operation.auth === 'web') add('unauthenticated', 'service_unavailable');
   if (operation.auth === 'web' && operation.method !== 'get') add('csrf_failed', 'origin_refused');
   if (operation.body !== undefined) add('validation_failed', 'payload_too_large', 'unsupported_media_type');

@@ -51,7 +51,7 @@ const rateLimitHeaders = [
 /** The headers of an operation's answer of this status. */
 export function headersOf(operation: Operation, status: number): Record<string, Reference> {
   const names: HeaderName[] = ['x-request-id'];
-  const isCounted = operation.errors.includes('rate_limit_exceeded');
+  const isCounted = operation.modelTypes !== undefined;
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
   if (takesIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed');
   if (status === 429 || (status === 503 && !isReport(operation, status))) names.push('retry-after');

@@ -1,4 +1,4 @@
-import type { Tag } from '../operation.ts';
+import { maxCallsPerAccount, type Tag } from '../operation.ts';
 
 /** What holds for all operations. */
 export const overview =
@@ -12,7 +12,8 @@ export const overview =
   '`Expect`) and 505 (another version of HTTP), `payload_too_large` for 431 (headers) and 413 (extensions of chunks), ' +
   '`deadline_exceeded` for 408, `method_not_allowed` for 501.\n\n' +
   'Requests to models count against the account’s requests per minute once they passed validation, and reserve the ' +
-  'most that they can cost until they end. Fields of a request that are not described are accepted and ignored, ' +
+  `most that they can cost until they end. Other calls with a key cost nothing; an account may have ${maxCallsPerAccount} ` +
+  'of them under way at once, and a further one is a 429. Fields of a request that are not described are accepted and ignored, ' +
   'misspelt ones too; no vendor is sent them.';
 
 export const tagDescriptions: Record<Tag, string> = {

@@ -65,12 +65,15 @@ test('operations are told in the order of the tags, and every tag in use is desc
 
 test('what authentication, query and body imply is told without being named', (t) => {
   t.deepEqual(codesByStatus(describe(base)), { 500: ['internal_error'] });
-  t.deepEqual(codesByStatus(describe({ ...base, auth: 'key' })), {
+  const ofKey = {
     401: ['invalid_api_key'],
     403: ['account_banned'],
     500: ['internal_error'],
     503: ['service_unavailable'],
-  });
+  };
+  t.deepEqual(codesByStatus(describe({ ...base, auth: 'key', modelTypes: ['chat'] })), ofKey);
+  // What asks no model is bounded at once.
+  t.deepEqual(codesByStatus(describe({ ...base, auth: 'key' })), { ...ofKey, 429: ['rate_limit_exceeded'] });
   t.deepEqual(codesByStatus(describe({ ...base, query: Type.Object({ page: Page }) })), {
     422: ['validation_failed'],
     500: ['internal_error'],

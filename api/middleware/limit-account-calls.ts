@@ -1,0 +1,58 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../../shared/contract/errors.ts';
+import { maxCallsPerAccount } from '../../shared/contract/operation.ts';
+import { Holdings } from '../../shared/fairness/holdings.ts';
+import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
+import { holderOf } from './authenticate.ts';
+import { callerSignal } from './caller-signal.ts';
+import type { ApiContext, ApiMiddleware } from './request-context.ts';
+
+/** Calls of this kind take milliseconds. */
+const retryAfterSeconds = 1;
+
+export interface CallLimits {
+  /** How long a call beyond the bound waits for its refusal. */
+  readonly refusalDelayMs?: number;
+}
+
+/**
+ * Bounds how many calls of an account that ask no model are under way at once: those that wait, those that work, and
+ * those whose answers have not been read. Such calls cost nothing and are not counted by the minute. Nothing is looked
+ * up for what is beyond the bound. It is told so a second later: who is refused at once asks again at once, and
+ * refusals by the thousand hold up the process as well.
+ */
+export function limitAccountCalls({ refusalDelayMs = 1_000 }: CallLimits = {}): ApiMiddleware {
+  const underWay = new Holdings();
+  return async (context, next) => {
+    const { accountId } = holderOf(context);
+    if (underWay.of(accountId) >= maxCallsPerAccount) throw await refuse(context, accountId, refusalDelayMs);
+    underWay.change(accountId, 1);
+    const release = (): void => underWay.change(accountId, -1);
+    try {
+      await next();
+    } finally {
+      const { res } = context;
+      // A response without a socket stands behind others of its connection, and may never say that it was closed.
+      if (res.destroyed || res.socket === null) release();
+      else res.once('close', release);
+    }
+  };
+}
+
+async function refuse({ res }: ApiContext, accountId: string, delayMs: number): Promise<AppError> {
+  const signal = callerSignal(res);
+  try {
+    await delay(delayMs, undefined, { signal });
+  } catch {
+    // It rejects where the caller has left, and for nothing else.
+    return new AppError('job_cancelled');
+  }
+  // Those that came together are refused one in each iteration of the event loop.
+  await nextWorkTurn(accountId);
+  return new AppError('rate_limit_exceeded', {
+    message:
+      `An account may have ${maxCallsPerAccount} calls to /v1/users/* under way at once. ` +
+      'Read the answers of those that are, and try again.',
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  });
+}

@@ -1,0 +1,71 @@
+import { EventEmitter } from 'node:events';
+import test from 'ava';
+import { inDatabaseTurn } from '../../../api/endpoints/in-database-turn.ts';
+import type { ApiContext } from '../../../api/middleware/request-context.ts';
+import type { Services } from '../../../api/services.ts';
+import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
+
+const createServices = (turns: number) =>
+  ({ databaseTurns: new FairBudget({ capacity: turns }) }) as unknown as Services;
+
+/** What a turn looks at of a call: whose it is, and whether its caller is there. */
+function createCall(accountId: string) {
+  const res = new EventEmitter();
+  const context = { res, state: { holder: { accountId, keyHash: '' } } } as unknown as ApiContext;
+  return { context, leave: () => res.emit('close') };
+}
+
+/** Work that the test ends. */
+function createWork() {
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  return {
+    begun,
+    endNext: () => ends.shift()!(),
+    create: (name: string) => () => {
+      begun.push(name);
+      return new Promise<string>((resolve) => ends.push(() => resolve(name)));
+    },
+  };
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+test('accounts take turns at the database, however many calls one of them has in line', async (t) => {
+  const services = createServices(1);
+  const work = createWork();
+  const run = (account: string, name: string) =>
+    inDatabaseTurn(services, createCall(account).context, work.create(name));
+  const all = [run('ann', 'a1'), run('ann', 'a2'), run('ann', 'a3'), run('bob', 'b1')];
+  for (let i = 0; i < all.length; i++) {
+    await settle();
+    work.endNext();
+  }
+  await Promise.all(all);
+  t.deepEqual(work.begun, ['a1', 'a2', 'b1', 'a3']);
+});
+
+test('what waits for its turn is never begun once its caller has left', async (t) => {
+  const services = createServices(1);
+  const work = createWork();
+  const first = inDatabaseTurn(services, createCall('ann').context, work.create('first'));
+  const call = createCall('ann');
+  const left = inDatabaseTurn(services, call.context, work.create('left'));
+  const last = inDatabaseTurn(services, createCall('ann').context, work.create('last'));
+  call.leave();
+  await t.throwsAsync(left, { message: /./, name: 'AppError' });
+  work.endNext();
+  await first;
+  await settle();
+  work.endNext();
+  await last;
+  t.deepEqual(work.begun, ['first', 'last']);
+});
+
+test('work that fails gives its turn back', async (t) => {
+  const services = createServices(1);
+  const { context } = createCall('ann');
+  const failing = inDatabaseTurn(services, context, () => Promise.reject(new Error('away')));
+  await t.throwsAsync(failing, { message: 'away' });
+  t.is(await inDatabaseTurn(services, context, async () => 'there'), 'there');
+});

@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Koa from 'koa';
+import test, { type ExecutionContext } from 'ava';
+import { limitAccountCalls } from '../../../api/middleware/limit-account-calls.ts';
+import { renderError } from '../../../api/middleware/render-error.ts';
+import type { RequestState } from '../../../api/middleware/request-context.ts';
+import { maxCallsPerAccount } from '../../../shared/contract/operation.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+interface Served {
+  readonly url: string;
+  /** How many calls have begun. */
+  readonly begun: () => number;
+  /** Lets those that began be answered, and those that come. */
+  readonly answer: () => void;
+}
+
+/** An api whose only call waits until the test lets it be answered; the key is the account's name. */
+async function serve(t: ExecutionContext): Promise<Served> {
+  let begun = 0;
+  let answer = (): void => undefined;
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const app = new Koa<RequestState>();
+  app.use(renderError(createLogger('test', 'silent')));
+  app.use(async (context, next) => {
+    context.state.holder = { accountId: context.get('authorization'), keyHash: '' };
+    await next();
+  });
+  app.use(limitAccountCalls({ refusalDelayMs: 1 }));
+  app.use(async (context) => {
+    begun += 1;
+    await answered;
+    context.body = {};
+  });
+  const handle = app.callback();
+  const server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, begun: () => begun, answer: () => answer() };
+}
+
+const call = async ({ url }: Served, account: string, signal: AbortSignal | null = null) =>
+  await fetch(url, { headers: { authorization: account }, signal });
+
+const repeat = <T>(count: number, act: () => T): T[] => Array.from({ length: count }, () => act());
+
+test('an account has so many calls under way at once and no more, and is told how many', async (t) => {
+  const served = await serve(t);
+  const kept = repeat(maxCallsPerAccount, () => call(served, 'ann'));
+  await waitFor('all to begin', () => served.begun() === maxCallsPerAccount);
+  for (const refused of await Promise.all(repeat(3, () => call(served, 'ann')))) {
+    t.is(refused.status, 429);
+    t.is(refused.headers.get('retry-after'), '1');
+    const { error } = (await refused.json()) as { error: { code: string; message: string } };
+    t.is(error.code, 'rate_limit_exceeded');
+    t.regex(error.message, new RegExp(`\\b${maxCallsPerAccount} calls .* at once`));
+  }
+  t.is(served.begun(), maxCallsPerAccount);
+  const other = call(served, 'bob');
+  await waitFor('the other account', () => served.begun() === maxCallsPerAccount + 1);
+  served.answer();
+  for (const response of await Promise.all([...kept, other])) {
+    t.is(response.status, 200);
+    await response.text();
+  }
+  t.is((await call(served, 'ann')).status, 200);
+});
+
+test('a caller that leaves gives its place back, and one that waits for its refusal is forgotten', async (t) => {
+  const served = await serve(t);
+  const left = new AbortController();
+  const gone = repeat(maxCallsPerAccount + 3, () => call(served, 'ann', left.signal));
+  await waitFor('all to begin', () => served.begun() === maxCallsPerAccount);
+  left.abort();
+  await Promise.allSettled(gone);
+  // The handlers of those that left have not ended: what they hold ends with them.
+  served.answer();
+  await waitFor('a place', async () => {
+    const response = await call(served, 'ann');
+    await response.text();
+    return response.status === 200;
+  });
+  t.pass();
+});

@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { callApi } from '../support/call-api.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+import { usageEvent } from '../support/billing.ts';
+import { readInParallel } from './attacks/parallel-reads.ts';
+
+/** What is read of an account costs nothing: hundreds of reads at once must not keep others from what they do. */
+
+let stack: TestStack;
+
+test.before(async () => {
+  stack = await startStack();
+});
+test.after.always(() => stack?.close());
+
+/** A page of the request log, full. */
+async function fillLog(accountId: string): Promise<void> {
+  const now = new Date();
+  const rows = Array.from({ length: 300 }, (_, i) => {
+    const _id = randomUUID();
+    const { v: _v, requestId: _id2, at: _at, ...event } = usageEvent(accountId, _id);
+    const money = { costNano: 1n, shortfallNano: 0n, free: false };
+    return { ...event, ...money, _id, at: now, settledAt: now, ordinal: i + 1 };
+  });
+  await new LedgerStore(stack.mongo.db).insertLogs(rows);
+}
+
+test('500 reads of one account: those beyond its bound are refused, while others chat, read and ask for health', async (t) => {
+  const [attacker, other] = [await stack.createAccount(), await stack.createAccount()];
+  await fillLog(attacker.id);
+  const attack = readInParallel({ url: stack.url, apiKey: attacker.apiKey });
+  const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hi' }] };
+  for (let i = 0; i < 5; i++) {
+    t.is((await stack.post('/v1/chat/completions', other.apiKey, chat)).status, 200);
+    t.is((await callApi(stack.url, other.apiKey, 'GET', '/users/request_logs')).status, 200);
+    t.is((await fetch(`${stack.url}/v1/health`)).status, 200);
+  }
+  const { statuses, refused } = await attack;
+  t.deepEqual(
+    [...statuses.keys()].toSorted((a, b) => a - b),
+    [200, 429],
+  );
+  t.is(statuses.get(200)! + statuses.get(429)!, 500);
+  for (const { code, message, retryAfter } of refused) {
+    t.is(code, 'rate_limit_exceeded');
+    t.regex(message, /calls to \/v1\/users\/\* under way at once/);
+    t.true(Number(retryAfter) > 0);
+  }
+  // It is over with the attack.
+  t.is((await callApi(stack.url, attacker.apiKey, 'GET', '/users/request_logs')).status, 200);
+});
+
+test('reads whose callers leave at once leave nothing behind that would keep the account from reading', async (t) => {
+  const attacker = await stack.createAccount();
+  await fillLog(attacker.id);
+  const { id: _, ...account } = attacker;
+  for (let i = 0; i < 3; i++) {
+    const left = new AbortController();
+    const attack = readInParallel({ url: stack.url, ...account, count: 200, signal: left.signal });
+    setImmediate(() => left.abort());
+    await attack;
+  }
+  const { statuses } = await readInParallel({ url: stack.url, ...account, count: 16 });
+  t.deepEqual([...statuses], [[200, 16]]);
+});
