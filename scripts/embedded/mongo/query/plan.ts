@@ -4,6 +4,7 @@ import type { KeyRange } from '../storage/collection.ts';
 import { areEqual, compareValues, encodeKey } from '../bson/compare.ts';
 import type { Doc } from '../bson/document.ts';
 import { isObject, isOperatorObject } from '../bson/document.ts';
+import { toNumber } from '../bson/numbers.ts';
 import type { Index } from '../storage/indexes.ts';
 import type { SortField } from './sort.ts';
 
@@ -80,11 +81,18 @@ function isFilterCovered(index: Index, filter: Doc, depth: number, ranged: strin
     if (equalPaths.has(path)) return operators.length === 1 && /^\$(eq|in)$/.test(operators[0]!);
     if (path !== ranged || !/^\$(gte?(,\$lte?)?|lte?(,\$gte?)?)$/.test(operators.join())) return false;
     const bounds = Object.values(condition as Doc);
-    // NaN lies below all numbers in an index and yet is not less than any; two types exclude each other.
-    const isPlain = bounds.every(
-      (bound) => getTypeOrder(bound) === typeOrder.date || typeof bound === 'string',
-    );
-    return isPlain && bounds.every((bound) => getTypeOrder(bound) === getTypeOrder(bounds[0]));
+    // Two types exclude each other.
+    if (!bounds.every((bound) => getTypeOrder(bound) === getTypeOrder(bounds[0]))) return false;
+    switch (getTypeOrder(bounds[0])) {
+      case typeOrder.date:
+      case typeOrder.string:
+        return true;
+      case typeOrder.number:
+        // NaN lies below all numbers in an index and yet is not less than any.
+        return operators.some((name) => name.startsWith('$g')) && !bounds.some(isNotANumber);
+      default:
+        return false;
+    }
   });
 }
 
@@ -170,6 +178,8 @@ function holdsAllMatches(
     return Object.hasOwn(filter, path) && areEqual(filter[path] ?? null, condition ?? null);
   });
 }
+
+const isNotANumber = (bound: unknown): boolean => Number.isNaN(toNumber(bound));
 
 const parseExists = { $exists: true };
 

@@ -110,6 +110,26 @@ function runQuery(collection: Collection, query: Query): { id: number; document:
 
 const idsOf = (found: { id: number }[]) => found.map(({ id }) => id).toSorted((a, b) => a - b);
 
+test('a range of numbers is found by the index alone, unless NaN could be in it', async (t) => {
+  const store = new Store(await makeTempDir(t), false);
+  t.teardown(() => store.close());
+  const collection = await store.write(() => {
+    const made = store.ensureCollection('db', 'rows');
+    made.createIndex(parseIndexSpec({ key: { owner: new Int32(1), n: new Int32(-1) }, name: 'rows' }));
+    return made;
+  });
+  const isExact = (n: Doc): boolean =>
+    prepareQuery(collection, { filter: { owner: 'a', n } }).plan?.isExact === true;
+  const [one, nine, none] = [new Int32(1), new Double(9.5), new Double(NaN)];
+  t.true(isExact({ $gte: one, $lte: nine }));
+  t.true(isExact({ $gt: one }));
+  t.true(isExact({ $lt: nine, $gte: Long.fromNumber(1) }));
+  t.false(isExact({ $lte: nine }));
+  t.false(isExact({ $gte: none, $lte: nine }));
+  t.false(isExact({ $gte: one, $lte: none }));
+  t.false(isExact({ $gte: one, $lte: 'z' }));
+});
+
 test('numbers of all types compare by their exact value', (t) => {
   const ascending = [
     new Double(-Infinity),
