@@ -1,14 +1,24 @@
 import type { ApiContext } from '../middleware/request-context.ts';
+import { PreparedBody } from '../present/prepared-body.ts';
 import { presentServer } from '../present/servers.ts';
 import type { Services } from '../services.ts';
+import { sendPrepared } from './send-prepared.ts';
+
+/** Addresses change with the configuration alone, which takes a new start. */
+const cacheControl = 'public, max-age=300';
 
 export function listServers(services: Services) {
+  let body: PreparedBody | null = null;
   return async (context: ApiContext): Promise<void> => {
-    const { backupUrl, directUrl } = services.config;
-    context.body = [
-      presentServer('main', services.publicUrl),
-      ...(backupUrl === null ? [] : [presentServer('backup', backupUrl)]),
-      ...(directUrl === null ? [] : [presentServer('direct', directUrl)]),
-    ];
+    body ??= prepareServers(services);
+    await sendPrepared(context, body, cacheControl);
   };
+}
+
+function prepareServers({ config: { backupUrl, directUrl }, publicUrl }: Services): PreparedBody {
+  return PreparedBody.ofJson([
+    presentServer('main', publicUrl),
+    ...(backupUrl === null ? [] : [presentServer('backup', backupUrl)]),
+    ...(directUrl === null ? [] : [presentServer('direct', directUrl)]),
+  ]);
 }

@@ -77,6 +77,11 @@ export class CatalogStore {
     return this.#catalog;
   }
 
+  /** What the answers of this store follow from: as long as these are the same objects, so are the answers. */
+  get state(): readonly unknown[] {
+    return [this.#catalog, this.#disabled];
+  }
+
   find(idOrAlias: string): CatalogModel | undefined {
     return this.#catalog.find(idOrAlias);
   }

@@ -1,0 +1,138 @@
+import { request } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import test from 'ava';
+import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** What anybody may read is made once, has a tag, and is sent compressed, or not at all, to who asks for that. */
+
+let stack: TestStack;
+
+test.before(async () => {
+  // So long a step of the figures that no test sees its end.
+  stack = await startStack({ workers: [], api: { figuresStepMs: 1_000 * 365 * 86_400_000 } });
+});
+test.after.always(() => stack?.close());
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly bytes: Buffer;
+}
+
+/** As it comes over the wire: `fetch` would ask for codings by itself, and undo them. */
+async function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
+  return await new Promise((resolve, reject) => {
+    const call = request(`${stack.url}${path}`, { method, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode!,
+          headers: response.headers,
+          bytes: Buffer.concat(chunks),
+        }),
+      );
+    });
+    call.on('error', reject);
+    call.end();
+  });
+}
+
+const decoders = { br: brotliDecompressSync, gzip: gunzipSync };
+const tag = /^"[A-Za-z0-9_-]+"$/;
+const large = ['/docs', '/v1/openapi.json', '/v1/models'];
+const small = ['/v1/logs/summary', '/v1/servers', '/v1/models/status', '/v1/models/demo-echo'];
+
+for (const path of [...large, ...small]) {
+  test(`${path} has a strong tag, and is a 304 to who has it`, async (t) => {
+    const whole = await get(path);
+    const etag = String(whole.headers['etag']);
+    t.is(whole.status, 200);
+    t.regex(etag, tag);
+    t.is(Number(whole.headers['content-length']), whole.bytes.length);
+    for (const known of [etag, `"other", W/${etag}`, '*']) {
+      const answer = await get(path, { 'if-none-match': known });
+      t.is(answer.status, 304, known);
+      t.is(answer.bytes.length, 0);
+      for (const name of ['etag', 'vary']) t.is(answer.headers[name], whole.headers[name]);
+      t.truthy(answer.headers['cache-control']);
+    }
+    const changed = await get(path, { 'if-none-match': '"other"' });
+    t.is(changed.status, 200);
+    t.deepEqual(changed.bytes, whole.bytes);
+  });
+
+  test(`a HEAD of ${path} has the headers of its GET and no body`, async (t) => {
+    const [head, whole] = [await get(path, {}, 'HEAD'), await get(path)];
+    t.is(head.status, 200);
+    t.is(head.bytes.length, 0);
+    for (const name of ['etag', 'content-type', 'content-length', 'vary'])
+      t.is(head.headers[name], whole.headers[name], name);
+    t.is((await get(path, { 'if-none-match': String(whole.headers['etag']) }, 'HEAD')).status, 304);
+  });
+}
+
+for (const path of large) {
+  test(`${path} is compressed for who takes that, under a tag of its own`, async (t) => {
+    const plain = await get(path);
+    t.is(plain.headers['content-encoding'], undefined);
+    t.is(plain.headers['vary'], 'accept-encoding');
+    for (const [accept, coding] of [
+      ['gzip, deflate, br', 'br'],
+      ['gzip;q=1.0, br;q=0', 'gzip'],
+      ['gzip', 'gzip'],
+    ] as const) {
+      const answer = await get(path, { 'accept-encoding': accept });
+      t.is(answer.headers['content-encoding'], coding, accept);
+      t.is(answer.headers['vary'], 'accept-encoding');
+      t.regex(String(answer.headers['etag']), tag);
+      t.not(answer.headers['etag'], plain.headers['etag']);
+      t.true(answer.bytes.length < plain.bytes.length / 2);
+      t.deepEqual(decoders[coding](answer.bytes), plain.bytes);
+      const known = { 'accept-encoding': accept, 'if-none-match': String(answer.headers['etag']) };
+      t.is((await get(path, known)).status, 304);
+    }
+    for (const accept of ['identity', 'deflate', 'br;q=0, gzip;q=0'])
+      t.deepEqual((await get(path, { 'accept-encoding': accept })).bytes, plain.bytes, accept);
+  });
+}
+
+test('what fits into one packet is not compressed', async (t) => {
+  for (const path of small.slice(0, 2)) {
+    const answer = await get(path, { 'accept-encoding': 'br' });
+    t.is(answer.headers['content-encoding'], undefined, path);
+    t.is(answer.headers['vary'], undefined, path);
+  }
+});
+
+// Alone, as it changes what the others read.
+test.serial('a model that is turned off changes what it is in, and its tags', async (t) => {
+  const paths = ['/v1/models', '/v1/models?type=chat', '/v1/models/status', '/v1/models/demo-echo'];
+  const untouched = ['/v1/models?type=embedding', '/v1/servers'];
+  const tagsOf = async (list: readonly string[]) =>
+    await Promise.all(list.map(async (path) => (await get(path)).headers['etag']));
+  const before = await tagsOf(paths);
+  const untouchedBefore = await tagsOf(untouched);
+  await stack.redis.sadd(redisKeys.disabledModels, 'demo-echo');
+  await publishInvalidation(stack.redis, { kind: 'models' });
+  await waitFor('the switch', async () => (await get('/v1/models/demo-echo')).headers['etag'] !== before[3]);
+  const off = await tagsOf(paths);
+  for (const [i, path] of paths.entries()) t.not(off[i], before[i], path);
+  t.deepEqual(await tagsOf(untouched), untouchedBefore);
+  await stack.redis.srem(redisKeys.disabledModels, 'demo-echo');
+  await publishInvalidation(stack.redis, { kind: 'models' });
+  await waitFor('the switch', async () => (await get('/v1/models/demo-echo')).headers['etag'] === before[3]);
+  t.deepEqual(await tagsOf(paths), before);
+});
+
+test('copies of what may change within a second are asked about; others may be used for a while', async (t) => {
+  t.is((await get('/v1/models')).headers['cache-control'], 'public, no-cache');
+  t.is((await get('/v1/health')).headers['cache-control'], 'no-store');
+  t.regex(String((await get('/v1/models/status')).headers['cache-control']), /^public, max-age=\d+$/);
+  for (const path of ['/docs', '/v1/openapi.json', '/v1/servers'])
+    t.is((await get(path)).headers['cache-control'], 'public, max-age=300');
+});
