@@ -1,22 +1,27 @@
 import { apiVersion, type Health } from '../../shared/contract/system.ts';
 import { queueNames } from '../../shared/queue/job-kinds.ts';
+import { FiguresCache } from '../../shared/traffic/figures-cache.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
+import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import type { Services } from '../services.ts';
+import { sendPrepared } from './send-prepared.ts';
 
-/** A probe every few hundred milliseconds must not become a load of its own. */
+/** Probes of a whole fleet must not become a load of their own. */
 const cacheMs = 1_000;
+/** What answers later is as good as away, whatever it waits for. */
+const checkTimeoutMs = 2_000;
 
 export function getHealth(services: Services) {
-  let cached: Promise<Health> | null = null;
-  let cachedAtMs = 0;
+  const cache = new FiguresCache({
+    read: async () => ({ value: await checkHealth(services), validForMs: cacheMs }),
+    log: services.log,
+  });
+  const bodies = new PreparedBodies();
   return async (context: ApiContext): Promise<void> => {
-    if (cached === null || Date.now() - cachedAtMs > cacheMs) {
-      cachedAtMs = Date.now();
-      cached = checkHealth(services);
-    }
-    const health = await cached;
-    context.status = health.status === 'down' ? 503 : 200;
-    context.body = health;
+    const { value: health } = await cache.get();
+    const status = health.status === 'down' ? 503 : 200;
+    const body = bodies.get([health], '', () => PreparedBody.ofJson(health));
+    await sendPrepared(context, body, 'no-store', status);
   };
 }
 
@@ -24,7 +29,7 @@ async function checkHealth({ redis, mongo, objects, workers }: Services): Promis
   const [redisOk, mongodbOk, s3Ok, workersOk] = await Promise.all([
     succeeds(async () => await redis.ping()),
     succeeds(async () => await mongo.db.command({ ping: 1 })),
-    succeeds(async () => await objects.check()),
+    succeeds(async (signal) => await objects.check(signal)),
     succeeds(async () => {
       const alive = await Promise.all(queueNames.map((queue) => workers.findAlive(queue)));
       if (alive.some((ids) => ids.size === 0)) throw new Error('a queue has no worker');
@@ -39,10 +44,14 @@ async function checkHealth({ redis, mongo, objects, workers }: Services): Promis
   };
 }
 
-async function succeeds(check: () => Promise<unknown>): Promise<boolean> {
+async function succeeds(check: (signal: AbortSignal) => Promise<unknown>): Promise<boolean> {
+  const signal = AbortSignal.timeout(checkTimeoutMs);
+  // Not everything that is asked can be told to stop.
+  const isLate = new Promise<boolean>((resolve) => {
+    signal.addEventListener('abort', () => resolve(false), { once: true });
+  });
   try {
-    await check();
-    return true;
+    return await Promise.race([check(signal).then(() => true), isLate]);
   } catch {
     // What failed is logged where it is noticed; a probe only wants to know whether.
     return false;

@@ -136,9 +136,9 @@ export class ObjectStore {
     await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key }));
   }
 
-  /** @throws Error where the bucket cannot be reached. */
-  async check(): Promise<void> {
-    await this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }), { requestTimeout: 2_000 });
+  /** @throws Error where the bucket cannot be reached; the signal's reason */
+  async check(signal: AbortSignal): Promise<void> {
+    await this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }), { abortSignal: signal });
   }
 
   close(): void {

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -65,4 +67,23 @@ test('without Redis it is down, a 503, and requests are refused meanwhile, with 
   t.is(refused.status, 503);
   t.true(Number(refused.headers.get('retry-after')) > 0);
   t.like(await refused.json(), { error: { code: 'service_unavailable' } });
+});
+
+test('a store that never answers is down, and is asked once for all who ask meanwhile', async (t) => {
+  let asked = 0;
+  const silent = createServer((socket) => {
+    asked += 1;
+    t.teardown(() => socket.destroy());
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => silent.close());
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  // No workers, which would ask for their bucket.
+  const stack = await useStack(t, { workers: [], env: { S3_ENDPOINT: `http://127.0.0.1:${port}` } });
+  const answers = await Promise.all(Array.from({ length: 20 }, () => readHealth(stack)));
+  for (const { body } of answers) {
+    t.is(body.checks['s3'], 'down');
+    t.is(body.checks['mongodb'], 'ok');
+  }
+  t.is(asked, 1);
 });
