@@ -18,6 +18,7 @@ import { getHealth } from './endpoints/system.ts';
 import { getProfile, redeem, regenerateApiKey } from './endpoints/users.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { checkHead } from './middleware/check-head.ts';
+import { beginInTurns } from './middleware/begin-in-turns.ts';
 import { limitAccountCalls } from './middleware/limit-account-calls.ts';
 import { parseBody } from './middleware/parse-body.ts';
 import { renderError } from './middleware/render-error.ts';
@@ -59,11 +60,11 @@ export function createRouter(services: Services): Router<RequestState> {
   // Paths are case-sensitive (RFC 3986, 6.2.2.1).
   const router = new Router<RequestState>({ sensitive: true });
   const handlers = createHandlers(services);
-  const limitCalls = limitAccountCalls();
+  const shared = { begin: beginInTurns(), limitCalls: limitAccountCalls() };
   // Among paths that match, the first counts: one with a parameter comes after those without.
   const entries = Object.entries(operations).sort(([, a], [, b]) => parametersOf(a) - parametersOf(b));
   for (const [id, operation] of entries) {
-    const stack = stackOf(operation, services, limitCalls);
+    const stack = stackOf(operation, services, shared);
     router[operation.method](toRouterPath(operation), ...stack, handlers[id as OperationId]);
   }
   return router;
@@ -88,8 +89,19 @@ export function createApp(services: Services): Koa<RequestState> {
 
 const parametersOf = (operation: Operation): number => operation.path.split('{').length - 1;
 
-function stackOf(operation: Operation, services: Services, limitCalls: ApiMiddleware): ApiMiddleware[] {
+/** Steps that count over all operations. */
+interface SharedSteps {
+  readonly begin: (operationId: string) => ApiMiddleware;
+  readonly limitCalls: ApiMiddleware;
+}
+
+function stackOf(
+  operation: Operation,
+  services: Services,
+  { begin, limitCalls }: SharedSteps,
+): ApiMiddleware[] {
   const stack: ApiMiddleware[] = [];
+  if (operation.auth === 'none') stack.push(begin(operation.operationId));
   if (operation.auth === 'key') stack.push(authenticate(services));
   if (asksForOwnAccount(operation)) stack.push(limitCalls);
   if (operation.body !== undefined) stack.push(parseBody(operation, services));
