@@ -20,6 +20,7 @@ import { authenticate } from './middleware/authenticate.ts';
 import { checkHead } from './middleware/check-head.ts';
 import { beginInTurns } from './middleware/begin-in-turns.ts';
 import { limitAccountCalls } from './middleware/limit-account-calls.ts';
+import { cors } from './middleware/cors.ts';
 import { parseBody } from './middleware/parse-body.ts';
 import { renderError } from './middleware/render-error.ts';
 import {
@@ -75,7 +76,11 @@ export function createApp(services: Services): Koa<RequestState> {
   const app = new Koa<RequestState>({ proxy: services.config.trustProxy, maxIpsCount: 1 });
   const router = createRouter(services);
 
+  const { corsOrigins } = services.config;
+
   app.use(requestContext(services.log));
+  // Before errors are rendered: a page may read them as well.
+  if (corsOrigins !== null) app.use(cors(corsOrigins));
   app.use(renderError(services.log));
   app.use(checkHead);
   app.use(refuseDoubledSlash);

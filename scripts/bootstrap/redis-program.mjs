@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { findOnPath, Refusal, run, runStep, say } from './processes.mjs';
+import { canInstallPackages, installPackage } from './debian-package.mjs';
+import { findOnPath, Refusal, run, say } from './processes.mjs';
 
 /** Whether commands that need a Redis will find one. */
 export function hasRedis() {
@@ -12,15 +13,8 @@ export function hasRedis() {
 export async function installRedis() {
   const advice =
     'install Redis 7 or later (or Valkey) so that redis-server is on the PATH, or set REDIS_URL.';
-  const isRoot = process.getuid?.() === 0;
-  if (!isRoot || !existsSync('/etc/debian_version') || findOnPath(['apt-get']) === null) {
-    throw new Refusal(`There is no Redis here: ${advice}`);
-  }
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const failure = `apt-get could not install Redis; what it said is above. Please ${advice}`;
-  const install = ['install', '-y', '--no-install-recommends', 'redis-server'];
-  await runStep('Reading the package lists', failure, 'apt-get', ['update', '-q'], { env });
-  await runStep('Installing Redis', failure, 'apt-get', install, { env });
+  if (!canInstallPackages()) throw new Refusal(`There is no Redis here: ${advice}`);
+  await installPackage('Redis', 'redis-server', advice);
   if (!hasRedis()) throw new Refusal(`apt-get installed no redis-server: ${advice}`);
   await stopService();
 }

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { compileChecker } from '../contract/validation.ts';
 import { StringEnum } from '../contract/fields.ts';
+import { readCorsOrigins, type CorsOrigins } from './cors-origins.ts';
 
 const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
 
@@ -31,6 +32,7 @@ const Environment = Type.Object({
   KEEPALIVE_TIMEOUT_MS: Type.Integer({ default: 75_000, minimum: 1_000, maximum: 3_600_000 }),
   MAX_CONNECTIONS: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   MAX_CONNECTIONS_PER_ADDRESS: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  CORS_ORIGINS: Type.Optional(Type.String()),
   LOG_LEVEL: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], { default: 'info' }),
   METRICS_TOKEN: Type.Optional(Type.String()),
   SUPPORT_EMAIL: Type.Optional(Type.String()),
@@ -72,6 +74,8 @@ export interface Config {
   readonly maxConnections: number | null;
   /** Null for at most half of what other addresses leave. */
   readonly maxConnectionsPerAddress: number | null;
+  /** Null means that no page of another origin may call the API. */
+  readonly corsOrigins: CorsOrigins | null;
   readonly logLevel: string;
   readonly metricsToken: string | null;
   readonly defaultRpm: number;
@@ -114,8 +118,13 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
   // An empty variable is one that was not set: `REDIS_URL= npm start` means the default.
   const values = Object.fromEntries(known.filter((name) => env[name]).map((name) => [name, env[name]]));
   const issues = checkEnvironment(values);
-  if (issues.length > 0) {
-    const lines = issues.map((issue) => `  ${issue.loc.join('.')} ${issue.msg}`);
+  const lines = issues.map((issue) => `  ${issue.loc.join('.')} ${issue.msg}`);
+  for (const entry of readCorsOrigins(values['CORS_ORIGINS'] ?? '').wrong) {
+    lines.push(
+      `  CORS_ORIGINS ${JSON.stringify(entry)} is no origin: write https://app.example.com, or * alone`,
+    );
+  }
+  if (lines.length > 0) {
     throw new ConfigError(`These environment variables are not valid:\n${lines.join('\n')}`);
   }
   return values as unknown as Environment;
@@ -164,6 +173,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     keepAliveTimeoutMs: values.KEEPALIVE_TIMEOUT_MS,
     maxConnections: values.MAX_CONNECTIONS ?? null,
     maxConnectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS ?? null,
+    corsOrigins: readCorsOrigins(values.CORS_ORIGINS ?? '').origins,
     logLevel: values.LOG_LEVEL,
     metricsToken: values.METRICS_TOKEN ?? null,
     defaultRpm: values.DEFAULT_RPM,

@@ -231,6 +231,31 @@ onDebianAsRoot('root on Debian gets Redis by apt-get, and not the service that c
   t.regex(calls()[3] ?? '', /^(service redis-server stop|systemctl disable --now redis-server)$/);
 });
 
+onDebianAsRoot('root on Debian gets a browser for the tests by apt-get, and nothing else does', async (t) => {
+  const { root, run, calls, write } = makeProject(t);
+  const browser = JSON.stringify(join(root, 'bin/chromium'));
+  const install = `if (process.argv[2] === 'install') fs.writeFileSync(${browser}, '', { mode: 0o755 });`;
+  write('bin/apt-get', noting('apt-get', install), 0o755);
+  await run(['admin']);
+  await run(['test']);
+  await run(['test']);
+  t.deepEqual(
+    calls().filter((call) => call.startsWith('apt-get')),
+    ['apt-get update -q', 'apt-get install -y --no-install-recommends chromium'],
+  );
+});
+
+test('where no browser can be installed, one sentence says so and the tests run', async (t) => {
+  const { run, write } = makeProject(t);
+  const missing = await run(['test']);
+  t.is(missing.code, 0);
+  t.regex(missing.stderr, /^There is no browser here: install Chromium or Chrome,.*\.$/m);
+  write('bin/apt-get', noting('apt-get', `console.error('no network'); process.exit(100);`), 0o755);
+  t.is((await run(['test'])).code, 0);
+  write('bin/google-chrome', noting('google-chrome'), 0o755);
+  t.notRegex((await run(['test'])).stderr, /browser/);
+});
+
 test('npm test lints, checks the format and runs every test; its last line counts them', async (t) => {
   const { run, calls } = makeProject(t);
   const { code, stdout } = await run(['test']);

@@ -21,6 +21,15 @@ test('every wrong variable is named in one message', (t) => {
   for (const name of ['PORT', 'LOG_LEVEL', 'REDIS_URL']) t.true(error.message.includes(name), name);
 });
 
+test('an origin that is none is named beside all else that is wrong', (t) => {
+  const error = t.throws(
+    () => loadConfig({ ...complete, PORT: 'x', CORS_ORIGINS: 'https://app.example,app.example/page' }),
+    { instanceOf: ConfigError },
+  );
+  t.regex(error.message, /^ {2}PORT /m);
+  t.regex(error.message, /^ {2}CORS_ORIGINS "app\.example\/page" is no origin: /m);
+});
+
 test('in production every missing service is named at once, and no running stack stands in for it', (t) => {
   const error = t.throws(() => loadConfig({ NODE_ENV: 'production' }), { instanceOf: ConfigError });
   for (const name of Object.keys(complete)) t.true(error.message.includes(name), name);

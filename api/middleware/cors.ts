@@ -1,0 +1,26 @@
+import createCors from '@koa/cors';
+import { responseHeaders } from '../../shared/contract/openapi/headers.ts';
+import type { CorsOrigins } from '../../shared/runtime/cors-origins.ts';
+import type { ApiMiddleware } from './request-context.ts';
+
+/** Of what answers carry beside the headers of the description, what a client of the API may want to read. */
+const furtherHeaders = ['allow', 'content-range', 'etag', 'location', 'www-authenticate'];
+
+/** Browsers ask again after two hours at the latest, some sooner. */
+const maxAgeSeconds = 7_200;
+
+/**
+ * Lets pages of these origins call the API, and answers what browsers ask before they do (preflights). Whatever header a
+ * page wants to send is allowed: official clients send many, and new ones with each version. Node bounds their length.
+ * Credentials of the browser, such as cookies, are never allowed: callers are known by their API key alone.
+ */
+export function cors(origins: CorsOrigins): ApiMiddleware {
+  return createCors({
+    origin: origins === '*' ? '*' : ({ headers: { origin = '' } }) => (origins.has(origin) ? origin : ''),
+    exposeHeaders: [...Object.keys(responseHeaders), ...furtherHeaders],
+    maxAge: maxAgeSeconds,
+    credentials: false,
+    // Headers of answers are set before anything can fail, and errors are rendered behind this: none reaches it.
+    keepHeadersOnError: false,
+  });
+}

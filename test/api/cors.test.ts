@@ -1,0 +1,162 @@
+import test, { type ExecutionContext } from 'ava';
+import { startApi } from '../../api/server.ts';
+import type { CorsOrigins } from '../../shared/runtime/cors-origins.ts';
+import { startStack, useStack, type TestStack } from '../support/stack.ts';
+
+const origin = 'https://app.example';
+const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'Hello!' }] };
+
+let stack: TestStack;
+test.before(async () => {
+  stack = await startStack({ env: { CORS_ORIGINS: `${origin}, http://localhost:5173` } });
+});
+test.after.always(() => stack?.close());
+
+/** A further api process of the stack, with other origins. */
+async function startOther(t: ExecutionContext, corsOrigins: CorsOrigins | null): Promise<string> {
+  const api = await startApi({ ...stack.config, corsOrigins }, stack.env, stack.log);
+  t.teardown(() => api.stop());
+  return api.url;
+}
+
+/** What the official SDK sends from a browser, beside what browsers allow anyway. */
+const sdkHeaders =
+  'authorization,content-type,idempotency-key,last-event-id,prefer,x-request-timeout-ms,x-stainless-lang,' +
+  'x-stainless-os,x-stainless-package-version,x-stainless-retry-count,x-stainless-runtime,x-stainless-timeout';
+
+const preflight = (url: string, from: string): Promise<Response> =>
+  fetch(url, {
+    method: 'OPTIONS',
+    headers: {
+      origin: from,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': sdkHeaders,
+    },
+  });
+
+const corsHeaders = ({ headers }: Response): string[] =>
+  [...headers.keys()].filter((name) => name.startsWith('access-control-'));
+
+test('a preflight of a listed origin is answered without a key', async (t) => {
+  for (const from of [origin, 'http://localhost:5173']) {
+    const answer = await preflight(`${stack.url}/v1/chat/completions`, from);
+    t.is(answer.status, 204);
+    t.is(answer.headers.get('access-control-allow-origin'), from);
+    t.is(answer.headers.get('access-control-allow-headers'), sdkHeaders);
+    const methods = answer.headers.get('access-control-allow-methods')?.split(',') ?? [];
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) t.true(methods.includes(method), method);
+    t.true(Number(answer.headers.get('access-control-max-age')) >= 600);
+    t.is(answer.headers.get('vary'), 'Origin');
+    t.false(answer.headers.has('access-control-allow-credentials'));
+    t.truthy(answer.headers.get('x-request-id'));
+  }
+});
+
+test('other origins get no leave, however much they look like a listed one', async (t) => {
+  const others = ['https://app.example.evil', 'http://app.example', 'https://app.example:8443', 'null', ''];
+  for (const from of others) {
+    const answer = await preflight(`${stack.url}/v1/chat/completions`, from);
+    t.deepEqual(corsHeaders(answer), [], from);
+    t.is(answer.headers.get('allow'), 'POST');
+    const models = await fetch(`${stack.url}/v1/models`, { headers: { origin: from } });
+    t.is(models.status, 200);
+    t.deepEqual(corsHeaders(models), [], from);
+    t.is(models.headers.get('vary'), 'Origin');
+    await models.text();
+  }
+});
+
+test('a page may read an answer and the headers that clients go by', async (t) => {
+  const { apiKey } = await stack.createAccount();
+  const answer = await stack.post('/v1/chat/completions', apiKey, chat, { origin });
+  t.is(answer.status, 200);
+  t.is(answer.headers.get('access-control-allow-origin'), origin);
+  const exposed = answer.headers.get('access-control-expose-headers')?.split(',') ?? [];
+  const wanted = ['x-request-id', 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests'];
+  wanted.push('x-ratelimit-reset-requests', 'retry-after', 'x-should-retry', 'idempotent-replayed');
+  wanted.push('location', 'etag', 'content-range');
+  for (const name of wanted) t.true(exposed.includes(name), name);
+  t.false(answer.headers.has('access-control-allow-credentials'));
+});
+
+test('a page may read a stream', async (t) => {
+  const { apiKey } = await stack.createAccount();
+  const answer = await stack.post('/v1/chat/completions', apiKey, { ...chat, stream: true }, { origin });
+  t.is(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+  t.is(answer.headers.get('access-control-allow-origin'), origin);
+  t.true(answer.headers.get('access-control-expose-headers')?.includes('x-request-id'));
+  t.regex(await answer.text(), /\[DONE\]\n\n$/);
+});
+
+test('a page may read a link to an image', async (t) => {
+  const { apiKey } = await stack.createAccount();
+  const body = { model: 'demo-svg-image', prompt: 'a lighthouse', size: '256x256', response_format: 'url' };
+  const made = await stack.post('/v1/images/generations', apiKey, body, { origin });
+  const { data } = (await made.json()) as { data: { url: string }[] };
+  const image = await fetch(data[0]!.url, { headers: { origin } });
+  t.is(image.status, 200);
+  t.is(image.headers.get('access-control-allow-origin'), origin);
+  await image.arrayBuffer();
+});
+
+test('a page may read why it was refused', async (t) => {
+  const { apiKey } = await stack.createAccount({ rpm: 1 });
+  const refuse = (path: string, key: string | null, body: unknown): Promise<Response> =>
+    stack.post(path, key, body, { origin });
+  const path = '/v1/chat/completions';
+  const cases: [number, () => Promise<Response>][] = [
+    [401, () => refuse(path, null, chat)],
+    [404, () => refuse('/v1//chat/completions', apiKey, chat)],
+    [404, () => refuse('/v1/nothing', apiKey, chat)],
+    [405, () => fetch(`${stack.url}${path}`, { method: 'DELETE', headers: { origin } })],
+    [413, () => refuse('/v1/users/redeem', apiKey, { code: 'x'.repeat(70_000) })],
+    [422, () => refuse(path, apiKey, { model: 'demo-echo' })],
+    [200, () => refuse(path, apiKey, chat)],
+    [429, () => refuse(path, apiKey, chat)],
+  ];
+  for (const [status, send] of cases) {
+    const answer = await send();
+    t.is(answer.status, status);
+    t.is(answer.headers.get('access-control-allow-origin'), origin, String(status));
+    t.true(answer.headers.get('access-control-expose-headers')?.includes('retry-after'), String(status));
+    await answer.text();
+  }
+});
+
+test('a page may read that a part of the service is away', async (t) => {
+  const own = await useStack(t, { workers: [], env: { CORS_ORIGINS: origin } });
+  const { apiKey } = await own.createAccount();
+  await own.killRedis();
+  const answer = await own.post('/v1/chat/completions', apiKey, chat, { origin });
+  t.is(answer.status, 503);
+  t.is(answer.headers.get('access-control-allow-origin'), origin);
+});
+
+test('with * any page may call, and none with cookies', async (t) => {
+  const url = await startOther(t, '*');
+  const answer = await preflight(`${url}/v1/chat/completions`, 'https://anything.example');
+  t.is(answer.status, 204);
+  t.is(answer.headers.get('access-control-allow-origin'), '*');
+  t.is(answer.headers.get('access-control-allow-headers'), sdkHeaders);
+  const models = await fetch(`${url}/v1/models`, { headers: { origin: 'null' } });
+  t.is(models.headers.get('access-control-allow-origin'), '*');
+  t.false(models.headers.has('access-control-allow-credentials'));
+  await models.text();
+});
+
+test('unless origins are set, OPTIONS tells the methods of an address and nothing more', async (t) => {
+  const url = await startOther(t, null);
+  const allowed = { '/v1/chat/completions': 'POST', '/v1/models': 'HEAD, GET', '/docs': 'HEAD, GET' };
+  for (const [path, methods] of Object.entries(allowed)) {
+    const answer = await preflight(`${url}${path}`, origin);
+    t.true(answer.ok);
+    t.is(answer.headers.get('allow'), methods);
+    t.is(await answer.text(), '');
+    t.deepEqual(corsHeaders(answer), []);
+  }
+  const models = await fetch(`${url}/v1/models`, { headers: { origin } });
+  t.deepEqual(corsHeaders(models), []);
+  t.false(models.headers.has('vary'));
+  await models.text();
+  t.is((await preflight(`${url}/v1/nothing`, origin)).status, 404);
+});
