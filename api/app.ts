@@ -73,12 +73,12 @@ export function createRouter(services: Services): Router<RequestState> {
 
 /** The whole of the HTTP API: what happens to every call, then the operations of the contract. */
 export function createApp(services: Services): Koa<RequestState> {
-  const app = new Koa<RequestState>({ proxy: services.config.trustProxy, maxIpsCount: 1 });
+  const app = new Koa<RequestState>();
   const router = createRouter(services);
 
-  const { corsOrigins } = services.config;
+  const { corsOrigins, trustProxy } = services.config;
 
-  app.use(requestContext(services.log));
+  app.use(requestContext(services.log, trustProxy));
   // Before errors are rendered: a page may read them as well.
   if (corsOrigins !== null) app.use(cors(corsOrigins));
   app.use(renderError(services.log));

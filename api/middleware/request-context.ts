@@ -6,6 +6,7 @@ import { shorten } from '../../shared/contract/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { wasCutUnread } from '../connections/stall-guard.ts';
+import { findCallerAddress } from './caller-address.ts';
 
 /** What the steps before a handler have found out. */
 export interface RequestState {
@@ -25,13 +26,18 @@ export interface RequestState {
 export type ApiContext = ParameterizedContext<RequestState>;
 export type ApiMiddleware = Middleware<RequestState>;
 
-/** Names the request, gives it a logger, writes its access line when it has been answered. */
-export function requestContext(log: Logger): ApiMiddleware {
+/**
+ * Names the request and its caller's address, gives it a logger, writes its access line when it has been answered.
+ * @param trustsProxy whether a proxy before us says whose requests it passes on
+ */
+export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware {
   return async (context, next) => {
     const startedAtMs = performance.now();
     const requestId = createTimeOrderedId();
     context.state.requestId = requestId;
     context.set('x-request-id', requestId);
+    const forwardedFor = trustsProxy ? context.get('x-forwarded-for') : '';
+    context.request.ip = findCallerAddress(context.socket.remoteAddress, forwardedFor);
     context.res.once('close', () => {
       const { method, path, status } = context;
       const durationMs = Math.round(performance.now() - startedAtMs);

@@ -67,7 +67,7 @@ export async function finishRequest(
     responseCode: error === null ? 200 : errorKind(error.code).status,
     errorCode: error?.code ?? null,
     details: (error?.message ?? outcome.note)?.slice(0, maxDetails) ?? null,
-    userIp: request.userIp.slice(0, maxAddress),
+    userIp: request.userIp,
     promptTokens: usage.promptTokens,
     cacheReadTokens: usage.cacheReadTokens,
     cacheWriteTokens: usage.cacheWriteTokens,
@@ -99,9 +99,8 @@ export async function finishRequest(
   return { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
 }
 
-/** A row must stay far below what MongoDB takes as one document, whatever a vendor or a proxy's header says. */
+/** A row must stay far below what MongoDB takes as one document, whatever a vendor says. */
 const maxDetails = 1_000;
-const maxAddress = 64;
 
 const defaultRetryPauseMs = 500;
 

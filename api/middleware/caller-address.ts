@@ -1,0 +1,25 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** As some proxies write it: with the port, and IPv6 in brackets. */
+const withPort = /^(?:\[([^\]]*:[^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/;
+
+/**
+ * The address of who sent a request. Of those that `X-Forwarded-For` lists the last counts: the proxy before us added it,
+ * and what stands before it may be the caller's own invention. Where it is no address, the connection's counts.
+ * @param socketAddress undefined where the connection is gone already
+ * @param forwardedFor the header, where the proxy is trusted to set it
+ */
+export function findCallerAddress(socketAddress: string | undefined, forwardedFor = ''): string {
+  const last = forwardedFor.slice(forwardedFor.lastIndexOf(',') + 1).trim();
+  return readAddress(last) ?? readAddress(socketAddress ?? '') ?? '';
+}
+
+/** In the one form that an address has: IPv4 as such also where it is written within IPv6, without port and zone. */
+function readAddress(text: string): string | null {
+  if (text === '') return null;
+  const match = withPort.exec(text);
+  const address = match === null ? text : (match[1] ?? match[2]!);
+  if (isIP(address) === 0) return null;
+  return address.includes(':') ? ipaddr.process(address.replace(/%.*$/, '')).toString() : address;
+}

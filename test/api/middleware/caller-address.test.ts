@@ -1,0 +1,58 @@
+import test from 'ava';
+import { findCallerAddress } from '../../../api/middleware/caller-address.ts';
+
+const socket = '192.0.2.10';
+
+test('behind a proxy the caller is the last address that the proxy names, without its port', (t) => {
+  const named = {
+    '203.0.113.7': '203.0.113.7',
+    '203.0.113.7:4711': '203.0.113.7',
+    '198.51.100.1, 203.0.113.7': '203.0.113.7',
+    'unknown,203.0.113.7 ': '203.0.113.7',
+    '2001:DB8:0:0::7': '2001:db8::7',
+    '[2001:db8::7]': '2001:db8::7',
+    '[2001:db8::7]:4711': '2001:db8::7',
+    '::ffff:203.0.113.7': '203.0.113.7',
+    '::ffff:cb00:7107': '203.0.113.7',
+    '[::ffff:203.0.113.7]:80': '203.0.113.7',
+    'fe80::7%eth0': 'fe80::7',
+  };
+  for (const [header, address] of Object.entries(named))
+    t.is(findCallerAddress(socket, header), address, header);
+});
+
+test('where the proxy names no address, the caller is who connected', (t) => {
+  const wrong = [
+    '',
+    ' ',
+    ',',
+    '203.0.113.7,',
+    'unknown',
+    '_hidden',
+    'localhost',
+    '1',
+    '127.1',
+    '0x7f.0.0.1',
+    '017.0.0.1',
+    '203.0.113.256',
+    '203.0.113.7:x',
+    '203.0.113.7:',
+    '[203.0.113.7]',
+    '[::1',
+    '::1]',
+    '<script>alert(1)</script>',
+    '203.0.113.7\t198.51.100.1',
+    'ÿþ',
+    '9'.repeat(10_000),
+  ];
+  for (const header of wrong) t.is(findCallerAddress(socket, header), socket, header);
+});
+
+test('without a proxy the caller is who connected, in the one form that an address has', (t) => {
+  t.is(findCallerAddress('::ffff:192.0.2.10'), socket);
+  t.is(findCallerAddress(socket), socket);
+  t.is(findCallerAddress('2001:db8:0:0::7'), '2001:db8::7');
+  t.is(findCallerAddress('fe80::1%eth0'), 'fe80::1');
+  // The connection is gone already.
+  t.is(findCallerAddress(undefined), '');
+});

@@ -1,0 +1,10 @@
+import test from 'ava';
+import { useStack } from '../support/stack.ts';
+import { sendForwardedText } from './attacks/forwarded-text.ts';
+
+test('what X-Forwarded-For says is kept only where it is an address', async (t) => {
+  const stack = await useStack(t, { env: { TRUST_PROXY: 'on' } });
+  const { apiKey } = await stack.createAccount();
+  const addresses = await sendForwardedText({ url: stack.url, apiKey });
+  t.deepEqual([...new Set(addresses)], ['127.0.0.1']);
+});
