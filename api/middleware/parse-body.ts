@@ -4,6 +4,8 @@ import { defaultBodyLimitBytes, type Operation } from '../../shared/contract/ope
 import { shorten } from '../../shared/contract/shorten.ts';
 import { ChunkList } from '../../shared/runtime/chunk-list.ts';
 import { JsonReader, maxJsonDepth, maxJsonValues, type JsonFault } from '../../shared/runtime/json-reader.ts';
+import { isWellFormed } from '../../shared/runtime/surrogate-check.ts';
+import { Utf8Check } from '../../shared/runtime/utf8-check.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import type { Services } from '../services.ts';
@@ -76,6 +78,7 @@ class IncomingBody {
   readonly #services: Services;
   readonly #context: ApiContext;
   readonly #operation: Operation;
+  readonly #utf8 = new Utf8Check();
   readonly #structure = new JsonStructure();
   readonly #chunks = new ChunkList();
   #length = 0;
@@ -121,6 +124,7 @@ class IncomingBody {
         isLarge: () => this.#reader !== null,
         take: (chunk) => this.#take(chunk, limitBytes),
       });
+      checkUtf8(this.#utf8.end());
       if (this.#reader !== null) return this.#endLarge(this.#reader);
       this.#release();
       return this.#parseSmall();
@@ -149,6 +153,7 @@ class IncomingBody {
   #take(chunk: Buffer, limitBytes: number): void | Promise<void> {
     this.#length += chunk.length;
     if (this.#length > limitBytes) throw tooLarge(limitBytes);
+    checkUtf8(this.#utf8.push(chunk));
     return this.#reader === null ? this.#takeSmall(chunk) : this.#takeLarge(chunk, this.#reader);
   }
 
@@ -183,25 +188,57 @@ class IncomingBody {
   #parseSmall(): unknown {
     // An empty body is taken for an empty object: what it lacks is then named field by field.
     if (this.#length === 0) return {};
-    try {
-      return JSON.parse(this.#chunks.take().toString('utf8'));
-    } catch (error) {
-      throw invalidJson(`: ${(error as Error).message.slice(0, 200)}`);
-    }
+    const bytes = this.#chunks.take();
+    const text = bytes.toString('utf8');
+    const value = parseJson(text.startsWith(byteOrderMark) ? text.slice(1) : text);
+    // Where an escape is half of a pair, the reader finds the way to it.
+    if (surrogateEscape.test(text) && !isWellFormed(value)) readOn(new JsonReader(), bytes);
+    return value;
+  }
+}
+
+const byteOrderMark = '\ufeff';
+const surrogateEscape = /\\u[dD][89a-fA-F]/;
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw invalidJson(`: ${(error as Error).message.slice(0, 200)}`);
   }
 }
 
 function readOn(reader: JsonReader, chunk: Buffer): void {
   const fault = reader.push(chunk);
-  if (fault !== null) throw toFault(fault);
+  if (fault !== null) throw toFault(fault, reader.path);
 }
 
-function toFault(fault: JsonFault): AppError {
+/** @param offset of a byte that is none of a text; negative where all are */
+function checkUtf8(offset: number): void {
+  if (offset < 0) return;
+  const msg = `The body is not valid UTF-8: byte ${offset}, counted from 0, is part of no character. Send text in UTF-8.`;
+  throw invalidField(['body'], msg, { type: 'unicode_invalid' });
+}
+
+/** Of each name on the way to a fault; a name may be as long as the body. */
+const maxNameChars = 100;
+
+function loneSurrogate(path: readonly (string | number)[]): AppError {
+  const names = path.map((name) => (typeof name === 'string' ? name.slice(0, maxNameChars) : name));
+  const msg =
+    'has half of a surrogate pair, an escape such as \\ud83d by itself, which is no character. Cut texts between ' +
+    'characters; in JavaScript, text.toWellFormed() replaces such halves.';
+  return invalidField(['body', ...names], msg, { type: 'unicode_invalid' });
+}
+
+function toFault(fault: JsonFault, path: readonly (string | number)[] = []): AppError {
   switch (fault) {
     case 'too_deep':
       return invalidField(['body'], `The body is nested deeper than ${maxJsonDepth} levels.`);
     case 'too_many_values':
       return invalidField(['body'], `The body holds more than ${maxJsonValues} values.`);
+    case 'lone_surrogate':
+      return loneSurrogate(path);
     case 'invalid':
       return invalidJson('.');
     default:

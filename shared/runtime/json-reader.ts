@@ -1,7 +1,9 @@
 import { ChunkList } from './chunk-list.ts';
+import { SurrogateCheck } from './surrogate-check.ts';
+import { findCharacterEnd } from './utf8-check.ts';
 
 /** What a JSON text has too much of, or that it is none. */
-export type JsonFault = 'too_deep' | 'too_many_values' | 'invalid';
+export type JsonFault = 'too_deep' | 'too_many_values' | 'lone_surrogate' | 'invalid';
 
 /** No request of the API is a tenth as deep; code that walks a body may recurse. */
 export const maxJsonDepth = 100;
@@ -11,9 +13,11 @@ export const maxJsonValues = 200_000;
 export interface JsonLimits {
   readonly depth: number;
   readonly values: number;
+  /** Whether a text may hold an escape of half a surrogate pair, which is no character. */
+  readonly loneSurrogates: boolean;
 }
 
-const limitsOfRequests: JsonLimits = { depth: maxJsonDepth, values: maxJsonValues };
+const limitsOfRequests: JsonLimits = { depth: maxJsonDepth, values: maxJsonValues, loneSurrogates: false };
 
 /** Text of a string is decoded at least this often, so that no step takes longer for a longer string. */
 const flushBytes = 1024 * 1024;
@@ -23,6 +27,7 @@ const maxScalarBytes = 1024;
 const longestEscapeBytes = 6;
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
+const byteOrderMark = Buffer.from('\ufeff');
 const [openObject, closeObject, openArray, closeArray] = [0x7b, 0x7d, 0x5b, 0x5d];
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const literals = new Map<string, unknown>([
@@ -49,6 +54,8 @@ export class JsonReader {
   #result: unknown;
   #fault: JsonFault | null = null;
 
+  /** How much of a byte order mark has been passed over; whole also where there is none. */
+  #markBytes = 0;
   /** Of the token under way, from chunks before. */
   readonly #parts = new ChunkList();
   /** Of the string under way, decoded; a string that was flushed at least once has some. */
@@ -57,6 +64,7 @@ export class JsonReader {
   /** Where the last escape of the string under way began, counted from the first byte in `#parts`. */
   #lastEscapeAt = -1;
   #isAscii = true;
+  readonly #surrogates = new SurrogateCheck();
 
   constructor(limits = limitsOfRequests) {
     this.#limits = limits;
@@ -67,9 +75,17 @@ export class JsonReader {
     return this.#values;
   }
 
+  /** Leads to what is read now, such as `["messages", 0, "content"]`: to the fault, once there is one. */
+  get path(): (string | number)[] {
+    let depth = 0;
+    return this.#containers.flatMap<string | number>((container) =>
+      Array.isArray(container) ? [container.length] : this.#keys.slice(depth, ++depth),
+    );
+  }
+
   /** @returns the first fault found so far */
   push(chunk: Buffer): JsonFault | null {
-    let at = 0;
+    let at = this.#markBytes < byteOrderMark.length ? this.#skipMark(chunk) : 0;
     while (at < chunk.length && this.#fault === null) {
       if (this.#token === 'string') at = this.#readString(chunk, at);
       else if (this.#token === 'scalar') at = this.#readScalar(chunk, at);
@@ -82,6 +98,16 @@ export class JsonReader {
   end(): { readonly value: unknown } | null {
     if (this.#token === 'scalar') this.#endScalar(Buffer.alloc(0));
     return this.#fault === null && this.#expected === 'nothing' ? { value: this.#result } : null;
+  }
+
+  #skipMark(chunk: Buffer): number {
+    let at = 0;
+    while (at < chunk.length && chunk[at] === byteOrderMark[this.#markBytes]) {
+      this.#markBytes += 1;
+      at += 1;
+    }
+    if (at < chunk.length) this.#markBytes = byteOrderMark.length;
+    return at;
   }
 
   #readStructure(chunk: Buffer, from: number): number {
@@ -171,6 +197,10 @@ export class JsonReader {
   #endString(last: Buffer): void {
     const text = this.#decode(this.#takeParts(last));
     if (text === null) return;
+    if (this.#surrogates.isOpen) {
+      this.#fail(0, 'lone_surrogate');
+      return;
+    }
     const whole = this.#text + text;
     this.#text = '';
     this.#lastEscapeAt = -1;
@@ -196,17 +226,16 @@ export class JsonReader {
     if (cut < bytes.length) this.#parts.add(bytes.subarray(cut));
   }
 
-  /** Null where an escape is none. */
+  /** Null where an escape is none, or half of a pair. */
   #decode(bytes: Buffer): string | null {
     const text = bytes.toString(this.#isAscii ? 'latin1' : 'utf8');
-    if (!bytes.includes(backslash)) return text;
-    try {
-      return JSON.parse(`"${text}"`) as string;
-    } catch {
-      // The position in a part of one string would tell the caller nothing.
-      this.#fail(0);
-      return null;
-    }
+    const hasEscapes = bytes.includes(backslash);
+    const decoded = hasEscapes ? parseEscapes(text) : text;
+    if (decoded === null) this.#fail(0);
+    else if (this.#limits.loneSurrogates || !(hasEscapes || this.#surrogates.isOpen)) return decoded;
+    else if (this.#surrogates.take(decoded)) return decoded;
+    else this.#fail(0, 'lone_surrogate');
+    return null;
   }
 
   #readScalar(chunk: Buffer, from: number): number {
@@ -246,6 +275,15 @@ export class JsonReader {
   }
 }
 
+function parseEscapes(text: string): string | null {
+  try {
+    return JSON.parse(`"${text}"`) as string;
+  } catch {
+    // The position in a part of one string would tell the caller nothing.
+    return null;
+  }
+}
+
 /** As `JSON.parse` does: a member of this name is a member, and no prototype. */
 function setMember(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') object[key] = value;
@@ -259,14 +297,3 @@ const isScalarByte = (byte: number): boolean =>
   byte === 0x2d ||
   byte === 0x2e ||
   byte === 0x45;
-
-/** The last place up to `end` that is not within a character of UTF-8. */
-function findCharacterEnd(bytes: Buffer, end: number): number {
-  for (let length = 1; length <= 3 && length <= end; length++) {
-    const byte = bytes[end - length]!;
-    if ((byte & 0xc0) === 0x80) continue;
-    const wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-    return wanted > length ? end - length : end;
-  }
-  return end;
-}

@@ -17,7 +17,8 @@ function read(bytes: Buffer, cuts: readonly number[] = []): { value: unknown } |
 
 function parse(bytes: Buffer): { value: unknown } | null {
   try {
-    return { value: JSON.parse(bytes.toString('utf8')) };
+    // A byte order mark may stand before the text; nowhere else is it anything but a character.
+    return { value: JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, '')) };
   } catch {
     return null;
   }
@@ -94,6 +95,38 @@ test('a string of megabytes is read whole, wherever its escapes and characters l
       t.true(found[0] === expected[0] && found[1] === 1, `${unit} after ${shift}`);
     }
   }
+});
+
+/** Every half is a character of its own to fast-check, so that it comes alone, doubled or the wrong way round. */
+const halves = fc.array(fc.constantFrom('\ud83d', '\ude00', 'a', 'é', '😀', '"', '\\'), { maxLength: 6 });
+
+test('texts are refused for half a surrogate pair, wherever they are cut, unless a reader takes any', (t) => {
+  fc.assert(
+    fc.property(halves, cuts, fc.boolean(), (characters, places, isLong) => {
+      const text = characters.join('');
+      // JSON.stringify writes halves, and nothing else, as escapes. A long text is decoded in parts.
+      const pad = isLong ? 'x'.repeat(1024 * 1024 - 8) : '';
+      const bytes = Buffer.from(JSON.stringify({ a: [0, pad + text] }).replaceAll('😀', '\\ud83d\\ude00'));
+      const isWhole = (pad + text).isWellFormed();
+      return isDeepStrictEqual(read(bytes, places), isWhole ? parse(bytes) : null);
+    }),
+    { numRuns: 300 },
+  );
+  const lenient = new JsonReader({ depth: 9, values: 9, loneSurrogates: true });
+  lenient.push(Buffer.from('["\\ud83d"]'));
+  t.deepEqual(lenient.end(), { value: ['\ud83d'] });
+});
+
+test('the way to a fault is told', (t) => {
+  const find = (text: string): (string | number)[] => {
+    const reader = new JsonReader();
+    t.is(reader.push(Buffer.from(text)), 'lone_surrogate');
+    return reader.path;
+  };
+  t.deepEqual(find('"\\ud83d"'), []);
+  t.deepEqual(find('{"a":[1,{"b":2,"c":"\\ud83d"}]}'), ['a', 1, 'c']);
+  t.deepEqual(find('[[],{"a":{"\\ud83d":1}}]'), [1, 'a']);
+  t.deepEqual(find('{"a":{},"b":["x","\\ude00"]}'), ['b', 1]);
 });
 
 test('depth and number of values are bounded exactly, and the rest of the text is not read', (t) => {
