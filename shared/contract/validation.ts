@@ -137,10 +137,13 @@ export function compileChecker(
 function hasFewNodes(value: unknown, limit: number): boolean {
   const pending: unknown[] = [value];
   for (let seen = 0; pending.length > 0; seen++) {
-    if (seen + pending.length > limit) return false;
     const node = pending.pop();
     if (Array.isArray(node) && node.length > limit) return false;
-    if (typeof node === 'object' && node !== null) pending.push(...Object.values(node));
+    if (typeof node !== 'object' || node === null) continue;
+    for (const key in node) {
+      pending.push((node as Record<string, unknown>)[key]);
+      if (seen + pending.length > limit) return false;
+    }
   }
   return true;
 }

@@ -1,0 +1,20 @@
+import { postJson } from '../../support/post-json.ts';
+
+/** More than a call of a function takes arguments, and fewer values than a body may hold. */
+const keys = 190_000;
+
+/** Sends a body of very many fields with one fault. @returns the statuses of the answers */
+export async function sendManyKeys({ url, apiKey }: { url: string; apiKey: string }): Promise<number[]> {
+  const fields = Array.from({ length: keys }, (_, i) => `"k${i}":0`).join(',');
+  const bodies = [
+    `{"model":7,"messages":[{"role":"user","content":"Hi"}],${fields}}`,
+    `{"model":"demo-echo","messages":7,"metadata":{${fields}}}`,
+  ];
+  const statuses: number[] = [];
+  for (const body of bodies) {
+    const answer = await postJson(`${url}/v1/chat/completions`, apiKey, body);
+    statuses.push(answer.status);
+    await answer.text();
+  }
+  return statuses;
+}
