@@ -29,6 +29,26 @@ export function checkParts(messages: readonly Message[], model: CatalogModel): v
   checkFiles(messages, model);
 }
 
+/**
+ * A chat must say something. Single messages may be empty: a system prompt that is not set, a tool that returned nothing,
+ * an answer that had no text, and the empty turns by which agents ask a model to go on.
+ * @param messages with the fields alone that are sent
+ * @throws AppError `validation_failed`
+ */
+export function checkContents(messages: readonly Message[]): void {
+  if (messages.some((message) => Object.entries(message).some(saysSomething))) return;
+  const last = messages.length - 1;
+  throw invalidField(['body', 'messages', last, 'content'], 'must not be empty, as no message says anything');
+}
+
+/** Fields that say who speaks, and of what kind a part is. */
+const labels = new Set(['role', 'name', 'tool_call_id', 'type']);
+
+function saysSomething([field, value]: [string, unknown]): boolean {
+  if (labels.has(field) || value === null || value === undefined || value === '') return false;
+  return typeof value === 'object' ? Object.entries(value).some(saysSomething) : true;
+}
+
 function checkModalities(messages: readonly Message[], { id, published }: CatalogModel): void {
   const modalities = published.input_modalities;
   if (modalities === null) return;

@@ -11,7 +11,7 @@ import {
 import { invalidField } from '../../shared/contract/errors.ts';
 import { asksSearch } from '../../shared/pricing/search-allowance.ts';
 import { findUnmetNeed } from '../../shared/routing/chat-needs.ts';
-import { checkParts } from './check-parts.ts';
+import { checkContents, checkParts } from './check-parts.ts';
 
 /**
  * Fields that are not for a vendor: a tier has a price of its own, which is not ours to choose; the older form of tools
@@ -53,6 +53,7 @@ export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest
     messages: body.messages.map((message) => pickMessage(message, kinds)),
     ...fillOptions(body, model),
   } as ChatRequest;
+  checkContents(prepared.messages);
   checkNeeds(prepared, model);
   return prepared;
 }

@@ -205,3 +205,36 @@ test('what a dialect would refuse once it is called is a need, so that another r
     t.deepEqual(serving('google-or-open', body), ['open']);
   }
 });
+
+test('a chat in which nothing is said is refused', (t) => {
+  const empty = 'must not be empty, as no message says anything';
+  const part = { type: 'text', text: '' };
+  for (const content of ['', null, [part], [part, { type: 'image_url', image_url: null }], [{ txt: 'hi' }]]) {
+    t.is(refusedAt('plain', { messages: [{ role: 'user', content }] }), `body.messages.0.content: ${empty}`);
+  }
+  const silent = [
+    { role: 'system', content: '' },
+    { role: 'assistant', content: null, tool_calls: [] },
+  ];
+  t.is(refusedAt('plain', { messages: silent }), `body.messages.1.content: ${empty}`);
+});
+
+test('of a chat in which something is said, single messages may be empty', (t) => {
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+  const conversations = [
+    [{ role: 'system', content: 'Say hello.' }],
+    [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: '' },
+      { role: 'user', content: '' },
+    ],
+    [{ role: 'user', content: [image] }],
+    [
+      { role: 'user', content: '' },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', content: '', tool_call_id: 'a' },
+    ],
+  ];
+  for (const messages of conversations) t.is(refusedAt('plain', { messages }), 'not refused');
+});

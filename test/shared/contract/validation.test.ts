@@ -120,6 +120,12 @@ test('a faulty body of any number of fields is refused for its fault', (t) => {
   );
 });
 
+test('the content of a message may be left out, and is no empty list', (t) => {
+  const issues = (message: object) => issuesOf(() => chat({ model: 'm', messages: [message] }));
+  t.deepEqual(issues({ role: 'user', content: [] }), ['body.messages.0.content: must not be empty']);
+  t.deepEqual(issues({ role: 'tool', content: null }), []);
+});
+
 test('defaults are filled in, and fields that we do not know stay', (t) => {
   t.like(chat({ model: 'm', messages: [{ role: 'assistant' }], new_field: 1 }), {
     temperature: 0.7,
