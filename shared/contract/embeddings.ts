@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { embeddingExample } from './embedding-example.ts';
 import {
   CostRequest,
   CreatedSeconds,
@@ -109,25 +110,5 @@ export const createEmbedding = defineOperation({
   body: EmbeddingRequest,
   response: EmbeddingResponse,
   errors: creationErrors,
-  example: {
-    body: { model: 'use-lite-en-512', input: ['a cat on the sofa', 'tax law'] },
-    // Real vectors of this model have 512 numbers.
-    response: {
-      id: '019aa2f4-70b3-7d0e-8c44-5e9f0d6a1b27',
-      created: 1_763_726_842,
-      object: 'list',
-      data: [
-        { object: 'embedding', index: 0, embedding: [0.0412, -0.0187, 0.0663, -0.0021] },
-        { object: 'embedding', index: 1, embedding: [-0.0295, 0.0518, 0.0074, 0.0386] },
-      ],
-      model: 'use-lite-en-512',
-      usage: {
-        prompt_tokens: 7,
-        total_tokens: 7,
-        total_time: 0.018,
-        cost_request: 0.00007,
-        free_request: false,
-      },
-    },
-  },
+  example: embeddingExample,
 });

@@ -139,8 +139,8 @@ export const createImage = defineOperation({
       response_format: 'url',
     },
     response: {
-      id: '019aa2f4-7a19-7b68-b0d2-3f6c1e5a9d80',
-      created: 1_763_726_845,
+      id: '019aa652-f259-7b68-b0d2-3f6c1e5a9d80',
+      created: 1_763_727_045,
       data: [
         {
           revised_prompt: null,

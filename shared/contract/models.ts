@@ -140,7 +140,7 @@ export const ModelList = Type.Object(
 const modelExample = {
   id: 'demo-echo',
   object: 'model',
-  created: 1_763_683_200,
+  created: 0,
   context: 8192,
   size: null,
   type: 'chat',

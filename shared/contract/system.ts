@@ -152,7 +152,7 @@ export const listServers = defineOperation({
     response: [
       {
         name: 'main',
-        description: null,
+        description: 'The address to use.',
         base_url: 'https://gateway.example/v1',
         health_url: 'https://gateway.example/v1/health',
         server_url: 'https://gateway.example',

@@ -1,16 +1,21 @@
 import type { OperationExample } from './operation.ts';
 
+/**
+ * An account that was given 100 roubles, redeemed a code of 50 on one day, and on the next sent the chats and embeddings
+ * of the other examples.
+ */
+const account = { id: '6920a3d4f1b2c87e5d0934ab', user_type: 'default' };
+
 export const profileExample: OperationExample = {
   response: {
-    id: '6920a3d4f1b2c87e5d0934ab',
-    user_type: 'default',
-    last_used_at: '2025-11-21T12:07:22.000Z',
-    balance: 87.4312,
-    total_balance_added: 100,
-    free_requests: 7,
-    request_count_last_hour: 12,
-    total_cost_request_last_hour: 0.6214,
-    average_rpm: 0.2,
+    ...account,
+    last_used_at: '2025-11-21T12:07:22.603Z',
+    balance: 149.99448,
+    total_balance_added: 150,
+    free_requests: 0,
+    request_count_last_hour: 3,
+    total_cost_request_last_hour: 0.00552,
+    average_rpm: 0.05,
     requests_per_minute: 60,
   },
 };
@@ -18,12 +23,10 @@ export const profileExample: OperationExample = {
 export const redeemExample: OperationExample = {
   body: { code: '7KQM-9XFD-3TRW-M8PA-2VBH' },
   response: {
-    id: '6920a3d4f1b2c87e5d0934ab',
-    user_type: 'default',
-    last_used_at: '2025-11-21T12:07:22.000Z',
-    balance: 137.4312,
+    ...account,
+    balance: 150,
     total_balance_added: 150,
-    free_requests: 7,
+    free_requests: 0,
     add_balance: 50,
     add_free_requests: 0,
   },
@@ -51,49 +54,68 @@ export const statsExample: OperationExample = {
   response: {
     period_start_date: '2025-10-22',
     period_end_date: '2025-11-21',
-    total_requests: 214,
-    total_prompt_tokens: 48_120,
-    total_completion_tokens: 20_655,
-    total_cost: 12.5688,
-    total_free_requests: 3,
+    total_requests: 3,
+    total_prompt_tokens: 23,
+    total_completion_tokens: 31,
+    total_cost: 0.00552,
+    total_free_requests: 0,
     daily_stats: [
       {
-        stat_date: '2025-11-20',
-        request_count: 214,
-        prompt_tokens: 48_120,
-        cache_read_tokens: 12_288,
-        completion_tokens: 20_655,
-        cost_request: 12.5688,
-        free_requests: 3,
+        stat_date: '2025-11-21',
+        request_count: 3,
+        prompt_tokens: 23,
+        cache_read_tokens: 0,
+        completion_tokens: 31,
+        cost_request: 0.00552,
+        free_requests: 0,
       },
     ],
   },
 };
 
+const succeeded = { success: true, response_code: 200, details: null, user_ip: '203.0.113.7' };
+const paid = { cache_read_tokens: 0, free_requests: false, is_free_request: false, estimated: false };
+
 export const requestLogsExample: OperationExample = {
   query: { page: 1 },
   response: {
-    total_count: 1,
+    total_count: 3,
     total_pages: 1,
     page: 1,
     page_size: 300,
     items: [
       {
-        created_at: '2025-11-21T12:07:22.000Z',
-        success: true,
-        response_code: 200,
-        request_id: '019aa2f4-6d0e-7c5b-9a51-0c2f7e8d4b16',
-        details: null,
-        user_ip: '203.0.113.7',
+        created_at: '2025-11-21T12:07:22.603Z',
+        request_id: '019aa64f-daeb-7d0e-8c44-5e9f0d6a1b27',
+        ...succeeded,
+        model_name: 'use-lite-en-512',
+        prompt_tokens: 7,
+        completion_tokens: 0,
+        total_time: 0.018,
+        cost_request: 0.00007,
+        ...paid,
+      },
+      {
+        created_at: '2025-11-21T12:07:21.874Z',
+        request_id: '019aa64f-d812-7e03-b7d4-61c0a95f2e8a',
+        ...succeeded,
         model_name: 'demo-echo',
-        prompt_tokens: 13,
-        cache_read_tokens: 0,
-        completion_tokens: 5,
-        total_time: 0.412,
-        cost_request: 0.0014,
-        free_requests: false,
-        is_free_request: false,
-        estimated: false,
+        prompt_tokens: 8,
+        completion_tokens: 6,
+        total_time: 0.036,
+        cost_request: 0.0013,
+        ...paid,
+      },
+      {
+        created_at: '2025-11-21T12:07:21.310Z',
+        request_id: '019aa64f-d5de-7c5b-9a51-0c2f7e8d4b16',
+        ...succeeded,
+        model_name: 'demo-echo',
+        prompt_tokens: 8,
+        completion_tokens: 25,
+        total_time: 0.021,
+        cost_request: 0.00415,
+        ...paid,
       },
     ],
   },

@@ -18,6 +18,8 @@ test('the page is served whole, to be read by people, and kept for a while', asy
   t.is(response.headers.get('cache-control'), 'public, max-age=300');
   const page = await response.text();
   t.regex(page, /<\/html>\s*$/);
+  // Vectors are whole in the description; people are shown their beginnings.
+  t.true(page.includes('… 508 more numbers'));
   t.is(await (await fetch(`${stack.url}/docs`)).text(), page);
 });
 

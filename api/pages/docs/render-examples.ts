@@ -48,7 +48,16 @@ function renderAnswer(status: string, contentType: string, value: unknown): Html
   const title = `Answer ${status} ${contentType}`.trim();
   if (contentType === '') return renderCode(title, html`(no body)`);
   if (value === undefined) return renderCode(title, html`(the bytes of the file)`);
-  const text = typeof value === 'string' ? value.trimEnd() : JSON.stringify(value, null, 2);
+  const text = typeof value === 'string' ? value.trimEnd() : JSON.stringify(value, abridge, 2);
   if (contentType === 'text/event-stream') return renderCode(title, highlightJson(text), 'lines');
   return renderCode(title, contentType === 'text/html' ? html`${text}` : highlightJson(text));
+}
+
+/** A vector has hundreds of numbers, and people look at a few; programs read all of them in the description. */
+const shownNumbers = 4;
+
+function abridge(_key: string, value: unknown): unknown {
+  const isLong = Array.isArray(value) && value.length > 2 * shownNumbers && typeof value[0] === 'number';
+  if (!isLong) return value;
+  return [...(value as unknown[]).slice(0, shownNumbers), `… ${value.length - shownNumbers} more numbers`];
 }
