@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { addCredentials } from '../embedded/mongo-credentials.ts';
 import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
 import { findFreePort } from '../start/loopback.ts';
 import { dist } from '../start/paths.ts';
@@ -31,7 +32,8 @@ export async function startStores(options: StoresOptions): Promise<Stores> {
   };
   const s3Keys = { AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: randomBytes(16).toString('hex') };
   const env = { ...base, ...s3Keys };
-  const mongo = startAnnounced(programs, 'mongo', ['--dir', join(dir, 'mongo')], base);
+  const password = randomBytes(16).toString('hex');
+  const mongo = startAnnounced(programs, 'mongo', ['--dir', join(dir, 'mongo')], base, password);
   const s3 = startAnnounced(programs, 's3', ['--dir', join(dir, 's3')], env);
   const redis = await startRedis(options);
   const [mongoUrl, s3Url] = await Promise.all([
@@ -42,7 +44,7 @@ export async function startStores(options: StoresOptions): Promise<Stores> {
     env: {
       ...env,
       REDIS_URL: redis.url,
-      MONGODB_URL: mongoUrl['url']!,
+      MONGODB_URL: addCredentials(mongoUrl['endpoint']!, password),
       S3_ENDPOINT: s3Url['endpoint']!,
       S3_BUCKET: 'model-gateway',
       MASTER_KEY: randomBytes(32).toString('hex'),
@@ -57,9 +59,11 @@ function startAnnounced(
   name: 'mongo' | 's3',
   args: readonly string[],
   env: NodeJS.ProcessEnv,
+  input = '',
 ): Program {
   const script = dist(`scripts/embedded/${name}/main.js`);
-  return programs.start({ name, file: process.execPath, args: [script, ...args], env, kind: 'announces' });
+  const file = process.execPath;
+  return programs.start({ name, file, args: [script, ...args], env, input, kind: 'announces' });
 }
 
 async function startRedis({ programs, dir, env, signal }: StoresOptions) {

@@ -1,8 +1,12 @@
-import { mkdirSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigError } from '../../shared/runtime/config.ts';
+import { addCredentials, mongoUser } from './mongo-credentials.ts';
 import { findProgram } from './redis.ts';
 
+const host = '127.0.0.1';
 const replicaSet = 'rs0';
 
 /** @returns null where there is no mongod. @throws ConfigError where MONGOD_BIN names none */
@@ -14,43 +18,66 @@ export function findMongod(mongodBin: string | undefined, searchPath: string): s
   return path;
 }
 
-export function mongodLaunch(path: string, port: number, dir: string) {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const args = [
-    '--replSet',
-    replicaSet,
-    '--bind_ip',
-    '127.0.0.1',
-    '--port',
-    String(port),
-    '--dbpath',
-    dir,
-    '--quiet',
-  ];
-  return { file: path, args };
+export interface MongodOptions {
+  readonly path: string;
+  readonly port: number;
+  readonly dir: string;
+  readonly password: string;
+  /** What the members of a replica set have in common. It opens everything, so it is made anew for each start. */
+  readonly key: string;
+  readonly keyFile: string;
 }
 
-export function mongodUrl(port: number): string {
-  return `mongodb://127.0.0.1:${port}/model-gateway?replicaSet=${replicaSet}`;
+export function mongodOptions(
+  options: Pick<MongodOptions, 'path' | 'port' | 'password'> & { dataDir: string },
+) {
+  const { dataDir, ...rest } = options;
+  const key = randomBytes(48).toString('hex');
+  return { ...rest, key, dir: join(dataDir, 'mongod'), keyFile: join(dataDir, 'mongod.key') };
+}
+
+/** Loopback only, and nothing without a password: a key file asks for one from everybody, whatever the data says. */
+export function mongodLaunch({ path, port, dir, key, keyFile }: MongodOptions) {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  // Removed first: the mode is not applied to a file that is there.
+  rmSync(keyFile, { force: true });
+  writeFileSync(keyFile, `${key}\n`, { mode: 0o600, flag: 'wx' });
+  const args = ['--replSet', replicaSet, '--bind_ip', host, '--port', String(port), '--dbpath', dir];
+  // Of the exception by which mongod lets a first user in without a password, whoever comes first has the use.
+  const guards = ['--keyFile', keyFile, '--setParameter', 'enableLocalhostAuthBypass=false'];
+  // Its Unix socket would lie in /tmp, under a name that others can take before it.
+  return { file: path, args: [...args, ...guards, '--nounixsocket', '--quiet'] };
+}
+
+export function mongodUrl({ port, password }: MongodOptions): string {
+  const url = `mongodb://${host}:${port}/model-gateway?replicaSet=${replicaSet}&authSource=admin`;
+  return addCredentials(url, password);
 }
 
 /**
- * Makes the server a replica set of one, or one again after its port has changed, and resolves when it takes writes.
+ * Makes the server a replica set of one, or one again after its port has changed, and its user. Resolves when it takes
+ * writes and the password opens it.
  * @throws Error when `signal` says that it ended
  */
-export async function waitUntilPrimary(port: number, signal: AbortSignal): Promise<void> {
+export async function waitUntilPrimary(options: MongodOptions, signal: AbortSignal): Promise<void> {
   // Loaded only here: most machines have no mongod, and a supervisor without a driver is a light one.
   const { default: mongoose } = await import('mongoose');
-  const connection = mongoose.createConnection(`mongodb://127.0.0.1:${port}/admin?directConnection=true`, {
+  const address = `${host}:${options.port}`;
+  // The server's own user, whose password is the key: the one that is there before any other.
+  const connection = mongoose.createConnection(`mongodb://${address}/admin?directConnection=true`, {
     serverSelectionTimeoutMS: 60_000,
+    auth: { username: '__system', password: options.key },
+    authSource: 'local',
   });
   try {
     await connection.asPromise();
-    await setMember(connection.db!, `127.0.0.1:${port}`);
-    while (!(await connection.db!.command({ hello: 1 }))['isWritablePrimary']) {
+    const db = connection.db!;
+    await setMember(db, address);
+    while (!(await db.command({ hello: 1 }))['isWritablePrimary']) {
       if (signal.aborted) throw new Error('it ended before it was ready');
       await delay(20);
     }
+    await setUser(db, options.password);
   } finally {
     await connection.close();
   }
@@ -66,6 +93,7 @@ interface ReplicaConfig {
 }
 
 const notYetInitialized = 94;
+const userNotFound = 11;
 
 async function setMember(db: AdminDatabase, host: string): Promise<void> {
   try {
@@ -77,5 +105,17 @@ async function setMember(db: AdminDatabase, host: string): Promise<void> {
   } catch (error) {
     if ((error as { code?: number }).code !== notYetInitialized) throw error;
     await db.command({ replSetInitiate: { _id: replicaSet, members: [{ _id: 0, host }] } });
+  }
+}
+
+/** Its own password each time: that of secrets.json is the true one, whatever an earlier start has set. */
+async function setUser(db: AdminDatabase, password: string): Promise<void> {
+  // Everything, so that backups and shells work by the same URL: who has it has what the gateway stores anyway.
+  const user = { pwd: password, roles: ['root'], mechanisms: ['SCRAM-SHA-256'] };
+  try {
+    await db.command({ updateUser: mongoUser, ...user });
+  } catch (error) {
+    if ((error as { code?: number }).code !== userNotFound) throw error;
+    await db.command({ createUser: mongoUser, ...user });
   }
 }

@@ -1,7 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import type { Endpoints, readEnvironment } from '../../shared/runtime/config.ts';
-import { findMongod, mongodLaunch, mongodUrl, waitUntilPrimary } from '../embedded/mongod.ts';
+import { addCredentials } from '../embedded/mongo-credentials.ts';
+import { findMongod, mongodLaunch, mongodOptions, mongodUrl, waitUntilPrimary } from '../embedded/mongod.ts';
 import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
 import type { StopStage } from './guardian.ts';
 import { findFreePort } from './loopback.ts';
@@ -31,9 +32,11 @@ export interface PartContext {
   readonly secrets: Secrets;
 }
 
-/** A server's address, without what opens it. */
+/** A server's address, or those of several, without what opens them: also where a password holds a `/` or `@` of its own. */
 function withoutCredentials(url: string): string {
-  return url.replace(/\/\/[^/@]*@/, '//');
+  const isSeveral = (url.match(/:\/\//g) ?? []).length > 1;
+  const hide = (one: string): string => one.replace(/\/\/.*@/, '//');
+  return isSeveral ? url.split(',').map(hide).join(',') : hide(url);
 }
 
 function portOf(url: string): string {
@@ -64,42 +67,44 @@ export async function chooseRedis({ env, values, dataDir, secrets }: PartContext
 }
 
 export async function chooseMongo(context: PartContext): Promise<Part> {
-  const { env, values, dataDir } = context;
+  const { env, values } = context;
   const url = values.MONGODB_URL;
   if (url !== undefined) return elsewhere({ MONGODB_URL: url }, withoutCredentials(url), 1);
   const mongod = findMongod(values.MONGOD_BIN, env['PATH'] ?? '');
-  return mongod === null ? embeddedMongo(context) : await realMongod(mongod, dataDir);
+  return mongod === null ? embeddedMongo(context) : await realMongod(mongod, context);
 }
 
-async function realMongod(path: string, dataDir: string): Promise<Part> {
+async function realMongod(path: string, { dataDir, secrets }: PartContext): Promise<Part> {
   const port = await findFreePort();
+  const options = mongodOptions({ path, port, dataDir, password: secrets.mongodbPassword });
   return {
     stage: 1,
     spec: {
       name: 'mongodb',
       stopTimeoutMs: 30_000,
       firstStart: 'fail',
-      launch: () => mongodLaunch(path, port, join(dataDir, 'mongod')),
-      waitUntilReady: (_child, signal) => waitUntilPrimary(port, signal),
+      launch: () => mongodLaunch(options),
+      waitUntilReady: (_child, signal) => waitUntilPrimary(options, signal),
     },
-    endpoints: () => ({ MONGODB_URL: mongodUrl(port) }),
+    endpoints: () => ({ MONGODB_URL: mongodUrl(options) }),
     describe: () => `${path}, port ${port}`,
   };
 }
 
-function embeddedMongo({ env, dataDir }: PartContext): Part {
+function embeddedMongo({ env, dataDir, secrets }: PartContext): Part {
   // A folder of its own: mongod's files are of another kind, and a machine may be given a mongod later.
   const args = ['--dir', join(dataDir, 'mongo')];
-  const server = announcedServer('url', (port) => [
-    dist('scripts/embedded/mongo/main.js'),
-    '--port',
-    port,
-    ...args,
-  ]);
+  const server = announcedServer((port) => [dist('scripts/embedded/mongo/main.js'), '--port', port, ...args]);
+  const { mongodbPassword } = secrets;
   return {
     stage: 1,
-    spec: { name: 'mongodb', stopTimeoutMs: 10_000, firstStart: 'fail', ...server.runWith(env) },
-    endpoints: () => ({ MONGODB_URL: server.url() }),
+    spec: {
+      name: 'mongodb',
+      stopTimeoutMs: 10_000,
+      firstStart: 'fail',
+      ...server.runWith(env, mongodbPassword),
+    },
+    endpoints: () => ({ MONGODB_URL: addCredentials(server.url(), mongodbPassword) }),
     describe: () => `embedded server, port ${portOf(server.url())}`,
   };
 }
@@ -119,12 +124,7 @@ export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
     AWS_SECRET_ACCESS_KEY: secrets.s3SecretAccessKey,
   };
   const args = ['--dir', join(dataDir, 's3')];
-  const server = announcedServer('endpoint', (port) => [
-    dist('scripts/embedded/s3/main.js'),
-    '--port',
-    port,
-    ...args,
-  ]);
+  const server = announcedServer((port) => [dist('scripts/embedded/s3/main.js'), '--port', port, ...args]);
   return {
     stage: 1,
     spec: {
@@ -138,20 +138,20 @@ export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
   };
 }
 
-/** A Node server that prints `{"<field>": "<its address>"}` when it is ready; a later start keeps the first's port. */
-function announcedServer(field: string, argsFor: (port: string) => string[]) {
+/** A Node server that prints `{"endpoint": "<its address>"}` when it is ready; a later start keeps the first's port. */
+function announcedServer(argsFor: (port: string) => string[]) {
   let url: string | null = null;
   return {
     url: (): string => url!,
-    runWith: (env: NodeJS.ProcessEnv) => ({
+    runWith: (env: NodeJS.ProcessEnv, input = '') => ({
       launch: () => ({
         file: process.execPath,
         args: ['--enable-source-maps', ...argsFor(url === null ? '0' : portOf(url))],
         env,
+        input,
       }),
       waitUntilReady: async (child: ChildProcess, signal: AbortSignal): Promise<void> => {
-        const announced = JSON.parse(await readFirstLine(child.stdout!, signal)) as Record<string, string>;
-        url = announced[field]!;
+        url = (JSON.parse(await readFirstLine(child.stdout!, signal)) as { endpoint: string }).endpoint;
       },
     }),
   };

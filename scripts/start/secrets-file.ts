@@ -6,6 +6,7 @@ import { readPrivateFile, writePrivateFile } from './private-file.ts';
 export interface Secrets {
   readonly masterKey: string;
   readonly redisPassword: string;
+  readonly mongodbPassword: string;
   readonly s3AccessKeyId: string;
   readonly s3SecretAccessKey: string;
   /** Null until the demo account is made. */
@@ -21,6 +22,7 @@ export function loadSecrets(dataDir: string): Secrets {
   const secrets: Secrets = {
     masterKey: randomText(32),
     redisPassword: randomText(24),
+    mongodbPassword: randomText(24),
     s3AccessKeyId: `MG${randomBytes(9).toString('hex').toUpperCase()}`,
     s3SecretAccessKey: randomText(30),
     demoApiKey: null,

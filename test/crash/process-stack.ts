@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
+import { addCredentials } from '../../scripts/embedded/mongo-credentials.ts';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import { dist } from '../../scripts/start/paths.ts';
 import { readFirstLine } from '../../scripts/start/read-first-line.ts';
@@ -19,6 +20,8 @@ import { openMongo } from '../../shared/storage/mongo-client.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { findStablePort } from '../support/stable-port.ts';
 import { startRole } from '../support/worker-process.ts';
+
+const mongoPassword = 'test-mongo-password';
 
 /** Something that dies and comes back: same place, same data. */
 export interface Victim {
@@ -110,11 +113,12 @@ async function startMongoVictim(t: ExecutionContext, dir: string): Promise<Victi
   let exited: Promise<unknown>;
   const start = async (port: number): Promise<string> => {
     const args = [dist('scripts/embedded/mongo/main.js'), '--dir', dir, '--port', String(port)];
-    child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    child.stdin!.end(mongoPassword);
     const ended = new AbortController();
     exited = once(child, 'exit').finally(() => ended.abort());
     const line = await readFirstLine(child.stdout!, ended.signal);
-    return (JSON.parse(line) as { url: string }).url;
+    return addCredentials((JSON.parse(line) as { endpoint: string }).endpoint, mongoPassword);
   };
   const kill = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');

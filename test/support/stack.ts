@@ -24,6 +24,7 @@ import { waitFor } from './wait-for.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 const builtinCatalog = 'catalog.yaml';
+const mongoPassword = 'test-mongo-password';
 
 export interface StackOptions {
   /** YAML text; the project's own catalog unless given. */
@@ -87,7 +88,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const redisOptions = options.durableRedis === true ? { dir } : {};
   const [firstRedis, firstMongo, s3Server] = await Promise.all([
     startTestRedis(redisOptions),
-    startEmbeddedMongo({ dir: mongoDir, sync: false }),
+    startEmbeddedMongo({ dir: mongoDir, password: mongoPassword, sync: false }),
     startEmbeddedS3({ dir: join(dir, 's3'), ...credentials }),
   ]);
   const mongoProxy = options.holdsMongo === true ? await startTcpProxy(portOf(firstMongo.url)) : null;
@@ -128,7 +129,8 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     mongoServer = null;
   };
   const restartMongo = async (): Promise<void> => {
-    mongoServer = await startEmbeddedMongo({ dir: mongoDir, port: portOf(firstMongo.url), sync: false });
+    const port = portOf(firstMongo.url);
+    mongoServer = await startEmbeddedMongo({ dir: mongoDir, password: mongoPassword, port, sync: false });
   };
 
   return {

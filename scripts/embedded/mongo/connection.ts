@@ -1,33 +1,42 @@
 import type { Socket } from 'node:net';
+import { Authentication } from './auth/authentication.ts';
+import type { ScramCredential } from './auth/scram.ts';
 import type { Environment } from './execute.ts';
 import { execute } from './execute.ts';
 import type { Request } from './wire.ts';
-import { MessageSplitter, encodeReply, parseMessage } from './wire.ts';
+import { MessageSplitter, encodeReply, maxMessageBytes, parseMessage } from './wire.ts';
+
+/** What all connections of a server share. */
+export type ConnectionSurroundings = Omit<Environment, 'authentication'> & {
+  credential: ScramCredential;
+};
+
+/** The commands that authenticate are far smaller. */
+const maxUnauthenticatedMessageBytes = 16_384;
+/** Room beside the largest command for what a message adds to it. */
+const maxBytes = maxMessageBytes + 16_384;
 
 /** One client's socket. Its commands are run one after the other, as drivers expect. */
 export class Connection {
-  readonly #environment: Environment;
   readonly #socket: Socket;
+  readonly #authentication: Authentication;
+  readonly #environment: Environment;
+  readonly #splitter = new MessageSplitter();
   #answered = Promise.resolve();
+  #isAnswering = false;
   #isEnding = false;
 
-  constructor(environment: Environment, socket: Socket) {
-    this.#environment = environment;
+  constructor(surroundings: ConnectionSurroundings, socket: Socket) {
     this.#socket = socket;
-    const splitter = new MessageSplitter();
-    environment.status.connect();
+    this.#authentication = new Authentication(surroundings.credential);
+    const { store, cursors, status } = surroundings;
+    this.#environment = { store, cursors, status, authentication: this.#authentication };
+    status.connect();
     socket.setNoDelay(true);
-    socket.once('close', () => environment.status.disconnect());
+    socket.once('close', () => status.disconnect());
     // A client that went away needs no answer; `close` follows.
     socket.on('error', () => socket.destroy());
-    socket.on('data', (chunk) => {
-      try {
-        for (const message of splitter.push(chunk)) this.#receive(parseMessage(message));
-      } catch (error) {
-        console.error(`The embedded MongoDB ends a connection that it does not understand: ${String(error)}`);
-        socket.destroy();
-      }
-    });
+    socket.on('data', (chunk) => this.#read(chunk));
   }
 
   /** Answers the commands that have come and ends the connection. */
@@ -37,13 +46,49 @@ export class Connection {
     this.#socket.destroySoon();
   }
 
-  #receive(request: Request): void {
-    if (!this.#isEnding) this.#answered = this.#answer(this.#answered, request);
+  #read(chunk: Buffer): void {
+    if (this.#isEnding) return;
+    this.#splitter.add(chunk);
+    // No driver sends more before it is answered. What somebody else sends is left in the socket meanwhile.
+    if (this.#isAnswering) this.#socket.pause();
+    else this.#answered = this.#answerAll();
   }
 
-  async #answer(previous: Promise<void>, request: Request): Promise<void> {
-    await previous;
-    const reply = await execute(this.#environment, request);
-    if (request.wantsReply && !this.#socket.destroyed) this.#socket.write(encodeReply(request, reply));
+  /** Answers what has come. A message is parsed when it is its turn, as it takes far more memory then. */
+  async #answerAll(): Promise<void> {
+    this.#isAnswering = true;
+    try {
+      for (let message = this.#next(); message !== null; message = this.#next()) {
+        await this.#answer(parseMessage(message));
+      }
+    } catch (error) {
+      console.error(`The embedded MongoDB ends a connection that it does not understand: ${String(error)}`);
+      this.#socket.destroy();
+    }
+    this.#isAnswering = false;
+    if (this.#socket.isPaused()) this.#socket.resume();
   }
+
+  #next(): Buffer | null {
+    return this.#splitter.next(this.#authentication.isDone ? maxBytes : maxUnauthenticatedMessageBytes);
+  }
+
+  async #answer(request: Request): Promise<void> {
+    const reply = await execute(this.#environment, request);
+    if (request.wantsReply && !this.#socket.destroyed && !this.#socket.write(encodeReply(request, reply)))
+      await waitUntilTaken(this.#socket);
+  }
+}
+
+/** Resolves when the client has taken what was written to it, or has gone: the next answer is not made before. */
+function waitUntilTaken(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      socket.off('drain', finish);
+      socket.off('close', finish);
+      resolve();
+    };
+    socket.on('drain', finish);
+    socket.on('close', finish);
+  });
 }

@@ -8,7 +8,7 @@ import { toNumber } from './bson/numbers.ts';
 import { answerOnce } from './retryable-writes.ts';
 import type { Request } from './wire.ts';
 
-export type Environment = Pick<CommandContext, 'store' | 'cursors' | 'status'>;
+export type Environment = Pick<CommandContext, 'store' | 'cursors' | 'status' | 'authentication'>;
 
 /** Runs one command and gives its reply; what the client did wrong is a reply too. */
 export async function execute(environment: Environment, request: Request): Promise<Doc | Buffer> {
@@ -30,6 +30,9 @@ const statementsOf: Record<string, string> = { insert: 'documents', update: 'upd
 
 async function run(environment: Environment, { body, sequences }: Request): Promise<Doc | Buffer> {
   const name = Object.keys(body)[0] ?? '';
+  const command = commandTable.get(name);
+  if (command?.isOpen !== true && !environment.authentication.isDone)
+    throw new MongoError('Unauthorized', `Command ${name} requires authentication`);
   if (
     body.autocommit !== undefined ||
     body.startTransaction !== undefined ||
@@ -37,7 +40,6 @@ async function run(environment: Environment, { body, sequences }: Request): Prom
   ) {
     throw refuse('a multi-document transaction', 'OperationNotSupportedInTransaction');
   }
-  const command = commandTable.get(name);
   if (command === undefined) throw refuse(`no such command: '${name}', which`, 'CommandNotFound');
   checkFields(name, command, body, sequences);
   const statements = sequences.get(statementsOf[name] ?? '') ?? body[statementsOf[name] ?? ''];

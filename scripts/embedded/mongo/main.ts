@@ -1,10 +1,14 @@
+import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
 import { startEmbeddedMongo } from './server.ts';
 
 logUncaught('mongodb', 2);
 
-/** `node main.js --dir <path> [--port 0] [--sync off]`: serves until SIGTERM, having printed its URL as one JSON line. */
+/**
+ * `node main.js --dir <path> [--port 0] [--sync off]`: serves until SIGTERM, having printed its address as one JSON line.
+ * The password comes on stdin, so that it is in no list of processes.
+ */
 async function main(): Promise<void> {
   if (process.env.NODE_ENV === 'production') {
     throw new Error('The embedded MongoDB does not run with NODE_ENV=production; set MONGODB_URL.');
@@ -20,7 +24,9 @@ async function main(): Promise<void> {
   if (dir === undefined || !/^\d+$/.test(port) || (sync !== 'on' && sync !== 'off')) {
     throw new Error('usage: main.js --dir <path> [--port <number>] [--sync on|off]');
   }
-  const mongo = await startEmbeddedMongo({ dir, port: Number(port), sync: sync === 'on' });
+  const password = (await text(process.stdin)).trim();
+  if (password === '') throw new Error('The embedded MongoDB needs a password on its standard input.');
+  const mongo = await startEmbeddedMongo({ dir, password, port: Number(port), sync: sync === 'on' });
   let isStopping = false;
   const stop = () => {
     if (isStopping) return;
@@ -29,7 +35,7 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  console.log(JSON.stringify({ url: mongo.url }));
+  console.log(JSON.stringify({ endpoint: mongo.endpoint }));
 }
 
 function fail(error: unknown): void {

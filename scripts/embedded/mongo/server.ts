@@ -1,10 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { setInternalBufferSize } from 'bson';
-import { Connection } from './connection.ts';
+import { addCredentials, mongoUser } from '../mongo-credentials.ts';
+import { deriveCredential } from './auth/scram.ts';
+import { Connection, type ConnectionSurroundings } from './connection.ts';
 import { Cursors } from './cursors.ts';
-import type { Environment } from './execute.ts';
 import { expireDocuments } from './expire.ts';
 import { forgetOldAnswers } from './retryable-writes.ts';
 import { ServerStatus } from './server-status.ts';
@@ -14,6 +16,8 @@ import { maxMessageBytes } from './wire.ts';
 export type EmbeddedMongoOptions = {
   /** Where the data lies; made if missing, and used by one process at a time. */
   dir: string;
+  /** What opens it, of visible ASCII; made up unless given. */
+  password?: string;
   /** 0, which is the default, takes a free one. */
   port?: number;
   host?: string;
@@ -24,7 +28,10 @@ export type EmbeddedMongoOptions = {
 };
 
 export type EmbeddedMongo = {
+  /** With the password, for clients. */
   url: string;
+  /** Without it, to be printed. */
+  endpoint: string;
   /** Obeys the TTL indexes now, and returns how many documents were removed. */
   expireDocuments(): Promise<number>;
   /** Ends the connections, lets writes under way reach the disk, and gives the directory free. */
@@ -34,6 +41,7 @@ export type EmbeddedMongo = {
 /** Starts a server that speaks MongoDB's protocol, as much of it as the product needs, and refuses the rest. */
 export async function startEmbeddedMongo({
   dir,
+  password = randomBytes(24).toString('base64url'),
   port = 0,
   host = '127.0.0.1',
   sync = true,
@@ -41,12 +49,13 @@ export async function startEmbeddedMongo({
 }: EmbeddedMongoOptions): Promise<EmbeddedMongo> {
   // A document may grow past its 16 MB while it is changed, and is refused only then.
   setInternalBufferSize(maxMessageBytes);
+  const credential = await deriveCredential(mongoUser, password);
   const store = new Store(dir, sync);
   const status = new ServerStatus();
-  const environment = { store, cursors: new Cursors(), status };
+  const surroundings = { store, cursors: new Cursors(), status, credential };
   const connections = new Set<Connection>();
   const server = createServer((socket) => {
-    const connection = new Connection(environment, socket);
+    const connection = new Connection(surroundings, socket);
     connections.add(connection);
     socket.once('close', () => connections.delete(connection));
   });
@@ -61,12 +70,14 @@ export async function startEmbeddedMongo({
 
   let tidied = Promise.resolve();
   const timer = setInterval(() => {
-    tidied = tidy(tidied, environment);
+    tidied = tidy(tidied, surroundings);
   }, ttlIntervalMs);
   timer.unref();
 
+  const endpoint = `mongodb://${status.address}/?directConnection=true&replicaSet=${status.setName}&authSource=admin`;
   return {
-    url: `mongodb://${status.address}/?directConnection=true&replicaSet=${status.setName}`,
+    url: addCredentials(endpoint, password),
+    endpoint,
     expireDocuments: () => expireDocuments(store),
     async close() {
       clearInterval(timer);
@@ -79,7 +90,7 @@ export async function startEmbeddedMongo({
 }
 
 /** What time brings: expired documents go, and with them forgotten cursors and the answers to ended sessions. */
-async function tidy(previous: Promise<void>, { store, cursors }: Environment): Promise<void> {
+async function tidy(previous: Promise<void>, { store, cursors }: ConnectionSurroundings): Promise<void> {
   await previous;
   try {
     cursors.closeIdle();

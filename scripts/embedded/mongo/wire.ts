@@ -1,3 +1,4 @@
+import { ChunkList } from '../../../shared/runtime/chunk-list.ts';
 import type { Doc } from './bson/document.ts';
 import { decodeDocument, encodeDocument } from './bson/document.ts';
 
@@ -11,7 +12,10 @@ export type Request = {
   wantsReply: boolean;
 };
 
+const lengthBytes = 4;
 const headerBytes = 16;
+/** An empty document is its length and the byte that ends it; an empty sequence of documents is no shorter. */
+const minDocumentBytes = 5;
 const opReply = 1;
 const opQuery = 2004;
 const opMessage = 2013;
@@ -22,23 +26,25 @@ export const maxMessageBytes = 48_000_000;
 
 /** Cuts the bytes of a connection into messages. A length that cannot be one throws, for then all else is noise. */
 export class MessageSplitter {
-  #chunks: Buffer[] = [];
-  #length = 0;
+  readonly #received = new ChunkList();
+  /** How many bytes must be there before there is anything to do: those of a length, then those of its message. */
+  #wantedBytes = lengthBytes;
 
-  *push(chunk: Buffer): Generator<Buffer> {
-    this.#chunks.push(chunk);
-    this.#length += chunk.length;
-    while (this.#length >= 4) {
-      if (this.#chunks[0]!.length < 4) this.#chunks = [Buffer.concat(this.#chunks)];
-      const size = this.#chunks[0]!.readInt32LE(0);
-      if (size < headerBytes || size > maxMessageBytes + 16_384)
-        throw new Error(`a message of ${size} bytes`);
-      if (this.#length < size) return;
-      const bytes = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
-      this.#chunks = bytes.length > size ? [bytes.subarray(size)] : [];
-      this.#length -= size;
-      yield bytes.subarray(0, size);
-    }
+  add(chunk: Buffer): void {
+    this.#received.add(chunk);
+  }
+
+  /** The next message, or null where it has not wholly come. @throws Error where it is longer than `maxBytes` */
+  next(maxBytes = Infinity): Buffer | null {
+    if (this.#received.length < this.#wantedBytes) return null;
+    const bytes = this.#received.take();
+    const size = bytes.readInt32LE(0);
+    if (size < headerBytes || size > maxBytes) throw new Error(`a message of ${size} bytes`);
+    const isWhole = bytes.length >= size;
+    const rest = isWhole ? bytes.subarray(size) : bytes;
+    this.#wantedBytes = isWhole ? lengthBytes : size;
+    if (rest.length > 0) this.#received.add(rest);
+    return isWhole ? bytes.subarray(0, size) : null;
   }
 }
 
@@ -56,6 +62,8 @@ export function parseMessage(message: Buffer): Request {
   for (let at = headerBytes + 4; at < end;) {
     const kind = message[at];
     const size = message.readInt32LE(at + 1);
+    // Less would not lead on to the next section, and never end.
+    if (size < minDocumentBytes || at + 1 + size > end) throw new Error('a section of the wrong length');
     const section = message.subarray(at + 1, at + 1 + size);
     if (kind === 0) body = decodeDocument(section);
     else if (kind === 1) sequences.set(...parseSequence(section));
@@ -67,19 +75,23 @@ export function parseMessage(message: Buffer): Request {
 }
 
 function parseSequence(section: Buffer): [string, Buffer[]] {
-  const nameEnd = section.indexOf(0, 4);
+  const nameEnd = section.indexOf(0, lengthBytes);
+  if (nameEnd === -1) throw new Error('a document sequence without a name');
   const documents: Buffer[] = [];
   for (let at = nameEnd + 1; at < section.length;) {
     const size = section.readInt32LE(at);
-    if (size < 5 || at + size > section.length) throw new Error('a document sequence of the wrong length');
+    if (size < minDocumentBytes || at + size > section.length)
+      throw new Error('a document sequence of the wrong length');
     documents.push(section.subarray(at, at + size));
     at += size;
   }
-  return [section.toString('utf8', 4, nameEnd), documents];
+  return [section.toString('utf8', lengthBytes, nameEnd), documents];
 }
 
 function parseQuery(message: Buffer, requestId: number): Request {
-  const start = message.indexOf(0, headerBytes + 4) + 1 + 8;
+  const nameEnd = message.indexOf(0, headerBytes + 4);
+  if (nameEnd === -1) throw new Error('an OP_QUERY without a collection');
+  const start = nameEnd + 1 + 8;
   const raw = message.subarray(start, start + message.readInt32LE(start));
   const body = { ...decodeDocument(raw), $db: 'admin' };
   return { requestId, body, sequences: new Map(), isLegacy: true, wantsReply: true };

@@ -1,3 +1,4 @@
+import type { Authentication } from '../auth/authentication.ts';
 import type { Collection } from '../storage/collection.ts';
 import type { Cursors } from '../cursors.ts';
 import type { Doc } from '../bson/document.ts';
@@ -12,6 +13,8 @@ export type CommandContext = {
   store: Store;
   cursors: Cursors;
   status: ServerStatus;
+  /** Of the connection that the command came by. */
+  authentication: Authentication;
   db: string;
   /** The command's name as the client wrote it, which is also the field that names the collection. */
   name: string;
@@ -27,6 +30,8 @@ export type CommandContext = {
 export type Command = {
   fields: string[];
   writes?: boolean;
+  /** Answered before the client has authenticated too. */
+  isOpen?: boolean;
   run(context: CommandContext): Doc | Buffer;
 };
 

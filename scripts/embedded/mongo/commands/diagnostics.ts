@@ -5,6 +5,7 @@ import type { Command } from './command.ts';
 
 /** Says that this is the primary of a replica set of one: drivers then use sessions and retry writes. */
 const hello: Command = {
+  isOpen: true,
   fields: [
     'helloOk',
     'client',
@@ -13,9 +14,10 @@ const hello: Command = {
     'maxAwaitTimeMS',
     'loadBalanced',
     'saslSupportedMechs',
+    'speculativeAuthenticate',
     'backpressure',
   ],
-  run: ({ status: { address, setName } }) => ({
+  run: ({ status: { address, setName }, authentication, body }) => ({
     helloOk: true,
     ismaster: true,
     isWritablePrimary: true,
@@ -34,11 +36,13 @@ const hello: Command = {
     minWireVersion: 0,
     maxWireVersion: 21,
     readOnly: false,
+    ...authentication.answerHello(body),
     ok: 1,
   }),
 };
 
 const buildInfo: Command = {
+  isOpen: true,
   fields: [],
   run: () => ({
     version: serverVersion,
@@ -56,7 +60,17 @@ export const diagnosticCommands: Record<string, Command> = {
   ismaster: hello,
   buildInfo,
   buildinfo: buildInfo,
-  ping: { fields: [], run: () => ({ ok: 1 }) },
+  ping: { isOpen: true, fields: [], run: () => ({ ok: 1 }) },
+  saslStart: {
+    isOpen: true,
+    fields: ['mechanism', 'payload', 'autoAuthorize', 'options'],
+    run: ({ authentication, body, db }) => authentication.start(body, db),
+  },
+  saslContinue: {
+    isOpen: true,
+    fields: ['conversationId', 'payload'],
+    run: ({ authentication, body }) => authentication.continue(body),
+  },
   // Nothing is kept for a session but the answers to its retryable writes, which expire by themselves.
   endSessions: { fields: [], run: () => ({ ok: 1 }) },
   serverStatus: { fields: [], run: ({ status }) => status.describe() },

@@ -8,19 +8,23 @@ import { text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import mongoose from 'mongoose';
+import { addCredentials } from '../../../../scripts/embedded/mongo-credentials.ts';
 import { connect, makeCollection, makeTempDir, startMongo } from './mongo-fixture.ts';
 
 const main = new URL('../../../../scripts/embedded/mongo/main.js', import.meta.url).pathname;
+const password = 'test-mongo-password';
 
 function startProcess(t: ExecutionContext, dir: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
   const child = fork(main, ['--dir', dir], { silent: true, execArgv: [], env: { ...process.env, ...env } });
   t.teardown(() => child.kill('SIGKILL'));
+  child.stdin!.on('error', () => undefined); // One that refuses to start does not read it.
+  child.stdin!.end(password);
   return child;
 }
 
 async function readUrl(child: ChildProcess): Promise<string> {
   const [line] = (await once(createInterface(child.stdout!), 'line')) as [string];
-  return (JSON.parse(line) as { url: string }).url;
+  return addCredentials((JSON.parse(line) as { endpoint: string }).endpoint, password);
 }
 
 test('kill -9 during writes loses none that was acknowledged and leaves indexes in step', async (t) => {

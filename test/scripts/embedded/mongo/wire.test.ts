@@ -1,80 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
 import { connect as connectSocket } from 'node:net';
-import { BSON, Binary, Long } from 'bson';
+import { Binary, Long } from 'bson';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
-import { MessageSplitter } from '../../../../scripts/embedded/mongo/wire.ts';
+import { MongoWireClient } from '../../../support/mongo-wire-client.ts';
 import { makeTempDir, startMongo } from './mongo-fixture.ts';
 
-/** Speaks OP_MSG by hand, to send what a driver would not. */
-class RawClient {
-  readonly #socket: Socket;
-  readonly #splitter = new MessageSplitter();
-  readonly #waiting: ((message: Buffer) => void)[] = [];
-
-  constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.on('data', (chunk) => {
-      for (const message of this.#splitter.push(chunk)) this.#waiting.shift()?.(message);
-    });
-  }
-
-  async command(
-    body: BSON.Document,
-    sequence?: [string, BSON.Document[]],
-    chunkBytes = Infinity,
-  ): Promise<BSON.Document> {
-    const message = encodeMessage({ ...body, $db: 'test' }, sequence);
-    const reply = new Promise<Buffer>((resolve) => this.#waiting.push(resolve));
-    for (let at = 0; at < message.length; at += chunkBytes)
-      this.#socket.write(message.subarray(at, at + chunkBytes));
-    return BSON.deserialize((await reply).subarray(21));
-  }
-
-  async legacyHello(): Promise<BSON.Document> {
-    const rest = Buffer.concat([
-      Buffer.alloc(4),
-      Buffer.from('admin.$cmd\0'),
-      Buffer.from([0, 0, 0, 0, 255, 255, 255, 255]),
-    ]);
-    const reply = new Promise<Buffer>((resolve) => this.#waiting.push(resolve));
-    this.#socket.write(
-      withHeader(2004, Buffer.concat([rest, BSON.serialize({ isMaster: 1, helloOk: true })])),
-    );
-    return BSON.deserialize((await reply).subarray(36));
-  }
-}
-
-function withHeader(opcode: number, payload: Buffer): Buffer {
-  const header = Buffer.alloc(16);
-  header.writeInt32LE(16 + payload.length, 0);
-  header.writeInt32LE(7, 4);
-  header.writeInt32LE(opcode, 12);
-  return Buffer.concat([header, payload]);
-}
-
-function encodeMessage(body: BSON.Document, sequence?: [string, BSON.Document[]]): Buffer {
-  const sections = [Buffer.alloc(4), Buffer.from([0]), BSON.serialize(body)];
-  if (sequence !== undefined) {
-    const [name, documents] = sequence;
-    const content = Buffer.concat([
-      Buffer.from(`${name}\0`),
-      ...documents.map((document) => BSON.serialize(document)),
-    ]);
-    const size = Buffer.alloc(4);
-    size.writeInt32LE(4 + content.length);
-    sections.push(Buffer.from([1]), size, content);
-  }
-  return withHeader(2013, Buffer.concat(sections));
-}
-
-async function connectRaw(t: ExecutionContext, url: string): Promise<RawClient> {
-  const socket = connectSocket(Number(new URL(url).port), '127.0.0.1');
-  t.teardown(() => socket.destroy());
-  await once(socket, 'connect');
-  return new RawClient(socket);
+/** A client with the password of the server. */
+async function connectRaw(t: ExecutionContext, url: string): Promise<MongoWireClient> {
+  const client = await MongoWireClient.connect(url);
+  t.teardown(() => client.socket.destroy());
+  const { username, password } = new URL(url);
+  const reply = await client.authenticate({ username, password });
+  t.is(reply.ok, 1);
+  return client;
 }
 
 test('the first hello of a driver is answered in the form it came', async (t) => {
@@ -86,7 +26,8 @@ test('the first hello of a driver is answered in the form it came', async (t) =>
 
 test('a message may come in pieces, and its documents beside its body', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
-  const reply = await client.command({ insert: 'c' }, ['documents', [{ _id: 1 }, { a: 1, _id: 2 }]], 7);
+  const sequence: [string, object[]] = ['documents', [{ _id: 1 }, { a: 1, _id: 2 }]];
+  const reply = await client.command({ insert: 'c' }, { sequence, chunkBytes: 7 });
   t.like(reply, { n: 2, ok: 1 });
   const { cursor } = await client.command({ find: 'c', sort: { _id: 1 } });
   t.deepEqual(cursor.firstBatch, [{ _id: 1 }, { _id: 2, a: 1 }]);
