@@ -3,12 +3,16 @@ import { Authentication } from './auth/authentication.ts';
 import type { ScramCredential } from './auth/scram.ts';
 import type { Environment } from './execute.ts';
 import { execute } from './execute.ts';
+import type { UnauthenticatedSockets } from '../unauthenticated-sockets.ts';
 import type { Request } from './wire.ts';
 import { MessageSplitter, encodeReply, maxMessageBytes, parseMessage } from './wire.ts';
 
 /** What all connections of a server share. */
 export type ConnectionSurroundings = Omit<Environment, 'authentication'> & {
   credential: ScramCredential;
+  unauthenticated: UnauthenticatedSockets;
+  /** Told, in one line, of what no client can be told of. */
+  warn: (line: string) => void;
 };
 
 /** The commands that authenticate are far smaller. */
@@ -18,6 +22,7 @@ const maxBytes = maxMessageBytes + 16_384;
 
 /** One client's socket. Its commands are run one after the other, as drivers expect. */
 export class Connection {
+  readonly #surroundings: ConnectionSurroundings;
   readonly #socket: Socket;
   readonly #authentication: Authentication;
   readonly #environment: Environment;
@@ -27,11 +32,13 @@ export class Connection {
   #isEnding = false;
 
   constructor(surroundings: ConnectionSurroundings, socket: Socket) {
+    this.#surroundings = surroundings;
     this.#socket = socket;
     this.#authentication = new Authentication(surroundings.credential);
     const { store, cursors, status } = surroundings;
     this.#environment = { store, cursors, status, authentication: this.#authentication };
     status.connect();
+    surroundings.unauthenticated.add(socket);
     socket.setNoDelay(true);
     socket.once('close', () => status.disconnect());
     // A client that went away needs no answer; `close` follows.
@@ -39,11 +46,17 @@ export class Connection {
     socket.on('data', (chunk) => this.#read(chunk));
   }
 
-  /** Answers the commands that have come and ends the connection. */
+  /** Answers the commands that have come and ends the connection; one that nobody has authenticated at once. */
   async end(): Promise<void> {
     this.#isEnding = true;
+    if (!this.#authentication.isDone) this.#socket.destroy();
     await this.#answered;
     this.#socket.destroySoon();
+  }
+
+  /** Ends the connection whatever its client still waits for. */
+  destroy(): void {
+    this.#socket.destroy();
   }
 
   #read(chunk: Buffer): void {
@@ -56,13 +69,15 @@ export class Connection {
 
   /** Answers what has come. A message is parsed when it is its turn, as it takes far more memory then. */
   async #answerAll(): Promise<void> {
+    const { warn, unauthenticated } = this.#surroundings;
     this.#isAnswering = true;
     try {
       for (let message = this.#next(); message !== null; message = this.#next()) {
+        unauthenticated.hear(this.#socket);
         await this.#answer(parseMessage(message));
       }
     } catch (error) {
-      console.error(`The embedded MongoDB ends a connection that it does not understand: ${String(error)}`);
+      warn(`The embedded MongoDB ends a connection that it does not understand: ${String(error)}`);
       this.#socket.destroy();
     }
     this.#isAnswering = false;
@@ -75,6 +90,7 @@ export class Connection {
 
   async #answer(request: Request): Promise<void> {
     const reply = await execute(this.#environment, request);
+    if (this.#authentication.isDone) this.#surroundings.unauthenticated.release(this.#socket);
     if (request.wantsReply && !this.#socket.destroyed && !this.#socket.write(encodeReply(request, reply)))
       await waitUntilTaken(this.#socket);
   }

@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { setInternalBufferSize } from 'bson';
+import { createRareWarning } from '../create-rare-warning.ts';
 import { addCredentials, mongoUser } from '../mongo-credentials.ts';
+import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { deriveCredential } from './auth/scram.ts';
 import { Connection, type ConnectionSurroundings } from './connection.ts';
 import { Cursors } from './cursors.ts';
@@ -13,7 +15,7 @@ import { ServerStatus } from './server-status.ts';
 import { Store } from './storage/store.ts';
 import { maxMessageBytes } from './wire.ts';
 
-export type EmbeddedMongoOptions = {
+export type EmbeddedMongoOptions = UnauthenticatedLimits & {
   /** Where the data lies; made if missing, and used by one process at a time. */
   dir: string;
   /** What opens it, of visible ASCII; made up unless given. */
@@ -38,6 +40,9 @@ export type EmbeddedMongo = {
   close(): Promise<void>;
 };
 
+/** How long a client may take to read its last answer at a stop. */
+const closeGraceMs = 2_000;
+
 /** Starts a server that speaks MongoDB's protocol, as much of it as the product needs, and refuses the rest. */
 export async function startEmbeddedMongo({
   dir,
@@ -46,13 +51,16 @@ export async function startEmbeddedMongo({
   host = '127.0.0.1',
   sync = true,
   ttlIntervalMs = 60_000,
+  ...limits
 }: EmbeddedMongoOptions): Promise<EmbeddedMongo> {
   // A document may grow past its 16 MB while it is changed, and is refused only then.
   setInternalBufferSize(maxMessageBytes);
   const credential = await deriveCredential(mongoUser, password);
   const store = new Store(dir, sync);
   const status = new ServerStatus();
-  const surroundings = { store, cursors: new Cursors(), status, credential };
+  const unauthenticated = new UnauthenticatedSockets(limits);
+  const warn = createRareWarning((line) => console.error(line));
+  const surroundings = { store, cursors: new Cursors(), status, credential, unauthenticated, warn };
   const connections = new Set<Connection>();
   const server = createServer((socket) => {
     const connection = new Connection(surroundings, socket);
@@ -66,6 +74,8 @@ export async function startEmbeddedMongo({
     await store.close();
     throw error;
   }
+  // A connection that could not be accepted, as no file was left for it, is no reason to end.
+  server.on('error', (error) => warn(`The embedded MongoDB cannot take a connection: ${error.message}`));
   status.address = `${host}:${(server.address() as AddressInfo).port}`;
 
   let tidied = Promise.resolve();
@@ -82,7 +92,12 @@ export async function startEmbeddedMongo({
     async close() {
       clearInterval(timer);
       server.close();
+      unauthenticated.closeAll();
+      const grace = setTimeout(() => {
+        for (const connection of connections) connection.destroy();
+      }, closeGraceMs);
       await Promise.all(Array.from(connections, (connection) => connection.end()));
+      clearTimeout(grace);
       await tidied;
       await store.close();
     },

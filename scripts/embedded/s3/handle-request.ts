@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
+import type { UnauthenticatedSockets } from '../unauthenticated-sockets.ts';
 import type { BucketStore } from './bucket-store.ts';
 import { chooseOperation } from './choose-operation.ts';
 import { S3Error } from './errors.ts';
@@ -19,11 +21,14 @@ export interface RequestSurroundings {
   credentials: { accessKeyId: string; secretAccessKey: string; region?: string | undefined };
   maxObjectBytes: number;
   warn: (line: string) => void;
+  unauthenticated: UnauthenticatedSockets;
 }
 
 // Of a refused upload this much is still read, so that a client which writes first and reads later can read.
 const maxDrainBytes = 16 * 1024 * 1024;
 const maxDrainMs = 5000;
+
+const refusedSockets = new WeakSet<Socket>();
 
 /** Serves one request; `expectsContinue` tells that the client waits for a 100 before it sends its body. */
 export async function handleRequest(
@@ -32,6 +37,8 @@ export async function handleRequest(
   response: ServerResponse,
   expectsContinue: boolean,
 ): Promise<void> {
+  // Of a client that was refused nothing more is heard: its connection ends with that answer.
+  if (refusedSockets.has(message.socket)) return;
   const requestId = randomBytes(8).toString('hex').toUpperCase();
   const nowMs = surroundings.now();
   response.setHeader('x-amz-request-id', requestId);
@@ -47,10 +54,13 @@ export async function handleRequest(
     return payload;
   };
   let path = message.url ?? '';
+  let isAuthenticated = false;
   try {
     const request = parseRequest(message);
     path = request.rawPath;
     const authentication = verifySignature(request, { ...surroundings.credentials, nowMs });
+    isAuthenticated = true;
+    surroundings.unauthenticated.release(message.socket);
     const operation = chooseOperation(request);
     const result = await operation({
       request,
@@ -71,6 +81,7 @@ export async function handleRequest(
       response.destroy();
       return;
     }
+    if (!isAuthenticated) refusedSockets.add(message.socket);
     await sendError(message, response, s3Error, { path, requestId, isBodyOnItsWay });
   }
 }
@@ -123,12 +134,15 @@ async function sendError(
     renderText('RequestId', requestId),
   );
   const bytes = Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${document}`);
-  const isBodyPending = !message.complete;
+  const isBodyPending = !message.complete && hasBody(message);
+  const isRefused = refusedSockets.has(message.socket);
+  // Node would say goodbye to it first, and meanwhile read and parse what was sent behind this request.
+  if (isRefused) response.once('finish', () => message.socket.destroy());
   response.writeHead(error.status, {
     'content-type': 'application/xml',
     'content-length': String(bytes.length),
     ...error.headers,
-    ...(isBodyPending ? { connection: 'close' } : {}),
+    ...(isBodyPending || isRefused ? { connection: 'close' } : {}),
   });
   if (isBodyPending && isBodyOnItsWay && message.method !== 'HEAD') {
     // The answer is whole for the client once written; ending it first would reset the connection under it.
@@ -138,6 +152,11 @@ async function sendError(
   } else {
     response.end(bytes);
   }
+}
+
+/** A request is answered before Node has noted that it ends with its headers. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 async function drain(message: IncomingMessage): Promise<void> {

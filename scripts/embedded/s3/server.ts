@@ -1,10 +1,12 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createRareWarning } from '../create-rare-warning.ts';
+import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { BucketStore } from './bucket-store.ts';
 import { acquireDataLock } from './data-lock.ts';
 import { handleRequest } from './handle-request.ts';
 
-export interface EmbeddedS3Options {
+export interface EmbeddedS3Options extends UnauthenticatedLimits {
   /** Where everything is kept; made if missing, and held by one server at a time. */
   dir: string;
   /** 0, the default, takes a free one. */
@@ -18,19 +20,20 @@ export interface EmbeddedS3Options {
   sweepIntervalMs?: number;
   /** S3's own limit for one upload, 5 GiB, unless set. */
   maxObjectBytes?: number;
+  /** How long requests under way may take at a stop. */
+  closeGraceMs?: number;
   /** Told, in one line, of failures that no client can be told of; standard error unless set. */
   warn?: (line: string) => void;
 }
 
 export interface EmbeddedS3 {
   endpoint: string;
-  /** Ends what is under way, for ten seconds at most, and gives the data folder free. */
+  /** Ends what is under way, for two seconds at most, and gives the data folder free. */
   close: () => Promise<void>;
   /** Deletes expired objects now and tells how many. */
   sweep: () => Promise<number>;
 }
 
-const closeGraceMs = 10_000;
 const idleSocketMs = 120_000;
 
 /** Starts an S3 server that speaks the real protocol, for development and tests. */
@@ -42,6 +45,7 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
     now = Date.now,
     sweepIntervalMs = 60_000,
     maxObjectBytes = 5 * 1024 ** 3,
+    closeGraceMs = 2_000,
     warn = (line: string) => console.error(line),
   } = options;
   if (options.accessKeyId === '' || options.secretAccessKey === '') {
@@ -50,7 +54,8 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
   const lock = await acquireDataLock(dir);
   try {
     const store = await BucketStore.open(dir, { now, warn });
-    const surroundings = { store, now, credentials: options, maxObjectBytes, warn };
+    const unauthenticated = new UnauthenticatedSockets(options);
+    const surroundings = { store, now, credentials: options, maxObjectBytes, warn, unauthenticated };
     const serve = (message: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
       handleRequest(surroundings, message, response, expectsContinue).catch((error: unknown) => {
         warn(`embedded S3: ${String(error)}`);
@@ -58,12 +63,16 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
       });
     };
     const server = createServer((message, response) => serve(message, response, false));
+    server.on('connection', (socket) => unauthenticated.add(socket));
     server.on('checkContinue', (message, response) => serve(message, response, true));
     // A large upload may take long; what counts is that bytes keep coming.
     server.requestTimeout = 0;
     server.timeout = idleSocketMs;
     server.keepAliveTimeout = idleSocketMs;
     await listen(server, port, host);
+    // A connection that could not be accepted, as no file was left for it, is no reason to end.
+    const warnRarely = createRareWarning(warn);
+    server.on('error', (error) => warnRarely(`embedded S3: cannot take a connection: ${error.message}`));
 
     let sweeping: Promise<number> = Promise.resolve(0);
     const sweep = () => {
@@ -82,7 +91,8 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
       sweep,
       close: async () => {
         clearInterval(timer);
-        await closeServer(server);
+        unauthenticated.closeAll();
+        await closeServer(server, closeGraceMs);
         try {
           await sweeping;
         } finally {
@@ -113,7 +123,7 @@ function renderEndpoint(server: Server): string {
   return `http://${host}:${String(address.port)}`;
 }
 
-async function closeServer(server: Server): Promise<void> {
+async function closeServer(server: Server, closeGraceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });

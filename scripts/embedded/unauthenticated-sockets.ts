@@ -1,0 +1,82 @@
+import type { Socket } from 'node:net';
+
+export interface UnauthenticatedLimits {
+  /** Beyond it, the one that has said nothing for longest is closed. */
+  readonly maxUnauthenticated?: number | undefined;
+  /** One that has said nothing for as long is closed. */
+  readonly unauthenticatedIdleMs?: number | undefined;
+}
+
+/**
+ * Connections of which nobody knows yet whose they are: every process of the machine can open them. Their number and
+ * their patience are bounded, and those who have the password are not counted, so that strangers can neither fill the
+ * memory nor keep others out. Refusing newcomers at the bound would do that: whoever came first would stay.
+ */
+export class UnauthenticatedSockets {
+  readonly #maxSockets: number;
+  readonly #idleMs: number;
+  /** When each was last heard, the longest silent first. */
+  readonly #heardAtMs = new Map<Socket, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** A driver's monitor never authenticates and says `hello` every ten seconds, so it may be silent for longer than that. */
+  constructor({ maxUnauthenticated = 256, unauthenticatedIdleMs = 60_000 }: UnauthenticatedLimits) {
+    this.#maxSockets = maxUnauthenticated;
+    this.#idleMs = unauthenticatedIdleMs;
+  }
+
+  add(socket: Socket): void {
+    socket.once('close', () => this.#heardAtMs.delete(socket));
+    this.#hear(socket);
+    if (this.#heardAtMs.size <= this.#maxSockets) return;
+    const [longestSilent] = this.#heardAtMs.keys();
+    this.#close(longestSilent!);
+  }
+
+  has(socket: Socket): boolean {
+    return this.#heardAtMs.has(socket);
+  }
+
+  /** It has said something whole. */
+  hear(socket: Socket): void {
+    if (this.has(socket)) this.#hear(socket);
+  }
+
+  /** It has shown that it has the password. */
+  release(socket: Socket): void {
+    this.#heardAtMs.delete(socket);
+  }
+
+  closeAll(): void {
+    clearTimeout(this.#timer);
+    for (const socket of Array.from(this.#heardAtMs.keys())) this.#close(socket);
+  }
+
+  #hear(socket: Socket): void {
+    this.#heardAtMs.delete(socket);
+    this.#heardAtMs.set(socket, performance.now());
+    this.#timer ??= this.#wait(this.#idleMs);
+  }
+
+  #close(socket: Socket): void {
+    this.#heardAtMs.delete(socket);
+    socket.destroy();
+  }
+
+  #wait(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.#closeSilent(), ms).unref();
+  }
+
+  #closeSilent(): void {
+    this.#timer = undefined;
+    const nowMs = performance.now();
+    for (const [socket, heardAtMs] of this.#heardAtMs) {
+      const leftMs = heardAtMs + this.#idleMs - nowMs;
+      if (leftMs > 0) {
+        this.#timer = this.#wait(leftMs);
+        return;
+      }
+      this.#close(socket);
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { closeSockets, openSockets } from '../../support/hostile-sockets.ts';
+import { encodeMessage } from '../../support/mongo-wire-client.ts';
+
+export interface HeldConnectionsReport {
+  readonly opened: number;
+  /** Those that were still there when all had been opened. */
+  readonly held: number;
+}
+
+const count = 600;
+
+/**
+ * Connections that say nothing, half a message, a byte now and then, or `hello` and no more, all at once and for as long
+ * as `whileHeld` takes.
+ */
+export async function holdMongoConnections({
+  mongodbUrl,
+  whileHeld,
+}: {
+  mongodbUrl: string;
+  whileHeld: () => Promise<void>;
+}): Promise<HeldConnectionsReport> {
+  const sockets = await openSockets(Number(new URL(mongodbUrl).port), count);
+  const hello = encodeMessage({ hello: 1, $db: 'admin' });
+  const openings = [Buffer.alloc(0), hello.subarray(0, 20), hello.subarray(0, 1), hello];
+  for (const [i, socket] of sockets.entries()) {
+    socket.resume();
+    socket.write(openings[i % openings.length]!);
+  }
+  const drip = setInterval(() => {
+    for (let i = 2; i < sockets.length; i += openings.length)
+      if (!sockets[i]!.destroyed) sockets[i]!.write('\0');
+  }, 20);
+  try {
+    await whileHeld();
+    return { opened: count, held: sockets.filter((socket) => !socket.destroyed).length };
+  } finally {
+    clearInterval(drip);
+    closeSockets(sockets);
+  }
+}

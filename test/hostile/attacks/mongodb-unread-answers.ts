@@ -1,0 +1,26 @@
+import { closeSockets, openSockets, sendUnread } from '../../support/hostile-sockets.ts';
+import { encodeMessage } from '../../support/mongo-wire-client.ts';
+
+export interface UnreadAnswersReport {
+  readonly sentBytes: number;
+  /** What has left for the server, of which the kernel may still hold a part. */
+  readonly takenBytes: number;
+}
+
+const connections = 4;
+const bytesEach = 20_000_000;
+
+/** Very many commands that need no password, one behind the other, of which no answer is read. */
+export async function leaveMongoAnswersUnread({
+  mongodbUrl,
+}: {
+  mongodbUrl: string;
+}): Promise<UnreadAnswersReport> {
+  const sockets = await openSockets(Number(new URL(mongodbUrl).port), connections);
+  const hello = encodeMessage({ hello: 1, $db: 'admin' });
+  const bytes = Buffer.concat(Array.from({ length: Math.ceil(bytesEach / hello.length) }, () => hello));
+  await Promise.all(sockets.map((socket) => sendUnread(socket, bytes)));
+  const takenBytes = sockets.reduce((sum, socket) => sum + socket.bytesWritten - socket.writableLength, 0);
+  closeSockets(sockets);
+  return { sentBytes: connections * bytes.length, takenBytes };
+}

@@ -1,0 +1,70 @@
+import test, { type ExecutionContext } from 'ava';
+import mongoose from 'mongoose';
+import { addCredentials } from '../../scripts/embedded/mongo-credentials.ts';
+import {
+  startEmbedded,
+  type EmbeddedProcess,
+  type EmbeddedProcessOptions,
+} from '../support/embedded-process.ts';
+import { holdMongoConnections } from './attacks/mongodb-held-connections.ts';
+import { sendMalformedMessages } from './attacks/mongodb-malformed-messages.ts';
+import { leaveMongoAnswersUnread } from './attacks/mongodb-unread-answers.ts';
+
+const password = 'test-mongo-password';
+/** Of the embedded MongoDB, beside what it has at its start. */
+const maxGrowthBytes = 120_000_000;
+
+async function startMongo(t: ExecutionContext, options: EmbeddedProcessOptions = {}) {
+  const server = await startEmbedded(t, 'mongo', { input: password, ...options });
+  const url = addCredentials(server.endpoint, password);
+  const peakBytes = (await server.readPeakBytes()) ?? 0;
+  return { server, url, mongodbUrl: server.endpoint, peakBytes };
+}
+
+/** Whether somebody with the password is served, by a connection that he opens now. */
+async function writeAndRead(url: string): Promise<void> {
+  const client = await mongoose.mongo.MongoClient.connect(url, { serverSelectionTimeoutMS: 60_000 });
+  try {
+    const things = client.db('test').collection('things');
+    const { insertedId } = await things.insertOne({ a: 1 });
+    if ((await things.findOne({ _id: insertedId })) === null)
+      throw new Error('what was written is not there');
+  } finally {
+    await client.close();
+  }
+}
+
+async function checkUnharmed(t: ExecutionContext, server: EmbeddedProcess, url: string, before: number) {
+  await writeAndRead(url);
+  const grown = ((await server.readPeakBytes()) ?? 0) - before;
+  t.log(`grew by ${Math.round(grown / 1_000_000)} MB at most`);
+  t.true(grown < maxGrowthBytes);
+  t.is(await server.stop(), 0);
+}
+
+test('what is no message of MongoDB ends its connection, and costs nobody else anything', async (t) => {
+  const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
+  const { opened, closed } = await sendMalformedMessages({ mongodbUrl });
+  t.is(closed, opened);
+  await checkUnharmed(t, server, url, peakBytes);
+});
+
+test('connections that are held without a password are bounded, and keep nobody out who has it', async (t) => {
+  const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
+  const { held } = await holdMongoConnections({ mongodbUrl, whileHeld: () => writeAndRead(url) });
+  t.true(held <= 256, `${held} are held`);
+  await checkUnharmed(t, server, url, peakBytes);
+});
+
+test('more connections than there are files for are survived', async (t) => {
+  const { server, url, mongodbUrl, peakBytes } = await startMongo(t, { maxFiles: 64 });
+  await holdMongoConnections({ mongodbUrl, whileHeld: () => Promise.resolve() });
+  await checkUnharmed(t, server, url, peakBytes);
+});
+
+test('commands whose answers nobody reads are not taken', async (t) => {
+  const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
+  const { sentBytes, takenBytes } = await leaveMongoAnswersUnread({ mongodbUrl });
+  t.log(`${takenBytes} of ${sentBytes} bytes were taken`);
+  await checkUnharmed(t, server, url, peakBytes);
+});

@@ -1,0 +1,60 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { dist } from '../../scripts/start/paths.ts';
+import { readFirstLine } from '../../scripts/start/read-first-line.ts';
+
+export interface EmbeddedProcess {
+  readonly endpoint: string;
+  readonly child: ChildProcess;
+  /** The most memory that it ever held, where the system tells. */
+  readPeakBytes(): Promise<number | null>;
+  /** Asks it to end. @returns its exit code */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+export interface EmbeddedProcessOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly input?: string;
+  /** Of its open files, connections among them. */
+  readonly maxFiles?: number;
+}
+
+/** The embedded MongoDB or S3 as `npm start` runs it: a process of its own, with its data in a folder of the test's. */
+export async function startEmbedded(
+  t: ExecutionContext,
+  name: 'mongo' | 's3',
+  { env = {}, input = '', maxFiles }: EmbeddedProcessOptions = {},
+): Promise<EmbeddedProcess> {
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  t.teardown(() => rm(dir, { recursive: true, force: true }));
+  const limit = maxFiles === undefined ? '' : `ulimit -n ${maxFiles}; `;
+  const command = [process.execPath, dist(`scripts/embedded/${name}/main.js`), '--dir', dir];
+  const child = spawn('/bin/sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
+    env: { ...process.env, ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  child.stdin.end(input);
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  const ended = new AbortController();
+  exited.finally(() => ended.abort()).catch(() => undefined);
+  const { endpoint } = JSON.parse(await readFirstLine(child.stdout, ended.signal)) as { endpoint: string };
+  return {
+    endpoint,
+    child,
+    async readPeakBytes() {
+      if (process.platform !== 'linux') return null;
+      const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
+      return Number(/VmHWM:\s+(\d+)/.exec(status)![1]) * 1_024;
+    },
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      const [code] = await exited;
+      return code;
+    },
+  };
+}
