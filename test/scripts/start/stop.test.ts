@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import mongoose from 'mongoose';
+import { dist } from '../../../scripts/start/paths.ts';
+import { endProcesses, identifyProcess } from '../../../scripts/start/process-identity.ts';
+import { readEndpoints } from '../../../shared/runtime/config.ts';
+import { loadSecrets } from '../../../scripts/start/secrets-file.ts';
+import { closeSockets, openSockets } from '../../support/hostile-sockets.ts';
+import { makeFolder, waitUntil } from './fake-parts.ts';
+
+/** `npm start` itself, with the parts that it starts, on a folder and a port of its own. */
+async function startAll(t: ExecutionContext) {
+  const dataDir = makeFolder(t);
+  const { PATH, HOME } = process.env;
+  const child = spawn(process.execPath, [dist('scripts/start/main.js')], {
+    env: { PATH, HOME, DATA_DIR: dataDir, PORT: '0', DEMO_ACCOUNT: 'off', LOG_LEVEL: 'warn' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  t.teardown(() => child.kill('SIGKILL'));
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await waitUntil('it is ready', () => output.includes('Ready in') || child.exitCode !== null, 90_000);
+  const held = JSON.parse(readFileSync(join(dataDir, 'supervisor.json'), 'utf8')) as {
+    parts: Record<string, { pid: number }>;
+  };
+  const parts = Object.entries(held.parts).map(([name, { pid }]) => ({ name, ...identifyProcess(pid) }));
+  // A test that fails must leave nothing running either.
+  t.teardown(() => endProcesses(parts, 100));
+  return { dataDir, child, ended, parts, endpoints: readEndpoints(dataDir), readOutput: () => output };
+}
+
+/** Strangers at each store that say nothing or begin and do not end, and a client with the password that reads nothing. */
+async function openConnections(
+  t: ExecutionContext,
+  { MONGODB_URL, S3_ENDPOINT, REDIS_URL }: NodeJS.ProcessEnv,
+) {
+  for (const url of [MONGODB_URL!, S3_ENDPOINT!, REDIS_URL!]) {
+    const sockets = await openSockets(Number(new URL(url).port), 4);
+    t.teardown(() => closeSockets(sockets));
+    sockets[0]!.write('GET / HTTP/1.1\r\nHost: x\r\n');
+    sockets[1]!.write(Buffer.from([200, 0, 0, 0]));
+    sockets[2]!.write('*1000000\r\n$9');
+  }
+  const client = await mongoose.mongo.MongoClient.connect(MONGODB_URL!);
+  t.teardown(() => client.close(true));
+  await client.db('model_gateway').command({ ping: 1 });
+}
+
+const isGone = ({ pid }: { pid: number }): boolean => identifyProcess(pid).startedAt === null;
+
+test.serial(
+  'SIGTERM ends all of it with 0, whoever is connected to its stores, and no log has a password',
+  async (t) => {
+    const { dataDir, child, ended, parts, endpoints, readOutput } = await startAll(t);
+    t.deepEqual(parts.map(({ name }) => name).toSorted(), ['api', 'mongodb', 'redis', 's3', 'worker']);
+    await openConnections(t, endpoints as NodeJS.ProcessEnv);
+    child.kill('SIGTERM');
+    t.deepEqual(await ended, [0, null]);
+    t.true(parts.every(isGone));
+    t.regex(readOutput(), /Stopping \(SIGTERM\).*\nStopped in /s);
+    const logs = readdirSync(join(dataDir, 'logs')).map((name) =>
+      readFileSync(join(dataDir, 'logs', name), 'utf8'),
+    );
+    const { masterKey, redisPassword, mongodbPassword, s3SecretAccessKey } = loadSecrets(dataDir);
+    for (const secret of [masterKey, redisPassword, mongodbPassword, s3SecretAccessKey])
+      t.false([readOutput(), ...logs].some((text) => text.includes(secret)));
+  },
+);
+
+test.serial('a second SIGINT ends all of it at once with 130', async (t) => {
+  const { child, ended, parts, endpoints } = await startAll(t);
+  await openConnections(t, endpoints as NodeJS.ProcessEnv);
+  // A stopped process does not end by itself, so that there is something to wait for.
+  const worker = parts.find(({ name }) => name === 'worker')!;
+  process.kill(worker.pid, 'SIGSTOP');
+  child.kill('SIGINT');
+  // npm passes a Ctrl-C on: a second one counts when it comes more than a second later.
+  const again = setInterval(() => child.kill('SIGINT'), 300);
+  t.teardown(() => clearInterval(again));
+  t.deepEqual(await ended, [130, null]);
+  await waitUntil('nothing is left', () => parts.every(isGone));
+});
