@@ -19,8 +19,8 @@ test('while MongoDB is slow, a flood of invented keys takes a few of its connect
   t.is(proxy.countSent(lookUpMark), 6);
   proxy.release();
   t.is(await other, 200);
-  const statuses = [...(await flood).keys()];
-  t.deepEqual(statuses.toSorted(), [401, 503]);
+  const statuses = await flood;
+  t.is((statuses.get(401) ?? 0) + (statuses.get(503) ?? 0), 400);
   const calm = await sendUnknownKeys({ url: stack.url, requests: 100, atOnce: 20 });
   t.deepEqual([...calm], [[401, 100]]);
 });
