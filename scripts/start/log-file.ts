@@ -1,37 +1,94 @@
-import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { BoundedFile } from './bounded-file.ts';
 
-const maxBytes = 20_000_000;
+const usualMaxBytes = 20_000_000;
+const usualRetryMs = 1_000;
+/** On a disk that is all but full, lines would be lost and written again many times. */
+const enoughRoomBytes = 1_000_000;
+const lineFeed = 10;
 
-/** A part's log. It is bounded: what is full becomes `<name>.1`, in the place of the one before. */
+export interface LogFileOptions {
+  readonly maxBytes?: number;
+  /** How long after a failure writing is tried again, and again. */
+  readonly retryMs?: number;
+  readonly onLost?: (error: Error) => void;
+  /** @param lines how many are missing */
+  readonly onRestored?: (lines: number) => void;
+}
+
+/**
+ * A part's log, bounded. A disk that takes nothing costs lines and nothing else: they are counted until the file can be
+ * written again, which then says how many are missing.
+ */
 export class LogFile {
-  readonly path: string;
-  #fd: number;
-  #size: number;
-  readonly #maxBytes: number;
+  readonly #file: BoundedFile;
+  readonly #options: LogFileOptions;
+  #retrying: NodeJS.Timeout | null = null;
+  #isClosed = false;
+  #lostLines = 0;
+  /** The beginning of a line was lost, and its end is still to come. */
+  #isMidLostLine = false;
 
-  constructor(path: string, limitBytes = maxBytes) {
-    this.path = path;
-    this.#maxBytes = limitBytes;
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    this.#fd = openSync(path, 'a', 0o600);
-    this.#size = fstatSync(this.#fd).size;
+  constructor(path: string, options: LogFileOptions = {}) {
+    this.#file = new BoundedFile(path, options.maxBytes ?? usualMaxBytes);
+    this.#options = options;
   }
 
-  /** Synchronous, so that a part's last words are on disk when its end is told. */
+  /** Synchronous, so that a part's last words are on disk when its end is told. Never throws. */
   write(chunk: Buffer): void {
-    if (this.#size + chunk.length > this.#maxBytes && this.#size > 0) this.#rotate();
-    this.#size += writeSync(this.#fd, chunk);
+    if (this.#isClosed) return;
+    const lines = this.#retrying === null ? this.#skipLostLine(chunk) : chunk;
+    if (lines.length === 0) return;
+    const { written, error } =
+      this.#retrying === null ? this.#file.append(lines) : { written: 0, error: null };
+    if (written === lines.length) return;
+    const lost = lines.subarray(written);
+    for (const byte of lost) if (byte === lineFeed) this.#lostLines += 1;
+    this.#isMidLostLine = lost.at(-1) !== lineFeed;
+    if (error !== null) this.#startRetrying(error);
   }
 
   close(): void {
-    closeSync(this.#fd);
+    this.#isClosed = true;
+    if (this.#retrying !== null) clearInterval(this.#retrying);
+    this.#file.close();
   }
 
-  #rotate(): void {
-    closeSync(this.#fd);
-    renameSync(this.path, `${this.path}.1`);
-    this.#fd = openSync(this.path, 'a', 0o600);
-    this.#size = 0;
+  /** What follows the line whose beginning was lost. */
+  #skipLostLine(chunk: Buffer): Buffer {
+    if (!this.#isMidLostLine) return chunk;
+    const end = chunk.indexOf(lineFeed);
+    this.#isMidLostLine = end === -1;
+    return end === -1 ? chunk.subarray(chunk.length) : chunk.subarray(end + 1);
+  }
+
+  #startRetrying(error: Error): void {
+    this.#retrying = setInterval(() => this.#retry(), this.#options.retryMs ?? usualRetryMs);
+    this.#retrying.unref();
+    this.#options.onLost?.(error);
+  }
+
+  #retry(): void {
+    if (!hasRoom(dirname(this.#file.path))) return;
+    const lines = this.#lostLines + (this.#isMidLostLine ? 1 : 0);
+    const time = new Date().toISOString();
+    const note = `${JSON.stringify({ level: 'warn', time, role: 'start', lines, msg: 'log lines were lost here' })}\n`;
+    this.#file.endLine();
+    if (this.#file.append(Buffer.from(note)).error !== null) return;
+    clearInterval(this.#retrying!);
+    this.#retrying = null;
+    this.#lostLines = 0;
+    this.#options.onRestored?.(lines);
+  }
+}
+
+function hasRoom(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize >= enoughRoomBytes;
+  } catch {
+    // Writing will tell, and make the folder where somebody deleted it.
+    return true;
   }
 }

@@ -3,6 +3,7 @@ import { formatMs, type ConsoleOutput } from './console-output.ts';
 import type { DataDirLock } from './data-dir-lock.ts';
 import { stopStages, type Guardian, type StopStage } from './guardian.ts';
 import { LogFile } from './log-file.ts';
+import { LostLines } from './lost-lines.ts';
 import { describeDeath, SupervisedPart, type PartSpec } from './supervise.ts';
 
 export interface StackDependencies {
@@ -16,16 +17,18 @@ export interface StackDependencies {
 export class Stack {
   readonly #dependencies: StackDependencies;
   readonly #parts: { part: SupervisedPart; stage: StopStage; log: LogFile }[] = [];
+  readonly #lostLines: LostLines;
   #stopping: Promise<void> | null = null;
 
   constructor(dependencies: StackDependencies) {
     this.#dependencies = dependencies;
+    this.#lostLines = new LostLines(dependencies.output);
   }
 
   /** Resolves when the part is ready. @throws PartFailed */
   async run(spec: PartSpec, stage: StopStage): Promise<void> {
     const { output, guardian, lock, dataDir } = this.#dependencies;
-    const log = new LogFile(join(dataDir, 'logs', `${spec.name}.log`));
+    const log = new LogFile(join(dataDir, 'logs', `${spec.name}.log`), this.#lostLines);
     const part = new SupervisedPart(spec, {
       onOutput: (chunk, stream) => {
         log.write(chunk);

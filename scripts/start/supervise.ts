@@ -97,7 +97,16 @@ export class SupervisedPart {
 
   #launch(first: { resolve(): void; reject(error: Error): void } | null): void {
     const startedMs = performance.now();
-    const { file, args, env, cwd, input } = this.#spec.launch();
+    let launch: Launch;
+    try {
+      launch = this.#spec.launch();
+    } catch (error) {
+      // Such as a folder that cannot be made while the disk is full.
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#onEnded(first, { code: null, signal: null, reason }, 0);
+      return;
+    }
+    const { file, args, env, cwd, input } = launch;
     // A process group of its own: Ctrl-C reaches the supervisor alone, which then stops the parts in order.
     const child = spawn(file, args, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
     const ended = new AbortController();
@@ -166,6 +175,7 @@ export class SupervisedPart {
 }
 
 export function describeDeath({ code, signal, reason }: Omit<Death, 'restartInMs'>): string {
-  const how = signal === null ? `exit code ${code}` : signal;
-  return reason === '' ? how : `${how}: ${reason}`;
+  // Neither: it could not even be launched.
+  const how = signal ?? (code === null ? '' : `exit code ${code}`);
+  return [how, reason].filter((text) => text !== '').join(': ');
 }

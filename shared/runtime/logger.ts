@@ -1,4 +1,5 @@
 import { pino, type Logger, type LoggerOptions } from 'pino';
+import { LogDestination } from './log-destination.ts';
 
 export type { Logger };
 
@@ -19,45 +20,29 @@ function describeLines(role: string, level: string): LoggerOptions {
     level,
     base: { role, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
+    formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: secretPaths, censor: '[secret]' },
   };
 }
 
-/** Kept of lines that cannot be written: the disk is full, or the reader of a pipe stands still. */
-const maxPendingBytes = 16_000_000;
+const stdout = 1;
+let shared: LogDestination | null = null;
 
-/**
- * JSON lines on stdout; an operator's tools, or `npm start`, make them readable. What cannot be written waits, within a
- * bound, and never ends the process; where lines were lost, the log says how many once it can.
- */
+/** One for all loggers of the process, so that their lines keep their order. */
+function openStdout(onRestored: (lines: number) => void): LogDestination {
+  if (shared !== null) return shared;
+  const opened = new LogDestination(stdout, { onRestored });
+  process.on('exit', () => opened.flushSync());
+  shared = opened;
+  return opened;
+}
+
+/** JSON lines on stdout; an operator's tools, or `npm start`, make them readable. */
 export function createLogger(role: string, level: string): Logger {
-  const destination = pino.destination({ dest: 1, sync: false, maxLength: maxPendingBytes });
-  const log = pino(describeLines(role, level), destination);
-  let isStuck = false;
-  let lost = 0;
-  destination.on('drop', () => {
-    lost += 1;
-  });
-  // It is tried again with the next line.
-  destination.on('error', () => {
-    isStuck = true;
-  });
-  destination.on('write', () => {
-    isStuck = false;
-  });
-  // All that waited is written: there is room for one more.
-  destination.on('drain', () => {
-    if (lost === 0) return;
-    const lines = lost;
-    lost = 0;
-    log.warn({ lines }, 'log lines were lost');
-  });
-  const flush = destination.flushSync.bind(destination);
-  // At the exit it would try for ever, and the process with it.
-  destination.flushSync = () => {
-    if (!isStuck) flush();
-  };
+  const log: Logger = pino(
+    describeLines(role, level),
+    openStdout((lines) => log.warn({ lines }, 'log lines were lost')),
+  );
   return log;
 }
 

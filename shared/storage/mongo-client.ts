@@ -1,5 +1,6 @@
 import mongoose from 'mongoose';
 import { AppError } from '../contract/errors.ts';
+import { ConfigError } from '../runtime/config.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { endWaitsOfClosedSockets } from './closed-sockets.ts';
 
@@ -25,14 +26,7 @@ const reconnectPauseMs = 250;
  * int64 is read as bigint and bigint written as int64, so that money never passes through a double.
  */
 export function openMongo(url: string, log: Logger): MongoConnection {
-  const client = new MongoClient(url, {
-    serverSelectionTimeoutMS: 2_000,
-    connectTimeoutMS: 2_000,
-    socketTimeoutMS: 20_000,
-    maxPoolSize: 20,
-    useBigInt64: true,
-    ignoreUndefined: true,
-  });
+  const client = createClient(url);
   client.on('serverOpening', ({ address }) => {
     endWaitsOfClosedSockets(Number(address.slice(address.lastIndexOf(':') + 1)));
   });
@@ -65,6 +59,25 @@ export function openMongo(url: string, log: Logger): MongoConnection {
   };
 }
 
+/** Connects to nothing yet. @throws ConfigError where the address is not one, or has an option that there is not */
+export function createClient(url: string): mongoose.mongo.MongoClient {
+  try {
+    return new MongoClient(url, {
+      serverSelectionTimeoutMS: 2_000,
+      connectTimeoutMS: 2_000,
+      socketTimeoutMS: 20_000,
+      maxPoolSize: 20,
+      useBigInt64: true,
+      ignoreUndefined: true,
+    });
+  } catch (error) {
+    throw new ConfigError(`MONGODB_URL is not valid: ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+/** MongoDB's code for a write that its disk did not take. */
+export const outOfDiskSpaceCode = 14_031;
+
 /** Of a command that took longer than its `maxTimeMS`. */
 const tooSlowCode = 50;
 
@@ -79,7 +92,11 @@ export function isDuplicateKey(error: unknown): boolean {
 export function isMongoAway(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   if (!(error instanceof MongoServerError)) return true;
-  return error.code === tooSlowCode || error.hasErrorLabel('RetryableWriteError');
+  return (
+    error.code === tooSlowCode ||
+    error.code === outOfDiskSpaceCode ||
+    error.hasErrorLabel('RetryableWriteError')
+  );
 }
 
 /** Runs commands; an outage of MongoDB becomes `service_unavailable`: on a caller's path it is a 503, not a fault of ours. */

@@ -33,6 +33,7 @@ const codes: Record<string, number> = {
   MechanismUnavailable: 334,
   BSONObjectTooLarge: 10334,
   DuplicateKey: 11000,
+  OutOfDiskSpace: 14031,
   KeyTooLong: 17280,
 };
 

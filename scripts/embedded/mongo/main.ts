@@ -26,7 +26,13 @@ async function main(): Promise<void> {
   }
   const password = (await text(process.stdin)).trim();
   if (password === '') throw new Error('The embedded MongoDB needs a password on its standard input.');
-  const mongo = await startEmbeddedMongo({ dir, password, port: Number(port), sync: sync === 'on' });
+  const mongo = await startEmbeddedMongo({
+    dir,
+    password,
+    port: Number(port),
+    sync: sync === 'on',
+    onBroken: fail,
+  });
   let isStopping = false;
   const stop = () => {
     if (isStopping) return;

@@ -25,6 +25,8 @@ export type EmbeddedMongoOptions = UnauthenticatedLimits & {
   host?: string;
   /** False acknowledges writes before they are on disk: for tests. */
   sync?: boolean;
+  /** Told where the data can be neither read nor written any more before a new start; by default, nobody is. */
+  onBroken?: (error: Error) => void;
   /** How often TTL indexes are obeyed; a minute unless set. */
   ttlIntervalMs?: number;
 };
@@ -50,13 +52,14 @@ export async function startEmbeddedMongo({
   port = 0,
   host = '127.0.0.1',
   sync = true,
+  onBroken = () => undefined,
   ttlIntervalMs = 60_000,
   ...limits
 }: EmbeddedMongoOptions): Promise<EmbeddedMongo> {
   // A document may grow past its 16 MB while it is changed, and is refused only then.
   setInternalBufferSize(maxMessageBytes);
   const credential = await deriveCredential(mongoUser, password);
-  const store = new Store(dir, sync);
+  const store = new Store(dir, sync, onBroken);
   const status = new ServerStatus();
   const unauthenticated = new UnauthenticatedSockets(limits);
   const warn = createRareWarning((line) => console.error(line));

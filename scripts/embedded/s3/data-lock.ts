@@ -22,8 +22,8 @@ export async function acquireDataLock(dir: string): Promise<DataLock> {
   const path = join(resolve(dir), 'lock');
   const content = JSON.stringify({ pid: process.pid, startedAt: await readStartTime(process.pid) });
   const claim = `${path}.${randomUUID()}`;
-  await writeFile(claim, content, { flag: 'wx' });
   try {
+    await writeFile(claim, content, { flag: 'wx' });
     for (let attempt = 0; attempt < 3; attempt += 1) {
       // A link appears with its content or not at all, so nobody reads a lock that is half written.
       if (await tryLink(claim, path)) return { release: () => rm(path, { force: true }) };

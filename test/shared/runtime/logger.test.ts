@@ -55,7 +55,7 @@ test('of lines that nobody reads a bounded part is kept, and the log says how ma
   const entries = lines.map((line) => JSON.parse(line) as { level: string; msg: string; lines?: number });
   const kept = entries.filter(({ msg }) => msg === 'much').length;
   const lost = entries.filter(({ msg }) => msg === 'log lines were lost');
-  t.true(kept > 1_000 && kept < 2_000, `${kept} lines`);
+  t.true(kept >= 300 && kept < 1_500, `${kept} lines`);
   t.is(
     lost.reduce((sum, { lines: count }) => sum + count!, 0),
     4_000 - kept,

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 export function lockDirectory(dir: string): () => void {
   const path = join(dir, 'lock');
   const own = join(dir, `lock-${process.pid}-${process.hrtime.bigint()}`);
-  writeFileSync(own, JSON.stringify({ pid: process.pid, startedAt: readStartTime(process.pid) }));
   try {
+    writeFileSync(own, JSON.stringify({ pid: process.pid, startedAt: readStartTime(process.pid) }));
     while (!tryLink(own, path)) {
       const holder = readHolder(path);
       if (holder !== undefined && isRunning(holder)) {
@@ -23,7 +23,7 @@ export function lockDirectory(dir: string): () => void {
       if (moved !== undefined && isRunning(moved)) renameSync(`${own}-stale`, path);
     }
   } finally {
-    rmSync(own);
+    rmSync(own, { force: true });
     rmSync(`${own}-stale`, { force: true });
   }
   return () => rmSync(path, { force: true });

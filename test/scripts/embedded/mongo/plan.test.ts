@@ -49,7 +49,7 @@ const documents = fc.array(
 );
 
 test('an index never changes what a query finds', async (t) => {
-  const store = new Store(await makeTempDir(t), false);
+  const store = new Store(await makeTempDir(t), false, () => undefined);
   t.teardown(() => store.close());
   let number = 0;
   await fc.assert(

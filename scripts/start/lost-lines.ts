@@ -1,0 +1,28 @@
+import type { ConsoleOutput } from './console-output.ts';
+import type { LogFileOptions } from './log-file.ts';
+
+/** Tells once that logs lose lines, whichever of them, and once that all are written again. */
+export class LostLines implements LogFileOptions {
+  readonly #output: Pick<ConsoleOutput, 'printEvent'>;
+  #losing = 0;
+  #lines = 0;
+
+  constructor(output: Pick<ConsoleOutput, 'printEvent'>) {
+    this.#output = output;
+  }
+
+  readonly onLost = (error: Error): void => {
+    this.#losing += 1;
+    if (this.#losing > 1) return;
+    this.#lines = 0;
+    this.#output.printEvent('logs', `lines are lost until they can be written (${error.message})`, 'yellow');
+  };
+
+  readonly onRestored = (lines: number): void => {
+    this.#losing -= 1;
+    this.#lines += lines;
+    if (this.#losing > 0) return;
+    const were = this.#lines === 1 ? 'line was' : 'lines were';
+    this.#output.printEvent('logs', `are written again; ${this.#lines} ${were} lost`, 'green');
+  };
+}

@@ -1,0 +1,99 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import mongoose from 'mongoose';
+import { readFirstLine } from '../../../../scripts/start/read-first-line.ts';
+import { makeTempDir, startMongo } from './mongo-fixture.ts';
+
+const main = new URL('../../../../scripts/embedded/mongo/main.js', import.meta.url).pathname;
+
+/** A bound of the size of files stands in for a full disk: the same calls fail, and it can be lifted. */
+const limitFiles = (pid: number, bytes: number | 'unlimited'): boolean =>
+  spawnSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]).status === 0;
+const canLimit = process.platform === 'linux' && spawnSync('prlimit', ['--version']).status === 0;
+const onLinux = canLimit ? test : test.skip;
+
+async function startProcess(t: ExecutionContext, dir: string) {
+  const child = spawn(process.execPath, [main, '--dir', dir], { stdio: ['ignore', 'pipe', 'ignore'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  const { url } = JSON.parse(await readFirstLine(child.stdout, new AbortController().signal)) as {
+    url: string;
+  };
+  return { child, url };
+}
+
+onLinux(
+  'what a full disk does not take is refused and not there; what was acknowledged is, and it goes on by itself',
+  async (t) => {
+    const dir = await makeTempDir(t);
+    const { child, url } = await startProcess(t, dir);
+    const client = await mongoose.mongo.MongoClient.connect(url, { retryWrites: false });
+    const db = client.db('test');
+    const rows = db.collection<{ _id: string; n: number; text: string }>('rows');
+    await rows.createIndex({ n: 1 }, { unique: true });
+
+    const acknowledged = new Set<string>();
+    const codes = new Set<unknown>();
+    let n = 0;
+    const write = async (collection: string, bytes: number): Promise<void> => {
+      n += 1;
+      const row = { _id: String(n), n, text: 'x'.repeat(bytes) };
+      try {
+        await db.collection<typeof row>(collection).insertOne(row);
+        if (collection === 'rows') acknowledged.add(row._id);
+      } catch (error) {
+        codes.add((error as { code?: unknown }).code);
+      }
+    };
+    const writeMany = (collection: string) =>
+      Promise.all(Array.from({ length: 24 }, (_, i) => write(collection, i % 3 === 0 ? 300_000 : 10)));
+
+    await writeMany('rows');
+    t.is(acknowledged.size, 24);
+    t.true(limitFiles(child.pid!, statSync(join(dir, 'data.mdb')).size));
+    for (let round = 0; round < 4; round += 1) await writeMany('rows');
+    // A collection that could not be made is none, also in memory.
+    await write('never made', 5_000_000);
+    t.deepEqual([...codes], [14_031]);
+    t.false((await db.listCollections().toArray()).some(({ name }) => name === 'never made'));
+    t.is(await rows.countDocuments(), acknowledged.size);
+    t.is(await rows.estimatedDocumentCount(), acknowledged.size);
+    const refused = n - acknowledged.size;
+    t.true(refused > 0);
+
+    t.true(limitFiles(child.pid!, 'unlimited'));
+    await writeMany('rows');
+    t.is(n - acknowledged.size, refused, 'all are taken again');
+    await client.close();
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+
+    // Nor is anything of it on the disk.
+    const again = await mongoose.mongo.MongoClient.connect((await startMongo(t, { dir })).url);
+    t.teardown(() => again.close());
+    const found = await again.db('test').collection<{ _id: string }>('rows').find().toArray();
+    t.deepEqual(new Set(found.map(({ _id }) => _id)), acknowledged);
+    t.is(
+      await again
+        .db('test')
+        .collection('rows')
+        .countDocuments({ n: { $gt: 0 } }, { hint: 'n_1' }),
+      acknowledged.size,
+    );
+    t.true(found.every((row) => [10, 300_000].includes((row as unknown as { text: string }).text.length)));
+  },
+);
+
+onLinux('a start that its disk takes nothing of fails in one line and leaves nothing behind', async (t) => {
+  const dir = await makeTempDir(t);
+  const script = 'ulimit -f 0; exec "$0" "$@"';
+  const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, main, '--dir', dir], {
+    encoding: 'utf8',
+  });
+  t.is(status, 1);
+  t.regex(stderr, /^EFBIG: [^\n]*\n$/);
+  t.deepEqual(readdirSync(dir), []);
+});

@@ -1,0 +1,100 @@
+import { closeSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { LogFile } from '../../../scripts/start/log-file.ts';
+import { makeFolder, waitUntil } from './fake-parts.ts';
+
+const isLinux = process.platform === 'linux';
+const onLinux = isLinux ? test : test.skip;
+
+function openLog(t: ExecutionContext, maxBytes = 1_000_000) {
+  const path = join(makeFolder(t), 'api.log');
+  const losses: string[] = [];
+  const restored: number[] = [];
+  const log = new LogFile(path, {
+    maxBytes,
+    retryMs: 10,
+    onLost: (error) => losses.push((error as NodeJS.ErrnoException).code ?? error.message),
+    onRestored: (lines) => restored.push(lines),
+  });
+  t.teardown(() => log.close());
+  return {
+    path,
+    losses,
+    restored,
+    write: (text: string) => log.write(Buffer.from(text)),
+    read: () => readFileSync(path, 'utf8').split('\n').slice(0, -1),
+  };
+}
+
+test('a log is bounded: what is full is kept once', (t) => {
+  const { path, write } = openLog(t, 100);
+  for (let line = 0; line < 7; line += 1) write(`${String(line).repeat(39)}\n`);
+  t.is(readFileSync(path, 'utf8')[0], '6');
+  t.deepEqual([readFileSync(`${path}.1`, 'utf8')[0], readFileSync(`${path}.1`, 'utf8')[40]], ['4', '5']);
+  t.deepEqual(readdirSync(join(path, '..')).toSorted(), ['api.log', 'api.log.1']);
+});
+
+onLinux(
+  'a full disk costs lines and throws nothing; it is told once, and how many when there is room',
+  async (t) => {
+    const { path, losses, restored, write, read } = openLog(t);
+    symlinkSync('/dev/full', path);
+    write('lost 1\nlost 2\n');
+    // Half a line now, and its end when the disk has room again: no half of it may stand there as a line.
+    write('lost 3\nlost');
+    t.deepEqual([losses, restored], [['ENOSPC'], []]);
+    rmSync(path);
+    await waitUntil('the note', () => restored.length === 1);
+    write(' 4\nkept 1\n');
+    write('kept 2\n');
+    const [note, ...lines] = read();
+    t.like(JSON.parse(note!), { level: 'warn', lines: 4, msg: 'log lines were lost here' });
+    t.deepEqual(lines, ['kept 1', 'kept 2']);
+    t.deepEqual([losses, restored], [['ENOSPC'], [4]]);
+  },
+);
+
+test('a rotation that fails costs lines, and the file stays bounded', async (t) => {
+  const { path, losses, restored, write, read } = openLog(t, 100);
+  mkdirSync(join(`${path}.1`, 'in the way'), { recursive: true });
+  for (let line = 0; line < 7; line += 1) write(`${String(line).repeat(39)}\n`);
+  t.is(losses.length, 1);
+  t.deepEqual(read(), ['0'.repeat(39), '1'.repeat(39)]);
+  rmSync(`${path}.1`, { recursive: true });
+  await waitUntil('the note', () => restored.length === 1);
+  t.deepEqual(restored, [5]);
+  write('kept\n');
+  t.is(read().at(-1), 'kept');
+});
+
+onLinux('a descriptor that was closed behind its back is opened anew', async (t) => {
+  const { path, losses, restored, write, read } = openLog(t);
+  write('first\n');
+  const isOurs = (fd: string): boolean => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`) === path;
+    } catch {
+      // The descriptor of the folder itself, which is read here.
+      return false;
+    }
+  };
+  closeSync(Number(readdirSync('/proc/self/fd').find(isOurs)));
+  write('lost\n');
+  await waitUntil('the note', () => restored.length === 1);
+  write('last\n');
+  t.deepEqual([losses, restored], [['EBADF'], [1]]);
+  t.deepEqual([read()[0], read().at(-1)], ['first', 'last']);
+});
+
+test('a log whose folder was deleted begins anew, and one that is closed takes no more', (t) => {
+  const path = join(makeFolder(t), 'logs', 'api.log');
+  const log = new LogFile(path, { maxBytes: 20 });
+  log.write(Buffer.from('first and long line\n'));
+  rmSync(join(path, '..'), { recursive: true });
+  log.write(Buffer.from('second\n'));
+  t.is(readFileSync(path, 'utf8'), 'second\n');
+  log.close();
+  log.write(Buffer.from('third\n'));
+  t.is(readFileSync(path, 'utf8'), 'second\n');
+});
