@@ -207,7 +207,10 @@ export async function startWorker(
   const preparing = startPreparing(
     {
       accounts: () => accounts.createIndexes(),
-      keySecrets: () => accounts.prepareSecrets(),
+      keySecrets: async () => {
+        if (await accounts.prepareSecrets()) return;
+        log.warn('MASTER_KEY is not the one of before: API keys that are stored work, but cannot be shown');
+      },
       codes: () => codes.createIndexes(),
       ledger: () => ledger.createIndexes(),
       bucket: () => objects.prepareBucket(),

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { unreadableCatalog } from '../../shared/catalog/catalog-store.ts';
 import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
-import { ConfigError } from '../../shared/runtime/config.ts';
 
 /**
  * Reads the catalog before anything is started: api and worker, which would be started again for ever, need it.
@@ -12,9 +12,7 @@ export async function checkCatalogFile(path: string, env: NodeJS.ProcessEnv): Pr
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw new ConfigError(`The catalog ${resolve(path)} cannot be read: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw unreadableCatalog(resolve(path), error);
   }
   parseCatalog(text, { env, fileName: path, today: new Date().toISOString().slice(0, 10) });
 }

@@ -1,6 +1,7 @@
-import { linkSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { linkSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ConfigError } from '../../shared/runtime/config.ts';
+import { prepareDataDir, tryOn } from './prepare-data-dir.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 import { identifyProcess, isRunning, type ProcessIdentity } from './process-identity.ts';
 
@@ -18,35 +19,68 @@ export interface DataDirLock {
   release(): void;
 }
 
+/** What runs is written down again so long after it could not be. */
+const retryMs = 1_000;
+
 /**
  * Takes DATA_DIR for this supervisor. A lock whose holder is gone is taken over.
- * @throws ConfigError that says who holds it
+ * @throws ConfigError that says who holds it, or why the folder cannot be used
  */
 export function holdDataDir(dataDir: string): DataDirLock {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  prepareDataDir(dataDir);
   const path = join(dataDir, 'supervisor.json');
   const claim = `${path}.claim-${process.pid}`;
   const parts: Record<string, ProcessIdentity> = {};
   const self = { ...identifyProcess(process.pid), since: new Date().toISOString() };
   const leftovers: Record<string, ProcessIdentity> = {};
-  writePrivateFile(claim, { ...self, parts } satisfies Holder);
-  try {
-    // A link appears with its whole content or not at all, so nobody reads a lock that is half written.
-    while (!tryLink(claim, path)) Object.assign(leftovers, removeStaleLock(path, dataDir));
-  } finally {
-    rmSync(claim, { force: true });
-  }
+  tryOn(dataDir, path, () => {
+    writePrivateFile(claim, { ...self, parts } satisfies Holder);
+    try {
+      // A link appears with its whole content or not at all, so nobody reads a lock that is half written.
+      while (!tryLink(claim, path)) Object.assign(leftovers, removeStaleLock(path, dataDir));
+    } finally {
+      rmSync(claim, { force: true });
+    }
+  });
+  let retry: NodeJS.Timeout | undefined;
+  const save = (): void => {
+    clearTimeout(retry);
+    try {
+      writePrivateFile(path, { ...self, parts } satisfies Holder);
+    } catch {
+      // The disk is full, say: what runs goes on. Only a start after a kill -9 of all would miss what is not written.
+      retry = setTimeout(save, retryMs).unref();
+    }
+  };
   return {
     leftovers,
     recordPart(name, pid) {
       if (pid === null) delete parts[name];
       else parts[name] = identifyProcess(pid);
-      writePrivateFile(path, { ...self, parts } satisfies Holder);
+      save();
     },
     release() {
-      if ((readPrivateFile(path) as Holder | null)?.pid === process.pid) rmSync(path, { force: true });
+      clearTimeout(retry);
+      try {
+        if (readHolder(path)?.pid === process.pid) rmSync(path, { force: true });
+      } catch {
+        // It stays behind, and is stale for the next start.
+      }
     },
   };
+}
+
+/** Null where there is no lock, or one that was damaged: locks are never half written, so that one protects nobody. */
+function readHolder(path: string): Holder | null {
+  try {
+    const holder = readPrivateFile(path) as Partial<Holder> | null;
+    return typeof holder?.pid === 'number' && holder.startedAt !== undefined
+      ? { since: 'an unknown time', parts: {}, ...(holder as ProcessIdentity) }
+      : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
 }
 
 function tryLink(claim: string, path: string): boolean {
@@ -61,9 +95,8 @@ function tryLink(claim: string, path: string): boolean {
 
 /** @returns the parts that the dead holder ran and that still run */
 function removeStaleLock(path: string, dataDir: string): Record<string, ProcessIdentity> {
-  const holder = readPrivateFile(path) as Holder | null;
-  if (holder === null) return {};
-  if (isRunning(holder)) {
+  const holder = readHolder(path);
+  if (holder !== null && isRunning(holder)) {
     throw new ConfigError(
       `${resolve(dataDir)} is in use: another "npm start" (pid ${holder.pid}) has run on it since ${holder.since}.\n` +
         `Stop that one, or set DATA_DIR (and PORT) to run a second gateway beside it.`,
@@ -77,8 +110,8 @@ function removeStaleLock(path: string, dataDir: string): Record<string, ProcessI
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw error;
   }
-  const moved = readPrivateFile(aside) as Holder;
-  if (isRunning(moved)) tryLink(aside, path);
+  const moved = readHolder(aside);
+  if (moved !== null && isRunning(moved)) tryLink(aside, path);
   rmSync(aside, { force: true });
-  return Object.fromEntries(Object.entries(holder.parts).filter(([, part]) => isRunning(part)));
+  return Object.fromEntries(Object.entries(holder?.parts ?? {}).filter(([, part]) => isRunning(part)));
 }

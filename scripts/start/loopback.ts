@@ -2,24 +2,36 @@ import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { ConfigError } from '../../shared/runtime/config.ts';
 
-/** A port that nobody listens on now. */
-export function findFreePort(host = '127.0.0.1'): Promise<number> {
-  return listenOnce(host, 0);
+/** A port of loopback that nobody listens on now. */
+export async function findFreePort(): Promise<number> {
+  return await listenOnce('127.0.0.1', 0);
 }
 
-/** @throws ConfigError where somebody listens there already: the api would only die of it again and again */
-export async function checkPortIsFree(host: string, port: number): Promise<void> {
+/**
+ * The port that the api can listen on: the given one, or a free one where that is 0.
+ * @throws ConfigError where it cannot: the api would only die of it again and again
+ */
+export async function checkPort(host: string, port: number): Promise<number> {
   try {
-    await listenOnce(host, port);
+    return await listenOnce(host, port);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE') {
-      throw new ConfigError(`Port ${port} of ${host} is taken by another program: set PORT to a free one.`, {
-        cause: error,
-      });
-    }
-    throw new ConfigError(`The api cannot listen on ${host}:${port}: ${message}`, { cause: error });
+    const reason = explainRefusal(host, port, code) ?? `The api cannot listen on ${host}:${port}: ${message}`;
+    throw new ConfigError(reason, { cause: error });
   }
+}
+
+function explainRefusal(host: string, port: number, code: string | undefined): string | null {
+  if (code === 'EADDRINUSE')
+    return `Port ${port} of ${host} is taken by another program: set PORT to a free one.`;
+  if (code === 'EACCES') {
+    return `Port ${port} may not be listened on by this user: set PORT to one from 1024 on.`;
+  }
+  const isNoAddress = code === 'EADDRNOTAVAIL' || code === 'EINVAL';
+  const isNoName = code === 'ENOTFOUND' || code === 'EAI_AGAIN';
+  if (!isNoAddress && !isNoName) return null;
+  const what = isNoName ? 'a name that leads to no address' : 'no address of this machine';
+  return `HOST is ${host}, ${what}: set HOST to 127.0.0.1 for this machine alone, or to 0.0.0.0 for all its addresses.`;
 }
 
 function listenOnce(host: string, port: number): Promise<number> {

@@ -1,24 +1,35 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { compileChecker } from '../../shared/contract/validation.ts';
+import { ConfigError } from '../../shared/runtime/config.ts';
+import { tryOn } from './prepare-data-dir.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
+/** One word: it stands in a line of Redis's configuration. */
+const Secret = Type.String({ minLength: 1, pattern: '^[A-Za-z0-9_-]+$' });
+
 /** Made on the first start and kept: data that was written under them is of no use without them. */
-export interface Secrets {
-  readonly masterKey: string;
-  readonly redisPassword: string;
-  readonly mongodbPassword: string;
-  readonly s3AccessKeyId: string;
-  readonly s3SecretAccessKey: string;
-  /** Null until the demo account is made. */
-  readonly demoApiKey: string | null;
-}
+const Secrets = Type.Object({
+  masterKey: Type.String({ minLength: 32 }),
+  redisPassword: Secret,
+  mongodbPassword: Secret,
+  s3AccessKeyId: Secret,
+  s3SecretAccessKey: Secret,
+  /** Null until the demo account is made, and where nobody knows its key. */
+  demoApiKey: Type.Union([Secret, Type.Null()]),
+});
+export type Secrets = Readonly<Static<typeof Secrets>>;
+
+const checkSecrets = compileChecker(Secrets, 'json');
 
 const randomText = (bytes: number): string => randomBytes(bytes).toString('base64url');
 
 const secretsPath = (dataDir: string): string => join(dataDir, 'secrets.json');
 
+/** @throws ConfigError where the file cannot be read or written, or was damaged */
 export function loadSecrets(dataDir: string): Secrets {
-  const kept = readPrivateFile(secretsPath(dataDir)) as Partial<Secrets> | null;
+  const kept = readKept(dataDir);
   const secrets: Secrets = {
     masterKey: randomText(32),
     redisPassword: randomText(24),
@@ -28,10 +39,36 @@ export function loadSecrets(dataDir: string): Secrets {
     demoApiKey: null,
     ...kept,
   };
+  const [fault] = checkSecrets(secrets);
+  if (fault !== undefined) throw damaged(dataDir, `"${fault.loc.join('.')}" ${fault.msg}`);
   if (kept === null || Object.keys(secrets).some((name) => !(name in kept))) saveSecrets(dataDir, secrets);
   return secrets;
 }
 
 export function saveSecrets(dataDir: string, secrets: Secrets): void {
-  writePrivateFile(secretsPath(dataDir), secrets);
+  const path = secretsPath(dataDir);
+  tryOn(dataDir, path, () => writePrivateFile(path, secrets));
+}
+
+function readKept(dataDir: string): Partial<Secrets> | null {
+  const path = secretsPath(dataDir);
+  let kept: unknown;
+  try {
+    kept = tryOn(dataDir, path, () => readPrivateFile(path));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw damaged(dataDir, 'it is empty or cut short, or no JSON', error);
+  }
+  if (kept !== undefined && (typeof kept !== 'object' || kept === null || Array.isArray(kept)))
+    throw damaged(dataDir, 'it holds no JSON object');
+  return kept ?? null;
+}
+
+/** A new one is never made in its place by itself: the old one's master key opens what is stored. */
+function damaged(dataDir: string, reason: string, cause?: unknown): ConfigError {
+  return new ConfigError(
+    `${secretsPath(dataDir)} is damaged: ${reason}. Put a copy of it there; or, without one, move it away for the next ` +
+      'start to make another: accounts and their keys go on working, but keys stored so far cannot be shown any more.',
+    { cause },
+  );
 }

@@ -8,7 +8,7 @@ import { holdDataDir, type DataDirLock } from './data-dir-lock.ts';
 import { ensureDemoAccount } from './demo-account.ts';
 import { removeEndpoints, writeEndpoints } from './endpoints-file.ts';
 import { Guardian } from './guardian.ts';
-import { checkPortIsFree, findFreePort, getJson, localUrl } from './loopback.ts';
+import { checkPort, getJson, localUrl } from './loopback.ts';
 import { chooseMongo, chooseRedis, chooseS3, rolePart, type Part } from './parts.ts';
 import { endProcesses } from './process-identity.ts';
 import { loadSecrets } from './secrets-file.ts';
@@ -23,7 +23,7 @@ import { formatWelcome } from './welcome.ts';
  */
 export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput): Promise<void> {
   const values = readEnvironment(env);
-  checkEnvironment(env, values);
+  await checkEnvironment(env, values);
   await checkCatalogFile(values.CATALOG, env);
   const dataDir = resolve(values.DATA_DIR);
   const lock = holdDataDir(dataDir);
@@ -51,12 +51,12 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
 
   try {
     await endLeftovers(lock, output);
-    if (values.PORT !== 0) await checkPortIsFree(values.HOST, values.PORT);
-    const port = values.PORT === 0 ? await findFreePort(values.HOST) : values.PORT;
+    const port = await checkPort(values.HOST, values.PORT);
+    const secrets = loadSecrets(dataDir);
     guardian.start();
     output.print(`model-gateway, with its data in ${relative(process.cwd(), dataDir) || '.'}\n`);
 
-    const context = { env, values, dataDir, secrets: loadSecrets(dataDir) };
+    const context = { env, values, dataDir, secrets };
     const parts = {
       redis: await chooseRedis(context),
       mongodb: await chooseMongo(context),
@@ -68,7 +68,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       ...parts.redis.endpoints(),
       ...parts.mongodb.endpoints(),
       ...parts.s3.endpoints(),
-      MASTER_KEY: values.MASTER_KEY ?? context.secrets.masterKey,
+      MASTER_KEY: values.MASTER_KEY ?? secrets.masterKey,
       // Otherwise an `admin` beside it would store the secrets of new keys although REVEAL is off here.
       REVEAL: values.REVEAL,
       // So that a worker beside it serves the same models, wherever it is started.

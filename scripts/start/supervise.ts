@@ -111,12 +111,17 @@ export class SupervisedPart {
     const child = spawn(file, args, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
     const ended = new AbortController();
     let errorText = '';
+    let lastWords = '';
+    let isReady = this.#spec.waitUntilReady === undefined;
     this.#child = child;
     if (child.pid !== undefined) this.#events.onSpawned(child.pid);
 
     child.stdin.on('error', () => undefined); // It ended before it read; its exit tells.
     child.stdin.end(input ?? '');
-    child.stdout.on('data', (chunk: Buffer) => this.#events.onOutput(chunk, 'stdout'));
+    child.stdout.on('data', (chunk: Buffer) => {
+      lastWords = (lastWords + chunk.toString()).trimEnd().split('\n').at(-1)!.slice(-maxKeptErrorBytes);
+      this.#events.onOutput(chunk, 'stdout');
+    });
     child.stderr.on('data', (chunk: Buffer) => {
       errorText = (errorText + chunk.toString()).slice(-maxKeptErrorBytes);
       this.#events.onOutput(chunk, 'stderr');
@@ -134,7 +139,8 @@ export class SupervisedPart {
         resolveGone();
         this.#onEnded(
           first,
-          { code, signal, reason: explainDeath(errorText) },
+          // Redis tells on stdout why it does not start.
+          { code, signal, reason: explainDeath(errorText) || (isReady ? '' : lastWords) },
           performance.now() - startedMs,
         );
       });
@@ -142,6 +148,7 @@ export class SupervisedPart {
 
     const onReady = (): void => {
       if (ended.signal.aborted) return;
+      isReady = true;
       if (first === null && this.#spec.waitUntilReady !== undefined)
         this.#events.onRestarted(performance.now() - startedMs);
       first?.resolve();

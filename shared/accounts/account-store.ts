@@ -59,9 +59,9 @@ export class AccountStore {
     await this.#accounts.createIndex({ createdAt: 1 });
   }
 
-  /** Brings the secrets of keys to what REVEAL says. Safe to repeat. */
-  async prepareSecrets(): Promise<void> {
-    await this.#secrets.prepare();
+  /** Brings the secrets of keys to what REVEAL says. Safe to repeat. @returns whether MASTER_KEY opens what is stored */
+  async prepareSecrets(): Promise<boolean> {
+    return await this.#secrets.prepare();
   }
 
   /** Makes an account without money; the key is returned here and nowhere else. */

@@ -35,12 +35,15 @@ export class KeySecretStore {
     this.#isOn = revealsKeys;
   }
 
-  /** Safe to repeat: takes over or deletes what older releases or another setting left. Run at every start. */
-  async prepare(): Promise<void> {
+  /**
+   * Safe to repeat: takes over or deletes what older releases or another setting left. Run at every start.
+   * @returns whether what is stored was stored under this master key, as far as one of them tells
+   */
+  async prepare(): Promise<boolean> {
     if (!this.#isOn) {
       await this.#secrets.deleteMany({});
       await this.#accounts.updateMany(legacyField, { $unset: { keyEncrypted: '' } });
-      return;
+      return true;
     }
     const legacy = this.#accounts.find(legacyField, { projection: { keyHash: 1, keyEncrypted: 1 } });
     for await (const { _id, keyHash, keyEncrypted: encrypted } of legacy) {
@@ -49,6 +52,8 @@ export class KeySecretStore {
       // A process of the older release may have replaced the key since; the next start takes that one over.
       await this.#accounts.updateOne({ _id, keyEncrypted: encrypted }, { $unset: { keyEncrypted: '' } });
     }
+    const sample = await this.#secrets.findOne({});
+    return sample === null || this.#tryToDecrypt(sample.encrypted) !== null;
   }
 
   async save(apiKey: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { ConfigError } from '../runtime/config.ts';
+import { explainFileError } from '../runtime/explain-file-error.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
@@ -47,7 +48,7 @@ export class CatalogStore {
     try {
       text = await readFile(options.path, 'utf8');
     } catch (error) {
-      throw new ConfigError(`The catalog cannot be read: ${(error as Error).message}`, { cause: error });
+      throw unreadableCatalog(options.path, error);
     }
     const { env, path, findPriceDay } = options;
     const known = findPriceDay === undefined ? {} : { findPriceDay };
@@ -199,6 +200,17 @@ export class CatalogStore {
     if (known?.priceVersion === priceVersion) return known.pricing.date_of_use;
     return this.#options.findPriceDay?.(modelId, priceVersion);
   }
+}
+
+/** For whoever set CATALOG, or did not. */
+export function unreadableCatalog(path: string, error: unknown): ConfigError {
+  const reason = explainFileError(error, path);
+  return new ConfigError(
+    `The catalog ${path} cannot be read: ${reason}. Set CATALOG to the file of your models.`,
+    {
+      cause: error,
+    },
+  );
 }
 
 const readToday = (): string => new Date().toISOString().slice(0, 10);

@@ -4,6 +4,8 @@ import Type, { type Static } from 'typebox';
 import { compileChecker } from '../contract/validation.ts';
 import { StringEnum } from '../contract/fields.ts';
 import { readCorsOrigins, type CorsOrigins } from './cors-origins.ts';
+import { findWrongAddresses } from './check-addresses.ts';
+import { explainFileError } from './explain-file-error.ts';
 
 const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
 
@@ -14,20 +16,20 @@ const Environment = Type.Object({
   PORT: Type.Integer({ default: 8080, minimum: 0, maximum: 65_535 }),
   HOST: Type.String({ default: '127.0.0.1', minLength: 1 }),
   CATALOG: Type.String({ default: 'catalog.yaml', minLength: 1 }),
-  REDIS_URL: Type.Optional(Type.String({ pattern: '^rediss?://' })),
-  MONGODB_URL: Type.Optional(Type.String({ pattern: '^mongodb(\\+srv)?://' })),
+  REDIS_URL: Type.Optional(Type.String()),
+  MONGODB_URL: Type.Optional(Type.String()),
   MONGOD_BIN: Type.Optional(Type.String()),
-  S3_ENDPOINT: Type.Optional(Type.String({ pattern: '^https?://' })),
+  S3_ENDPOINT: Type.Optional(Type.String()),
   S3_BUCKET: Type.String({ default: 'model-gateway', minLength: 3, maxLength: 63 }),
-  S3_PUBLIC_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
+  S3_PUBLIC_URL: Type.Optional(Type.String()),
   AWS_ACCESS_KEY_ID: Type.Optional(Type.String()),
   AWS_SECRET_ACCESS_KEY: Type.Optional(Type.String()),
   AWS_REGION: Type.String({ default: 'us-east-1' }),
   MASTER_KEY: Type.Optional(Type.String({ minLength: 32 })),
   REVEAL: OnOff('on'),
-  PUBLIC_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
-  BACKUP_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
-  DIRECT_URL: Type.Optional(Type.String({ pattern: '^https?://' })),
+  PUBLIC_URL: Type.Optional(Type.String()),
+  BACKUP_URL: Type.Optional(Type.String()),
+  DIRECT_URL: Type.Optional(Type.String()),
   TRUST_PROXY: OnOff('off'),
   KEEPALIVE_TIMEOUT_MS: Type.Integer({ default: 75_000, minimum: 1_000, maximum: 3_600_000 }),
   MAX_CONNECTIONS: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
@@ -117,14 +119,15 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
   const known = Object.keys(Environment.properties);
   // An empty variable is one that was not set: `REDIS_URL= npm start` means the default.
   const values = Object.fromEntries(known.filter((name) => env[name]).map((name) => [name, env[name]]));
-  const issues = checkEnvironment(values);
-  const lines = issues.map((issue) => `  ${issue.loc.join('.')} ${issue.msg}`);
+  const faults = checkEnvironment(values).map((issue) => `${issue.loc.join('.')} ${issue.msg}`);
   for (const entry of readCorsOrigins(values['CORS_ORIGINS'] ?? '').wrong) {
-    lines.push(
-      `  CORS_ORIGINS ${JSON.stringify(entry)} is no origin: write https://app.example.com, or * alone`,
+    faults.push(
+      `CORS_ORIGINS ${JSON.stringify(entry)} is no origin: write https://app.example.com, or * alone`,
     );
   }
-  if (lines.length > 0) {
+  faults.push(...findWrongAddresses(values));
+  if (faults.length > 0) {
+    const lines = faults.map((fault) => `  ${fault}`);
     throw new ConfigError(`These environment variables are not valid:\n${lines.join('\n')}`);
   }
   return values as unknown as Environment;
@@ -212,11 +215,15 @@ export function endpointsPath(dataDir: string): string {
 export function readEndpoints(dataDir: string): Endpoints {
   const path = endpointsPath(dataDir);
   try {
-    const endpoints = JSON.parse(readFileSync(path, 'utf8')) as Endpoints;
-    return endpoints.pid === undefined || isAlive(endpoints.pid) ? endpoints : {};
+    const endpoints = JSON.parse(readFileSync(path, 'utf8')) as Endpoints | null;
+    return typeof endpoints?.pid === 'number' && isAlive(endpoints.pid) ? endpoints : {};
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new ConfigError(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
+    // It is replaced in one step, so what is no JSON was damaged, and says nothing of what runs.
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    const advice = 'Run this as the user who runs "npm start", or set DATA_DIR to a folder of its.';
+    throw new ConfigError(`${path} cannot be read: ${explainFileError(error, path)}. ${advice}`, {
+      cause: error,
+    });
   }
 }
 

@@ -66,6 +66,14 @@ test('what the operator must set is demanded by name, and .env.example lists it 
   t.regex(readFileSync('.gitignore', 'utf8'), /^\.env$/m);
 });
 
+test('.env.example names every variable that it cannot set, as the compose file does', (t) => {
+  const fixed = Object.entries(roles.api.environment ?? {}).filter(([, value]) => !String(value).includes('${'));
+  const said = /those that docker-compose\.yml sets itself, which win over this file: ([^.]*) are changed there/.exec(
+    readFileSync('.env.example', 'utf8').replaceAll('\n# ', ' '),
+  );
+  t.deepEqual(said?.[1]?.split(/, | and /).toSorted(), fixed.map(([name]) => name).toSorted());
+});
+
 test('both roles run from one image, by files that the build makes', (t) => {
   t.is(roles.api.image, roles.worker.image);
   for (const { command } of Object.values(roles)) {

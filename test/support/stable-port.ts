@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { checkPortIsFree } from '../../scripts/start/loopback.ts';
+import { checkPort } from '../../scripts/start/loopback.ts';
 
 /**
  * A port for a server that may die and come back: one that no system gives to those who ask for any, so that nobody
@@ -9,7 +9,7 @@ export async function findStablePort(): Promise<number> {
   for (;;) {
     const port = randomInt(12_000, 32_000);
     try {
-      await checkPortIsFree('127.0.0.1', port);
+      await checkPort('127.0.0.1', port);
       return port;
     } catch {
       // Taken: another one is tried.

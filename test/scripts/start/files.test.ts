@@ -1,9 +1,8 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { checkEnvironment } from '../../../scripts/start/check-environment.ts';
 import { removeEndpoints, writeEndpoints } from '../../../scripts/start/endpoints-file.ts';
-import { LogFile } from '../../../scripts/start/log-file.ts';
 import { loadSecrets, saveSecrets } from '../../../scripts/start/secrets-file.ts';
 import {
   ConfigError,
@@ -42,25 +41,17 @@ test('secrets are made once, kept, and readable by their owner alone', (t) => {
   t.not(loadSecrets(makeFolder(t)).masterKey, first.masterKey);
 });
 
-test('a log is bounded: what is full is kept once', (t) => {
-  const path = join(makeFolder(t), 'api.log');
-  const log = new LogFile(path, 100);
-  t.teardown(() => log.close());
-  for (let line = 0; line < 7; line += 1) log.write(Buffer.from(`${String(line).repeat(39)}\n`));
-  t.is(readFileSync(path, 'utf8')[0], '6');
-  t.deepEqual([readFileSync(`${path}.1`, 'utf8')[0], readFileSync(`${path}.1`, 'utf8')[40]], ['4', '5']);
-  t.deepEqual(readdirSync(join(path, '..')).toSorted(), ['api.log', 'api.log.1']);
-});
-
-test('production takes no embedded part: everything that is not set is named at once', (t) => {
+test('production takes no embedded part: everything that is not set is named at once', async (t) => {
   const env = { NODE_ENV: 'production', REDIS_URL: 'redis://10.0.0.1' };
-  const error = t.throws(() => checkEnvironment(env, readEnvironment(env)), { instanceOf: ConfigError });
+  const error = await t.throwsAsync(checkEnvironment(env, readEnvironment(env)), { instanceOf: ConfigError });
   const missing = 'MONGODB_URL, S3_ENDPOINT, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, SMTP_URL, MASTER_KEY';
   t.true(error?.message.endsWith(`: ${missing}`));
 });
 
-test('an S3 server of the operator needs its keys', (t) => {
+test('an S3 server of the operator needs its keys', async (t) => {
   const env = { S3_ENDPOINT: 'http://10.0.0.1:9000', AWS_ACCESS_KEY_ID: 'a' };
-  t.throws(() => checkEnvironment(env, readEnvironment(env)), { message: /too: AWS_SECRET_ACCESS_KEY$/ });
-  t.notThrows(() => checkEnvironment({}, readEnvironment({})));
+  await t.throwsAsync(checkEnvironment(env, readEnvironment(env)), {
+    message: /too: AWS_SECRET_ACCESS_KEY$/,
+  });
+  await t.notThrowsAsync(checkEnvironment({}, readEnvironment({})));
 });

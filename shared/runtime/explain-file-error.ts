@@ -1,0 +1,38 @@
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+const phrases: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file or folder',
+  EEXIST: 'something of that name is in the way',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
+  ELOOP: 'its symbolic links lead in a circle',
+  ENAMETOOLONG: 'its name is too long',
+  EROFS: 'it is on a read-only file system',
+  ENOSPC: 'its disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EIO: 'its disk fails',
+  EMFILE: 'this process has too many files open',
+};
+
+/** Why the file system refused, in words for whoever can mend it: "it belongs to user 0, and this process runs as user 1000". */
+export function explainFileError(error: unknown, path: string): string {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  if (code === 'EACCES' || code === 'EPERM') return explainOwner(path);
+  return phrases[code] ?? message;
+}
+
+function explainOwner(path: string): string {
+  const user = process.geteuid?.();
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      const { uid } = statSync(at);
+      if (user === undefined || uid === user) return 'permission denied';
+      const what = at === path ? 'it' : at;
+      return `${what} belongs to user ${uid}, and this process runs as user ${user}`;
+    } catch {
+      // Not there, or in a folder that cannot be looked into: that folder's owner is the one to tell of.
+      if (at === dirname(at)) return 'permission denied';
+    }
+  }
+}

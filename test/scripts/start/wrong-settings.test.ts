@@ -1,0 +1,147 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import test, { type ExecutionContext } from 'ava';
+import { dist } from '../../../scripts/start/paths.ts';
+import { makeFolder } from './fake-parts.ts';
+
+interface Refusal {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `npm start` with something that a person can set wrong. */
+async function start(t: ExecutionContext, env: Record<string, string>): Promise<Refusal> {
+  const given = { PATH: process.env['PATH'], DATA_DIR: join(makeFolder(t), 'data'), PORT: '0', ...env };
+  const child = spawn(process.execPath, [dist('scripts/start/main.js')], {
+    env: given,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ]);
+  return { code: code as number | null, stdout, stderr };
+}
+
+/** Before anything is started, in one line that is no stack. */
+async function assertRefused(
+  t: ExecutionContext,
+  env: Record<string, string>,
+  message: RegExp,
+): Promise<void> {
+  const { code, stdout, stderr } = await start(t, env);
+  const what = JSON.stringify(env);
+  t.is(code, 1, what);
+  t.is(stdout, '', what);
+  t.regex(stderr, message, what);
+  t.regex(stderr, /^[^\n]+\n$/, what);
+}
+
+test('a DATA_DIR that cannot be used is named, with the reason', async (t) => {
+  const folder = makeFolder(t);
+  writeFileSync(join(folder, 'file'), '');
+  symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
+  const advice = 'Mend that, or set DATA_DIR to a folder that this user may write to\\.';
+  const refused = async (path: string, reason: string): Promise<void> =>
+    await assertRefused(
+      t,
+      { DATA_DIR: path },
+      new RegExp(`^DATA_DIR is ${path}, which cannot be used: ${reason}\\. ${advice}`),
+    );
+  await refused('/dev/null', 'it is not a folder');
+  await refused(join(folder, 'file', 'x'), `${join(folder, 'file')} is not a folder`);
+  await refused(
+    join(folder, 'dangling'),
+    `${join(folder, 'dangling')} is a link to something that is not there`,
+  );
+  await refused(join(folder, 'x'.repeat(300)), 'its name is too long');
+  // Node's own way to make folders never comes back from here.
+  if (process.platform === 'linux') await refused('/proc/x/y', '/proc takes no folders');
+});
+
+test('a file in DATA_DIR that cannot be used is named, with the reason', async (t) => {
+  for (const [name, make] of [
+    ['logs', (path: string) => writeFileSync(path, '')],
+    ['redis', (path: string) => writeFileSync(path, '')],
+    ['secrets.json', (path: string) => mkdirSync(path)],
+    ['supervisor.json', (path: string) => mkdirSync(path)],
+  ] as const) {
+    const folder = makeFolder(t);
+    make(join(folder, name));
+    const isFolder = name.endsWith('.json') ? 'it is a folder' : 'it is not a folder';
+    const expected = `^${join(folder, name)} \\(in DATA_DIR\\) cannot be used: ${isFolder}\\.`;
+    await assertRefused(t, { DATA_DIR: folder }, new RegExp(expected));
+  }
+});
+
+for (const [content, reason] of [
+  ['', 'it is empty or cut short, or no JSON'],
+  ['{"masterKey": "abc', 'it is empty or cut short, or no JSON'],
+  ['null', 'it holds no JSON object'],
+  ['[]', 'it holds no JSON object'],
+  ['{"masterKey": 5}', '"masterKey" must be a string'],
+  ['{"masterKey": "short"}', '"masterKey" must have at least 32 characters'],
+  ['{"redisPassword": "two words"}', '"redisPassword" must match'],
+] as const) {
+  test(`secrets.json of the content ${content || 'nothing'} is never replaced by itself`, async (t) => {
+    const folder = makeFolder(t);
+    writeFileSync(join(folder, 'secrets.json'), content);
+    const expected = `^${join(folder, 'secrets.json')} is damaged: ${reason}.*\\. Put a copy of it there; or, without one, move it away`;
+    await assertRefused(t, { DATA_DIR: folder }, new RegExp(expected));
+  });
+}
+
+test('what locks a folder, damaged, keeps nobody from it', async (t) => {
+  const folder = makeFolder(t);
+  writeFileSync(join(folder, 'supervisor.json'), '{"pid": 1');
+  writeFileSync(join(folder, 'endpoints.json'), '');
+  // Far enough to be told of the next mistake.
+  await assertRefused(t, { DATA_DIR: folder, HOST: '10.255.255.1' }, /^HOST is 10\.255\.255\.1/);
+});
+
+test('an address that the api cannot listen on is named before anything is started', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await assertRefused(
+    t,
+    { PORT: String(port) },
+    new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is taken by another program`),
+  );
+  const advice = 'set HOST to 127\\.0\\.0\\.1 for this machine alone';
+  await assertRefused(
+    t,
+    { HOST: '10.255.255.1' },
+    new RegExp(`^HOST is 10\\.255\\.255\\.1, no address of this machine: ${advice}`),
+  );
+  await assertRefused(t, { HOST: '999.1.1.1' }, /^HOST is 999\.1\.1\.1, a name that leads to no address: /);
+});
+
+test('a catalog that cannot be read is named, with the reason', async (t) => {
+  const folder = makeFolder(t);
+  const advice = 'Set CATALOG to the file of your models\\.';
+  const missing = join(folder, 'none.yaml');
+  await assertRefused(
+    t,
+    { CATALOG: missing },
+    new RegExp(`^The catalog ${missing} cannot be read: there is no such file or folder\\. ${advice}`),
+  );
+  await assertRefused(
+    t,
+    { CATALOG: folder },
+    new RegExp(`^The catalog ${folder} cannot be read: it is a folder\\. ${advice}`),
+  );
+});
+
+test('an option of MONGODB_URL that there is not is told at once, and never the password', async (t) => {
+  const env = { MONGODB_URL: 'mongodb://u:hushhush@127.0.0.1:1/?retries=1' };
+  await assertRefused(t, env, /^MONGODB_URL is not valid: (?!.*hushhush).*retries/);
+});

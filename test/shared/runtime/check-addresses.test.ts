@@ -1,0 +1,41 @@
+import test from 'ava';
+import { findWrongAddresses } from '../../../shared/runtime/check-addresses.ts';
+
+const isWrong = (name: string, value: string): boolean => findWrongAddresses({ [name]: value }).length > 0;
+
+test('addresses that clients take are right', (t) => {
+  for (const [name, value] of [
+    ['REDIS_URL', 'redis://127.0.0.1'],
+    ['REDIS_URL', 'rediss://:secret@10.0.0.1:6379/2'],
+    ['REDIS_URL', 'redis://a:6379, redis://b:6379'],
+    ['MONGODB_URL', 'mongodb://a,b:27018/gateway?replicaSet=rs0'],
+    ['MONGODB_URL', 'mongodb://user:p%40ss@a'],
+    ['MONGODB_URL', 'mongodb+srv://cluster.example/gateway'],
+    ['MONGODB_URL', 'mongodb://%2Ftmp%2Fmongodb-27017.sock/gateway'],
+    ['MONGODB_URL', 'mongodb://[::1]:27017'],
+    ['S3_ENDPOINT', 'http://[::1]:9000'],
+    ['PUBLIC_URL', 'https://gateway.example/v1/'],
+  ] as const)
+    t.false(isWrong(name, value), value);
+});
+
+test('what is no address is named, and its value is told to nobody', (t) => {
+  for (const [name, value] of [
+    ['REDIS_URL', 'localhost:6379'],
+    ['REDIS_URL', 'redis://'],
+    ['REDIS_URL', 'redis://a:99999'],
+    ['REDIS_URL', 'redis://a,b'],
+    ['REDIS_URL', 'redis://:hush#hush@a'],
+    ['MONGODB_URL', 'mongodb://'],
+    ['MONGODB_URL', 'mongodb://a:port'],
+    ['MONGODB_URL', 'mongodb://user:hush@hush@a'],
+    ['S3_ENDPOINT', 'minio:9000'],
+    ['S3_ENDPOINT', 'http://'],
+    ['PUBLIC_URL', 'gateway.example'],
+  ] as const) {
+    const [fault = '', ...more] = findWrongAddresses({ [name]: value });
+    t.deepEqual(more, []);
+    t.true(fault.startsWith(`${name} must be an address such as `), value);
+    t.false(fault.includes('hush'));
+  }
+});
