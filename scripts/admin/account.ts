@@ -53,13 +53,14 @@ function describeAccount(account: HotAccount, banReason: string | null) {
   };
 }
 
-async function createAccount({
+/** An account with the money and limits that the options name. */
+export async function createAccount({
   accounts,
   hotAccounts,
   redis,
   config,
   options,
-}: AdminContext): Promise<unknown> {
+}: Pick<AdminContext, 'accounts' | 'hotAccounts' | 'redis' | 'config' | 'options'>) {
   const amountNano = readMoney(options, 'balance', '0');
   const freeRequests = readInteger(options, 'free-requests', 0, 0);
   const requestsPerMinute = readInteger(options, 'rpm', config.defaultRpm, 1, 1_000_000);

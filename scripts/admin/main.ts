@@ -1,23 +1,14 @@
 import { parseArgs } from 'node:util';
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
-import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
-import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
-import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
-import { AppError } from '../../shared/contract/errors.ts';
-import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
-import { ConfigError, loadConfig } from '../../shared/runtime/config.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
-import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
 import { accountVerbs } from './account.ts';
 import { codeVerbs } from './code.ts';
-import { FoundDifferences, RefusedError, UsageError, type AdminVerb } from './command.ts';
+import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
 import { formatTable } from './format-table.ts';
 import { ledgerVerbs } from './ledger.ts';
 import { modelVerbs } from './model.ts';
 import { queueVerbs } from './queue.ts';
 import { upstreamVerbs } from './upstream.ts';
+import { describeFailure, withStores } from './with-stores.ts';
 
 logUncaught('admin', 2);
 
@@ -30,11 +21,18 @@ const resources: Record<string, Record<string, AdminVerb>> = {
   upstream: upstreamVerbs,
 };
 
-function describeUsage(): string {
-  const lines = Object.entries(resources).flatMap(([resource, verbs]) =>
-    Object.entries(verbs).map(([verb, { usage }]) => `  ${resource} ${verb} ${usage}`.trimEnd()),
+/** Of the resource that the command line names, or of all where it names none. */
+function describeUsage([resource = '']: readonly string[]): string {
+  const call = 'Usage: npm run -s admin -- <resource> <verb> … [--json]';
+  const isKnown = Object.hasOwn(resources, resource);
+  if (!isKnown && resource !== '' && !resource.startsWith('-'))
+    return `${call}\n<resource> is one of: ${Object.keys(resources).join(', ')}.`;
+  const shown = isKnown ? { [resource]: resources[resource]! } : resources;
+  const lines = Object.entries(shown).flatMap(([name, verbs]) =>
+    Object.entries(verbs).map(([verb, { usage }]) => `  ${name} ${verb} ${usage}`.trimEnd()),
   );
-  return `Usage: npm run -s admin -- <resource> <verb> … [--json]\n${lines.join('\n')}\n<account> is an account id or an API key.`;
+  const text = `${call}\n${lines.join('\n')}`;
+  return text.includes('<account>') ? `${text}\n<account> is an account id or an API key.` : text;
 }
 
 /** Of what is no terminal. */
@@ -77,7 +75,10 @@ function readCommandLine(args: string[]): CommandLine {
     }
     return { verb, positionals, options, flags, json: flags.delete('json') };
   } catch (error) {
-    throw error instanceof UsageError ? error : new UsageError((error as Error).message);
+    if (error instanceof UsageError) throw error;
+    // Node goes on to explain what nobody meant, such as how a file could be called "--balanc".
+    const [sentence] = (error as Error).message.split('. ');
+    throw new UsageError(`${sentence!.replace(/\.$/, '')}, in "${resource} ${name}"`);
   }
 }
 
@@ -90,48 +91,27 @@ function joinNegative(arg: string, i: number, all: string[]): string[] {
 
 async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   if (args.includes('--help')) {
-    process.stdout.write(`${describeUsage()}\n`);
+    process.stdout.write(`${describeUsage(args)}\n`);
     return;
   }
   const { verb, positionals, options, flags, json } = readCommandLine(args);
-  const config = loadConfig(env);
-  const log = createLogger('admin', 'silent');
-  const redis = createRedis(config.redisUrl, 'commands', log);
-  const mongo = openMongo(config.mongodbUrl, log);
-  try {
-    await waitUntilReady(redis, 5_000);
-    const accounts = new AccountStore(mongo.db, config);
-    const ledger = new LedgerStore(mongo.db);
-    const hotAccounts = new HotAccountStore(redis, accounts, ledger);
-    const codes = new RefillCodeStore(mongo.db);
-    const apiKeys = new ApiKeyStore(redis, accounts);
-    const stores = { redis, mongo, ledger, accounts, apiKeys, hotAccounts, codes };
-    const context = { config, env, log, ...stores, positionals, options, flags };
-    const answer = await verb.run(context).catch((error: unknown) => {
+  await withStores(env, async (stores) => {
+    const answer = await verb.run({ ...stores, positionals, options, flags }).catch((error: unknown) => {
       if (!(error instanceof FoundDifferences)) throw error;
       process.exitCode = 1;
       return error.answer;
     });
     const text = json ? JSON.stringify(answer) : formatTable(answer, process.stdout.columns ?? usualColumns);
     process.stdout.write(`${text}\n`);
-  } finally {
-    await mongo.close();
-    redis.disconnect();
-  }
+  });
 }
 
 try {
   await run(process.argv.slice(2), process.env);
 } catch (error) {
   const usage = error instanceof UsageError;
-  process.stderr.write(`${describeFailure(error)}\n${usage ? `${describeUsage()}\n` : ''}`);
+  process.stderr.write(
+    `${describeFailure(error)}\n${usage ? `${describeUsage(process.argv.slice(2))}\n` : ''}`,
+  );
   process.exitCode = usage ? 2 : 1;
-}
-
-function describeFailure(error: unknown): string {
-  if (error instanceof AppError && error.code === 'service_unavailable')
-    return 'Redis or MongoDB does not answer.';
-  if (isMongoAway(error)) return 'MongoDB does not answer.';
-  const expected = [UsageError, RefusedError, ConfigError, AppError].some((kind) => error instanceof kind);
-  return expected || !(error instanceof Error) ? (error as Error).message : (error.stack ?? error.message);
 }

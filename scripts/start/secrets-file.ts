@@ -16,7 +16,9 @@ const Secrets = Type.Object({
   mongodbPassword: Secret,
   s3AccessKeyId: Secret,
   s3SecretAccessKey: Secret,
-  /** Null until the demo account is made, and where nobody knows its key. */
+  /** Null until the demo account is made. */
+  demoAccountId: Type.Union([Secret, Type.Null()]),
+  /** Null as well where its key was replaced by one that nobody can be shown. */
   demoApiKey: Type.Union([Secret, Type.Null()]),
 });
 export type Secrets = Readonly<Static<typeof Secrets>>;
@@ -36,6 +38,7 @@ export function loadSecrets(dataDir: string): Secrets {
     mongodbPassword: randomText(24),
     s3AccessKeyId: `MG${randomBytes(9).toString('hex').toUpperCase()}`,
     s3SecretAccessKey: randomText(30),
+    demoAccountId: null,
     demoApiKey: null,
     ...kept,
   };

@@ -6,6 +6,7 @@ import { checkEnvironment } from './check-environment.ts';
 import { formatMs, type ConsoleOutput } from './console-output.ts';
 import { holdDataDir, type DataDirLock } from './data-dir-lock.ts';
 import { ensureDemoAccount } from './demo-account.ts';
+import type { DemoAccount } from './find-demo-account.ts';
 import { removeEndpoints, writeEndpoints } from './endpoints-file.ts';
 import { Guardian } from './guardian.ts';
 import { checkPort, getJson, localUrl } from './loopback.ts';
@@ -85,7 +86,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
     const isDemo =
       !isProduction && (values.DEMO_ACCOUNT ?? (parts.mongodb.spec === null ? 'off' : 'on')) === 'on';
     const [demo] = await Promise.all([
-      isDemo ? findDemoKey(dataDir, childEnv, output, stopping.signal) : null,
+      isDemo ? findDemo(dataDir, childEnv, output, stopping.signal) : null,
       startRoles(stack, output, childEnv, url, stopping.signal),
     ]);
     const models = ((await getJson(`${url}/v1/models`)) as { data?: Model[] } | null)?.data ?? [];
@@ -93,7 +94,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
     const tookMs = performance.now();
     output.print('');
     output.print(
-      formatWelcome({ baseUrl: `${publicUrl}/v1`, apiKey: demo, models, dataDir: values.DATA_DIR, tookMs }),
+      formatWelcome({ baseUrl: `${publicUrl}/v1`, demo, models, dataDir: values.DATA_DIR, tookMs }),
     );
     output.unmuteRoutine();
   } catch (error) {
@@ -130,14 +131,14 @@ async function startRoles(
 }
 
 /** Without its demo account the gateway works all the same. */
-async function findDemoKey(
+async function findDemo(
   dataDir: string,
   env: NodeJS.ProcessEnv,
   output: ConsoleOutput,
   signal: AbortSignal,
-): Promise<string | null> {
+): Promise<DemoAccount | null> {
   try {
-    return (await ensureDemoAccount(dataDir, env)).apiKey;
+    return await ensureDemoAccount(dataDir, env);
   } catch (error) {
     // Told to stop, the admin command did not fail.
     if (signal.aborted) return null;

@@ -1,9 +1,10 @@
 import type { Model } from '../../shared/contract/models.ts';
+import type { DemoAccount } from './find-demo-account.ts';
 
 export interface Welcome {
   /** With /v1. */
   readonly baseUrl: string;
-  readonly apiKey: string | null;
+  readonly demo: DemoAccount | null;
   readonly models: readonly Pick<Model, 'id' | 'type' | 'active'>[];
   readonly dataDir: string;
   readonly tookMs: number;
@@ -12,17 +13,13 @@ export interface Welcome {
 type ModelKind = 'embedding' | 'chat' | 'image';
 
 /** What is printed when all runs: each command can be pasted as it is. */
-export function formatWelcome({ baseUrl, apiKey, models, dataDir, tookMs }: Welcome): string {
-  const key = apiKey ?? 'YOUR_KEY';
-  const account =
-    apiKey === null
-      ? [`  No demo account. Make one:  npm run -s admin -- account create --balance 100`]
-      : [`  API key    ${apiKey}   (a demo account)`];
+export function formatWelcome({ baseUrl, demo, models, dataDir, tookMs }: Welcome): string {
+  const key = demo?.apiKey ?? 'YOUR_KEY';
   const lines = [
     `Ready in ${(tookMs / 1_000).toFixed(1)} s.`,
     '',
     `  API        ${baseUrl}`,
-    ...account,
+    ...describeDemo(demo),
     `  Logs       ${dataDir}/logs`,
     `  Stop       Ctrl-C`,
     '',
@@ -31,6 +28,25 @@ export function formatWelcome({ baseUrl, apiKey, models, dataDir, tookMs }: Welc
     ...formatCommands(baseUrl, key, models).flatMap((command) => [command, '']),
   ];
   return lines.join('\n');
+}
+
+const admin = 'npm run -s admin --';
+
+function describeDemo(demo: DemoAccount | null): string[] {
+  if (demo === null) return [`  No demo account. Make one:  ${admin} account create --balance 100`];
+  const { id, apiKey, banReason, insteadOf } = demo;
+  const lines =
+    apiKey === null
+      ? [
+          `  Demo account ${id}: its key was replaced, and cannot be shown.`,
+          `  Give it another:  ${admin} account rotate-key ${id}`,
+        ]
+      : [`  API key    ${apiKey}   (a demo account)`];
+  if (insteadOf !== null)
+    lines.push(`             A new one: that of before (${insteadOf}) is not in this database.`);
+  if (banReason !== null)
+    lines.push(`             It is banned (${banReason}). Lift that:  ${admin} account unban ${id}`);
+  return lines;
 }
 
 function formatCommands(baseUrl: string, key: string, models: Welcome['models']): string[] {

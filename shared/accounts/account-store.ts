@@ -101,6 +101,11 @@ export class AccountStore {
     return found?._id ?? null;
   }
 
+  /** The first account that was made of this kind. It reads them all: for people's commands. */
+  async findFirstOfType(userType: string): Promise<AccountDocument | null> {
+    return await callMongo(() => this.#accounts.findOne({ userType }, { sort: { createdAt: 1 } }));
+  }
+
   /** Every account, oldest first. */
   list(): AsyncIterable<AccountDocument> {
     return this.#accounts.find({}).sort({ createdAt: 1 });

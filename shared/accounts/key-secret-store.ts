@@ -19,7 +19,7 @@ interface LegacyAccountDocument {
 const legacyField = { keyEncrypted: { $exists: true } };
 
 /**
- * API keys under the master key, kept so that the web area can show a key to its owner. Nothing else reads them:
+ * API keys under the master key, kept so that a key can be shown to its owner. Nothing else reads them:
  * requests are checked by hash. With `REVEAL=off` nothing is stored here, and what was stored before is deleted.
  */
 export class KeySecretStore {

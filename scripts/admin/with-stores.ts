@@ -1,0 +1,45 @@
+import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
+import { ConfigError, loadConfig } from '../../shared/runtime/config.ts';
+import { createLogger } from '../../shared/runtime/logger.ts';
+import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
+import { RefusedError, UsageError, type AdminContext } from './command.ts';
+
+export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags'>;
+
+/** Connects to the stores of the stack that runs, or that the environment names, for as long as they are used. */
+export async function withStores(
+  env: NodeJS.ProcessEnv,
+  use: (stores: AdminStores) => Promise<void>,
+): Promise<void> {
+  const config = loadConfig(env);
+  const log = createLogger('admin', 'silent');
+  const redis = createRedis(config.redisUrl, 'commands', log);
+  const mongo = openMongo(config.mongodbUrl, log);
+  try {
+    await waitUntilReady(redis, 5_000);
+    const accounts = new AccountStore(mongo.db, config);
+    const ledger = new LedgerStore(mongo.db);
+    const hotAccounts = new HotAccountStore(redis, accounts, ledger);
+    const codes = new RefillCodeStore(mongo.db);
+    const apiKeys = new ApiKeyStore(redis, accounts);
+    await use({ config, env, log, redis, mongo, ledger, accounts, apiKeys, hotAccounts, codes });
+  } finally {
+    await mongo.close();
+    redis.disconnect();
+  }
+}
+
+/** What a person is told of it: a stack only where it is a fault of ours. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof AppError && error.code === 'service_unavailable')
+    return 'Redis or MongoDB does not answer.';
+  if (isMongoAway(error)) return 'MongoDB does not answer.';
+  const expected = [UsageError, RefusedError, ConfigError, AppError].some((kind) => error instanceof kind);
+  return expected || !(error instanceof Error) ? (error as Error).message : (error.stack ?? error.message);
+}

@@ -1,0 +1,56 @@
+// `node find-demo-account.js`: reads what is known of the demo account as JSON on stdin, and prints the account as JSON.
+import { text } from 'node:stream/consumers';
+import type { AccountDocument } from '../../shared/accounts/account-store.ts';
+import { hashSecret, isSameHash } from '../../shared/accounts/credentials.ts';
+import { createAccount } from '../admin/account.ts';
+import { describeFailure, withStores, type AdminStores } from '../admin/with-stores.ts';
+
+/** What an earlier start noted. */
+export interface KnownDemo {
+  readonly id: string | null;
+  readonly apiKey: string | null;
+}
+
+export interface DemoAccount {
+  readonly id: string;
+  /** Null where its key was replaced and is stored as a hash alone, or under another master key. */
+  readonly apiKey: string | null;
+  /** Null where it is not banned. */
+  readonly banReason: string | null;
+  /** The one of before, where that is not in this database and another was made. */
+  readonly insteadOf: string | null;
+}
+
+/** By which it is found where no start has noted its id; no name that an operator would give to accounts of customers. */
+const userType = 'start-demo';
+
+async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<DemoAccount> {
+  const account = await find(stores, known);
+  if (account === null) {
+    const options = { balance: '100', 'free-requests': '10', type: userType };
+    const { id, api_key: apiKey } = await createAccount({ ...stores, options });
+    return { id, apiKey, banReason: null, insteadOf: known.id ?? known.apiKey?.slice(0, 6) ?? null };
+  }
+  const { _id: id, keyHash, banned, banReason } = account;
+  const isKnown = known.apiKey !== null && isSameHash(hashSecret(known.apiKey), keyHash);
+  const apiKey = isKnown ? known.apiKey : await stores.accounts.revealKey(id);
+  return { id, apiKey, banReason: banned ? (banReason ?? 'no reason is given') : null, insteadOf: null };
+}
+
+async function find({ accounts }: AdminStores, known: KnownDemo): Promise<AccountDocument | null> {
+  // Earlier releases noted the key alone.
+  const id =
+    known.id ?? (known.apiKey === null ? null : await accounts.findIdByKeyHash(hashSecret(known.apiKey)));
+  const noted = id === null ? null : await accounts.findById(id);
+  return noted ?? (await accounts.findFirstOfType(userType));
+}
+
+try {
+  const known = JSON.parse(await text(process.stdin)) as KnownDemo;
+  await withStores(process.env, async (stores) => {
+    process.stdout.write(JSON.stringify(await findDemoAccount(stores, known)));
+  });
+} catch (error) {
+  process.stderr.write(`${describeFailure(error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,115 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { ensureDemoAccount } from '../../../scripts/start/demo-account.ts';
+import { loadSecrets, saveSecrets } from '../../../scripts/start/secrets-file.ts';
+import { formatWelcome } from '../../../scripts/start/welcome.ts';
+import { runAdmin } from '../../support/admin.ts';
+import { callApi } from '../../support/call-api.ts';
+import { startStack, type TestStack } from '../../support/stack.ts';
+import { makeFolder } from './fake-parts.ts';
+
+let stack: TestStack;
+
+test.before(async () => {
+  stack = await startStack({ workers: [] });
+});
+test.after.always(() => stack.close());
+// All tests here are of one database, in which there is one demo account.
+test.afterEach.always(() => stack.mongo.db.collection('accounts').deleteMany({}));
+
+const start = (dataDir: string, env: Record<string, string> = {}) =>
+  ensureDemoAccount(dataDir, { PATH: process.env['PATH'], ...stack.env, ...env });
+const countAccounts = () => stack.mongo.db.collection('accounts').countDocuments();
+const welcome = { baseUrl: 'http://127.0.0.1:1/v1', models: [], dataDir: '.data', tookMs: 1 };
+
+test.serial(
+  'the demo account is made once, and found again by whatever is left of what the first start noted',
+  async (t) => {
+    const folder = makeFolder(t);
+    const first = await start(folder);
+    t.like(first, { banReason: null, insteadOf: null });
+    t.is((await callApi(stack.url, first.apiKey!, 'GET', '/users/profile')).status, 200);
+    t.deepEqual(await start(folder), first);
+    // As an earlier release left it.
+    saveSecrets(folder, { ...loadSecrets(folder), demoAccountId: null });
+    t.deepEqual(await start(folder), first);
+    rmSync(join(folder, 'secrets.json'));
+    t.deepEqual(await start(folder), first);
+    t.is(await countAccounts(), 1);
+  },
+);
+
+test.serial('after its key is replaced over HTTP, the account is found and its new key shown', async (t) => {
+  const folder = makeFolder(t);
+  const first = await start(folder);
+  const { body } = await callApi<{ new_api_key: string }>(
+    stack.url,
+    first.apiKey!,
+    'PUT',
+    '/users/regenerate_api_key',
+  );
+  t.deepEqual(await start(folder), { ...first, apiKey: body.new_api_key });
+  // The examples read it there.
+  const { demoApiKey } = JSON.parse(readFileSync(join(folder, 'secrets.json'), 'utf8')) as {
+    demoApiKey: string;
+  };
+  t.is(demoApiKey, body.new_api_key);
+  t.is(await countAccounts(), 1);
+});
+
+test.serial(
+  'a replaced key that nobody can be shown makes no second account; how to get another is said',
+  async (t) => {
+    for (const env of [{ REVEAL: 'off' }, { MASTER_KEY: 'another-master-key-0123456789abcdef01234' }]) {
+      const folder = makeFolder(t);
+      const { id } = await start(folder);
+      t.is((await runAdmin(stack.env, 'account', 'rotate-key', id)).exitCode, 0);
+      const demo = await start(folder, env);
+      t.deepEqual(demo, { id, apiKey: null, banReason: null, insteadOf: null });
+      const text = formatWelcome({ ...welcome, demo });
+      t.true(text.includes(`npm run -s admin -- account rotate-key ${id}`), text);
+      t.is(await countAccounts(), 1);
+      await stack.mongo.db.collection('accounts').deleteMany({});
+    }
+  },
+);
+
+test.serial('a banned demo account is shown as such', async (t) => {
+  const folder = makeFolder(t);
+  const first = await start(folder);
+  await runAdmin(stack.env, 'account', 'ban', first.id, '--reason', 'played too long');
+  const demo = await start(folder);
+  t.deepEqual(demo, { ...first, banReason: 'played too long' });
+  t.regex(
+    formatWelcome({ ...welcome, demo }),
+    /It is banned \(played too long\)\. Lift that: .* account unban /,
+  );
+  t.is(await countAccounts(), 1);
+});
+
+test.serial('where it is not in the database, another is made, and this is said', async (t) => {
+  const folder = makeFolder(t);
+  const first = await start(folder);
+  await stack.mongo.db.collection('accounts').deleteMany({});
+  const second = await start(folder);
+  t.not(second.id, first.id);
+  t.is(second.insteadOf, first.id);
+  t.true(
+    formatWelcome({ ...welcome, demo: second }).includes(
+      `that of before (${first.id}) is not in this database`,
+    ),
+  );
+  t.deepEqual(await start(folder), { ...second, insteadOf: null });
+});
+
+test.serial('a customer’s account is never taken for it', async (t) => {
+  await stack.createAccount();
+  const folder = makeFolder(t);
+  const { id } = await start(folder);
+  t.is(await countAccounts(), 2);
+  // What an earlier release noted, of a key that was replaced since.
+  rmSync(join(folder, 'secrets.json'));
+  writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-${'A'.repeat(43)}` }));
+  t.is((await start(folder)).id, id);
+});
