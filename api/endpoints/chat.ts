@@ -54,6 +54,7 @@ async function streamAnswer(context: ApiContext, start: StartChat): Promise<void
   stream.attach(await start(stream));
   // The stream writes its own head and bytes; Koa has nothing to add unless it fails before the first.
   await stream.finished;
+  if (stream.failure !== null) context.state.error = stream.failure;
   context.respond = false;
 }
 

@@ -10,7 +10,6 @@ import { suggestPath } from './unserved-paths.ts';
 /** The body of an error, on the wire and in a stream's last event. */
 export function presentError(error: AppError): object {
   const kind = errorKind(error.code);
-  const [issue] = error.issues;
   const detail =
     error.status === 422
       ? issuesOf(error)
@@ -19,7 +18,7 @@ export function presentError(error: AppError): object {
     error: {
       message: error.publicMessage,
       type: kind.type,
-      param: issue === undefined ? null : issue.loc.slice(1).join('.') || null,
+      param: error.param,
       code: error.code,
     },
     detail,
@@ -65,6 +64,7 @@ export function renderError(log: Logger): ApiMiddleware {
       }
     } catch (thrown) {
       const error = thrown instanceof AppError ? thrown : new AppError('internal_error', { cause: thrown });
+      context.state.error = error;
       logFailure(log, context, error);
       if (context.res.headersSent) {
         context.res.destroy();

@@ -18,6 +18,8 @@ export interface RequestState {
   preAdmission?: PreAdmission;
   /** Set where the answer has left although its caller still sends. */
   isAnswered?: boolean;
+  /** What the answer tells of: as the whole of it, or as the last event of a stream. */
+  error?: AppError;
   /** Set by validate. */
   body?: unknown;
   query?: unknown;
@@ -44,13 +46,27 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
       const whole = context.res.writableFinished || context.state.isAnswered === true;
       const reason =
         whole || !wasCutUnread(context.res) ? {} : { reason: 'the caller did not read the answer' };
-      log.info(
-        { requestId, method, path: shorten(path), status: whole ? status : 499, durationMs, ...reason },
-        'request',
-      );
+      const line = {
+        requestId,
+        method,
+        path: shorten(path),
+        status: whole ? status : 499,
+        durationMs,
+        ...reason,
+      };
+      log.info({ ...line, ...describeError(context.state.error) }, 'request');
     });
     await next();
   };
+}
+
+/** Field names are the caller's own text. */
+const maxParamChars = 200;
+
+function describeError(error: AppError | undefined): { code?: string; param?: string } {
+  if (error === undefined) return {};
+  const { code, param } = error;
+  return param === null ? { code } : { code, param: param.slice(0, maxParamChars) };
 }
 
 /** A doubled slash is a wrongly formed base URL; answering it as if it were right would hide that. */

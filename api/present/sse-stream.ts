@@ -24,6 +24,8 @@ export class SseStream implements Receiver {
   /** Since when its worker knows that the reader is behind; null while it is not. */
   #pausedAtMs: number | null = null;
   #ended = false;
+  /** The error that the stream ended with, as its last event. */
+  failure: AppError | null = null;
   #lastWriteMs = performance.now();
   #failEarly: ((error: AppError) => void) | null = null;
   #done: (() => void) | null = null;
@@ -83,6 +85,7 @@ export class SseStream implements Receiver {
       this.#failEarly?.(error);
       return;
     }
+    this.failure = error;
     this.#write(`data: ${JSON.stringify(presentError(error))}\n\n`);
     this.#end();
     this.response.end();

@@ -1,8 +1,11 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { readWays, RouteStateStore } from '../../shared/routing/route-state-store.ts';
 import { CacheUseStore } from '../../shared/vector-cache/cache-use-store.ts';
 import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
+import { describeStop } from './describe-stop.ts';
 import { withCatalog } from './with-catalog.ts';
 
 export const modelVerbs: Record<string, AdminVerb> = {
@@ -11,11 +14,12 @@ export const modelVerbs: Record<string, AdminVerb> = {
   enable: { usage: '<id>', positionals: 1, options: [], run: (context) => switchModel(context, true) },
 };
 
-function describeModel(model: CatalogModel, active: boolean) {
+function describeModel(model: CatalogModel, catalog: CatalogStore, stopped: readonly string[] = []) {
   return {
     id: model.id,
     type: model.type,
-    active,
+    active: catalog.isActive(model),
+    not_served: explain(model, catalog, stopped),
     context: model.context,
     aliases: model.aliases,
     routes: model.routes.map((route) => `${route.upstream.name}/${route.model}`),
@@ -23,12 +27,34 @@ function describeModel(model: CatalogModel, active: boolean) {
   };
 }
 
+/** Why requests for the model fail now, in words; null where they do not for any reason that is known here. */
+function explain(model: CatalogModel, catalog: CatalogStore, stopped: readonly string[]): string | null {
+  const reasons: string[] = [];
+  if (catalog.isDisabled(model)) reasons.push(`disabled by an operator: model enable ${model.id}`);
+  if (model.routes.length === 0)
+    reasons.push(...(catalog.current.faults.get(model.id) ?? []).map((fault) => `${fault} in this shell`));
+  // Only where no way is left.
+  reasons.push(...stopped);
+  return reasons.length === 0 ? null : reasons.join('; ');
+}
+
+/** Why none of the model's routes is called; empty where one of them is. */
+async function findStopped(store: RouteStateStore, { routes }: CatalogModel): Promise<string[]> {
+  const ways = await readWays(store, routes, Date.now());
+  const reasons = ways.map(({ way, state }) => {
+    const reason = describeStop(state);
+    return reason === null ? null : `${way.route.upstream.name}: ${reason}`;
+  });
+  return reasons.every((reason) => reason !== null) ? [...new Set(reasons)] : [];
+}
+
 async function listModels(context: AdminContext): Promise<unknown> {
   const cacheUse = new CacheUseStore(context.redis);
+  const routeStates = new RouteStateStore(context.redis);
   return await withCatalog(context, (catalog) =>
     Promise.all(
       catalog.current.models.map(async (model) => ({
-        ...describeModel(model, catalog.isActive(model)),
+        ...describeModel(model, catalog, await findStopped(routeStates, model)),
         embedding_cache: model.embeddingCache === null ? null : await cacheUse.read(model.id),
       })),
     ),
@@ -45,6 +71,6 @@ async function switchModel(context: AdminContext, isOn: boolean): Promise<unknow
     else await redis.sadd(redisKeys.disabledModels, model.id);
     await publishInvalidation(redis, { kind: 'models' });
     await catalog.refreshDisabled();
-    return describeModel(model, catalog.isActive(model));
+    return describeModel(model, catalog);
   });
 }

@@ -1,7 +1,9 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { readWays, RouteStateStore, type WayState } from '../../shared/routing/route-state-store.ts';
 import type { RouteWay } from '../../shared/routing/route-way.ts';
 import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
+import { describeStop } from './describe-stop.ts';
 import { withCatalog } from './with-catalog.ts';
 
 export const upstreamVerbs: Record<string, AdminVerb> = {
@@ -27,13 +29,14 @@ function ofAnyShell(context: AdminContext): AdminContext {
 
 /** A row for each key of each route: what may be called, and what is the matter with what may not. */
 async function listUpstreams(context: AdminContext): Promise<unknown> {
-  return await withCatalog(ofAnyShell(context), ({ current }) => describeWays(context, current.models, null));
+  return await withCatalog(ofAnyShell(context), (catalog) => describeWays(context, catalog, null));
 }
 
 /** For an operator who has paid a bill, or mended a server, and will not wait for the next probe. */
 async function resetUpstream(context: AdminContext): Promise<unknown> {
   const name = context.positionals[0]!;
-  return await withCatalog(ofAnyShell(context), async ({ current }) => {
+  return await withCatalog(ofAnyShell(context), async (catalog) => {
+    const { current } = catalog;
     const upstream = current.upstreams.find((one) => one.name === name);
     if (upstream === undefined) {
       const known = current.upstreams.map((one) => one.name).join(', ');
@@ -41,40 +44,45 @@ async function resetUpstream(context: AdminContext): Promise<unknown> {
     }
     const routes = current.models.flatMap((model) => model.routes).filter((one) => one.upstream === upstream);
     await new RouteStateStore(context.redis).reset(upstream, routes);
-    return await describeWays(context, current.models, name);
+    return await describeWays(context, catalog, name);
   });
 }
 
 async function describeWays(
   { redis }: AdminContext,
-  models: readonly CatalogModel[],
+  catalog: CatalogStore,
   upstream: string | null,
 ): Promise<object[]> {
   const store = new RouteStateStore(redis);
   const nowMs = Date.now();
   const rows = await Promise.all(
-    models.map(async ({ id, routes }) => {
-      const wanted = routes.filter((route) => upstream === null || route.upstream.name === upstream);
+    catalog.current.models.map(async (model) => {
+      const wanted = model.routes.filter((route) => upstream === null || route.upstream.name === upstream);
       const ways = await readWays(store, wanted, nowMs);
-      return ways.map(({ way, state }) => describeWay(id, way, state));
+      return ways.map(({ way, state }) => describeWay(model, catalog.isDisabled(model), way, state));
     }),
   );
   return rows.flat();
 }
 
-function describeWay(model: string, { route, apiKey, fingerprint }: RouteWay, state: WayState): object {
+function describeWay(
+  model: CatalogModel,
+  isDisabled: boolean,
+  { route, apiKey, fingerprint }: RouteWay,
+  state: WayState,
+): object {
   const { upstream } = route;
   // The key itself is shown nowhere: which of the catalog's it is, and what logs call it.
   const place = `${upstream.apiKeys.indexOf(apiKey ?? '') + 1} of ${upstream.apiKeys.length}`;
   const variable = apiKey?.startsWith(unset) === true ? apiKey.slice(unset.length) : null;
+  const disabled = `the model is disabled by an operator: model enable ${model.id}`;
+  const unsetKey = variable === null ? null : `${variable} is not set in this shell`;
   return {
-    model,
+    model: model.id,
     upstream: upstream.name,
     upstream_model: route.model,
-    key:
-      apiKey === null
-        ? null
-        : `${place} (${variable === null ? fingerprint : `${variable} is not set in this shell`})`,
+    key: apiKey === null ? null : `${place} (${unsetKey ?? fingerprint})`,
+    not_called: isDisabled ? disabled : (describeStop(state) ?? unsetKey),
     set_aside:
       state.setAside === null
         ? null

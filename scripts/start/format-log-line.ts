@@ -61,10 +61,25 @@ function isAccess(entry: Entry): boolean {
   );
 }
 
-function formatAccess({ method, path, status, durationMs }: Entry, paint: Paint): string {
-  const style = Number(status) >= 500 ? 'red' : Number(status) >= 400 ? 'yellow' : 'green';
-  const duration = typeof durationMs === 'number' ? ` ${paint('dim', `${Math.round(durationMs)} ms`)}` : '';
-  return `${paint(style, String(status))} ${String(method)} ${String(path)}${duration}`;
+/** Of a failed request also what was wrong, where, and the id by which its other lines are found. */
+function formatAccess(
+  { method, path, status, durationMs, code, param, requestId }: Entry,
+  paint: Paint,
+): string {
+  // A stream that ended with an error had begun with 200.
+  const isBroken = Number(status) >= 500 || (Number(status) < 400 && code !== undefined);
+  const style = isBroken ? 'red' : Number(status) >= 400 ? 'yellow' : 'green';
+  const isFailed = style !== 'green';
+  const words = [
+    paint(style, String(status)),
+    String(method),
+    String(path),
+    ...(typeof code === 'string' ? [paint(style, code)] : []),
+    ...(typeof param === 'string' ? [param] : []),
+    ...(typeof durationMs === 'number' ? [paint('dim', `${Math.round(durationMs)} ms`)] : []),
+    ...(isFailed && typeof requestId === 'string' ? [paint('dim', requestId)] : []),
+  ];
+  return words.join(' ');
 }
 
 /** The places and texts that a message of the catalog holds are its fields as well. */

@@ -166,6 +166,8 @@ export interface Catalog {
   /** Only those that can be used now. */
   readonly upstreams: readonly CatalogUpstream[];
   readonly warnings: readonly string[];
+  /** What keeps the upstreams that models name from being used, by the id of the model: `OPENAI_API_KEY is not set`. */
+  readonly faults: ReadonlyMap<string, readonly string[]>;
   find(idOrAlias: string): CatalogModel | undefined;
 }
 

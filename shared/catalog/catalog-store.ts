@@ -89,7 +89,11 @@ export class CatalogStore {
 
   /** Whether requests for the model can be served now: it has a usable route and no administrator turned it off. */
   isActive(model: CatalogModel): boolean {
-    return model.routes.length > 0 && !this.#disabled.has(model.id);
+    return model.routes.length > 0 && !this.isDisabled(model);
+  }
+
+  isDisabled(model: CatalogModel): boolean {
+    return this.#disabled.has(model.id);
   }
 
   /** Reads the switches again. While Redis is away the last known ones hold, and it is asked until it answers. */

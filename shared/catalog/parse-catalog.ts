@@ -79,7 +79,23 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
   const byName = new Map(
     models.flatMap((model) => [model.id, ...model.aliases].map((name) => [name, model])),
   );
-  return { models, upstreams: [...upstreams.values()], warnings, find: (idOrAlias) => byName.get(idOrAlias) };
+  const faults = new Map(
+    entries.map(({ id, routes }) => [
+      id,
+      [
+        ...new Set(
+          routes.flatMap(({ upstream }) => (upstreams.has(upstream) ? [] : (keyFaults.get(upstream) ?? []))),
+        ),
+      ],
+    ]),
+  );
+  return {
+    models,
+    upstreams: [...upstreams.values()],
+    warnings,
+    faults,
+    find: (idOrAlias) => byName.get(idOrAlias),
+  };
 }
 
 function toProblem(source: YamlSource, { location, message, part }: CatalogIssue): CatalogProblem {

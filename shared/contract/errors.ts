@@ -328,6 +328,11 @@ export class AppError extends Error {
     this.headers = details.headers ?? {};
   }
 
+  /** The field of the first fault, such as `messages.0.role`. */
+  get param(): string | null {
+    return this.issues[0]?.loc.slice(1).join('.') || null;
+  }
+
   /** The text a caller may read. */
   get publicMessage(): string {
     return this.#expose ? this.message : errorKinds[this.code].en;

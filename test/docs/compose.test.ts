@@ -67,10 +67,13 @@ test('what the operator must set is demanded by name, and .env.example lists it 
 });
 
 test('.env.example names every variable that it cannot set, as the compose file does', (t) => {
-  const fixed = Object.entries(roles.api.environment ?? {}).filter(([, value]) => !String(value).includes('${'));
-  const said = /those that docker-compose\.yml sets itself, which win over this file: ([^.]*) are changed there/.exec(
-    readFileSync('.env.example', 'utf8').replaceAll('\n# ', ' '),
+  const fixed = Object.entries(roles.api.environment ?? {}).filter(
+    ([, value]) => !String(value).includes('${'),
   );
+  const said =
+    /those that docker-compose\.yml sets itself, which win over this file: ([^.]*) are changed there/.exec(
+      readFileSync('.env.example', 'utf8').replaceAll('\n# ', ' '),
+    );
   t.deepEqual(said?.[1]?.split(/, | and /).toSorted(), fixed.map(([name]) => name).toSorted());
 });
 

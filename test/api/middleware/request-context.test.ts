@@ -7,16 +7,16 @@ import Koa from 'koa';
 import { pino } from 'pino';
 import { renderError } from '../../../api/middleware/render-error.ts';
 import { requestContext, type RequestState } from '../../../api/middleware/request-context.ts';
-import { AppError } from '../../../shared/contract/errors.ts';
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 
 /** A server that refuses every request, and the access lines that it writes. */
-async function startRefusing(t: ExecutionContext) {
+async function startRefusing(t: ExecutionContext, error = new AppError('account_banned')) {
   const lines = new PassThrough({ encoding: 'utf8' });
   const log = pino({}, lines);
   const app = new Koa<RequestState>();
   app.silent = true;
   app.use(requestContext(log)).use(renderError(log));
-  app.use(() => Promise.reject(new AppError('account_banned')));
+  app.use(() => Promise.reject(error));
   const handle = app.callback();
   const server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -41,4 +41,16 @@ test('who is refused while still sending, and goes after reading why, is logged 
   request.destroy();
   const [line] = (await once(lines, 'data')) as [string];
   t.is((JSON.parse(line) as { status: number }).status, 403);
+});
+
+test('the line of a failed request holds its code and field, of bounded length', async (t) => {
+  const field = ['body', 'messages', 0, 'x'.repeat(10_000)];
+  const { port, lines } = await startRefusing(t, invalidField(field, 'is wrong'));
+  const logged = once(lines, 'data');
+  await (await fetch(`http://127.0.0.1:${port}/v1/models`)).text();
+  const [line] = (await logged) as [string];
+  const { status, code, param } = JSON.parse(line) as { status: number; code: string; param: string };
+  t.deepEqual([status, code], [422, 'validation_failed']);
+  t.true(param.startsWith('messages.0.xxx'));
+  t.is(param.length, 200);
 });

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { callApi } from '../../support/call-api.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 
@@ -127,6 +128,63 @@ test('a ban shows its reason, an unban forgets it and the guesses that led to it
   t.is((await redeem(apiKey, 'none')).status, 403);
   const { answer: rows } = await runAdmin<{ id: string; ban_reason: string | null }[]>('account', 'list');
   t.is(rows.find((row) => row.id === id)?.ban_reason, 'unpaid bills');
+});
+
+test.serial('of a mistake what is wrong comes first, then the usage of its resource alone', async (t) => {
+  const mistakes = [
+    { args: ['account', 'create', '--balanc', '5'], says: `Unknown option '--balanc', in "account create"` },
+    { args: ['account', 'show'], says: '"account show" takes <account>' },
+    { args: ['account', 'sho', 'x'], says: 'there is no "account sho"' },
+  ];
+  for (const { args, says } of mistakes) {
+    const { exitCode, stderr } = await runAdmin(...args);
+    const [first, usage, ...verbs] = stderr.trimEnd().split('\n');
+    t.deepEqual([exitCode, first], [2, says]);
+    t.regex(usage!, /^Usage: /);
+    t.is(verbs.pop(), '<account> is an account id or an API key.');
+    t.true(verbs.length > 3 && verbs.every((verb) => verb.startsWith('  account ')), stderr);
+  }
+  const { stderr } = await runAdmin('acount', 'list');
+  t.is(
+    stderr.trimEnd().split('\n').at(-1),
+    '<resource> is one of: account, code, ledger, model, queue, upstream.',
+  );
+});
+
+interface ServedRow {
+  readonly id?: string;
+  readonly model?: string;
+  readonly active?: boolean;
+  readonly not_served?: string | null;
+  readonly not_called?: string | null;
+}
+
+test.serial('lists say why a model is not served and a route not called', async (t) => {
+  const model = async (id: string) =>
+    (await runAdmin<ServedRow[]>('model', 'list')).answer.find((row) => row.id === id);
+  const route = async (id: string) =>
+    (await runAdmin<ServedRow[]>('upstream', 'list')).answer.find((row) => row.model === id);
+  t.like(await model('demo-svg-image'), { active: true, not_served: null });
+  t.like(await route('demo-svg-image'), { not_called: null });
+
+  t.like(await model('claude-sonnet-4-5'), {
+    active: false,
+    not_served: 'ANTHROPIC_API_KEY is not set in this shell',
+  });
+  t.like(await route('claude-sonnet-4-5'), { not_called: 'ANTHROPIC_API_KEY is not set in this shell' });
+
+  await runAdmin('model', 'disable', 'demo-svg-image');
+  const advice = 'disabled by an operator: model enable demo-svg-image';
+  t.like(await model('demo-svg-image'), { active: false, not_served: advice });
+  t.like(await route('demo-svg-image'), { not_called: `the model is ${advice}` });
+  await runAdmin('model', 'enable', 'demo-svg-image');
+
+  const health = redisKeys.routeHealth('demo-svg-image builtin demo-svg-image');
+  await stack.redis.hset(health, 'until', String(Date.now() + 600_000));
+  const open = /breaker is open for \d+ s after failed calls$/;
+  t.regex((await model('demo-svg-image'))?.not_served ?? '', open);
+  t.regex((await route('demo-svg-image'))?.not_called ?? '', open);
+  await stack.redis.del(health);
 });
 
 for (const words of [

@@ -21,6 +21,30 @@ test('an answer is one short line', (t) => {
   t.is(formatLogLine('api', line(fields), plain), '03:04:05 api      200 POST /v1/embeddings 13 ms');
 });
 
+test('a failed request is told with its code, its field and its id', (t) => {
+  const fields = {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    durationMs: 3,
+    requestId: 'r-1',
+    msg: 'request',
+  };
+  const show = (more: object): string | null => formatLogLine('api', line({ ...fields, ...more }), plain);
+  t.is(
+    show({ status: 422, code: 'validation_failed', param: 'messages.0.role' }),
+    '03:04:05 api      422 POST /v1/chat/completions validation_failed messages.0.role 3 ms r-1',
+  );
+  t.is(
+    show({ status: 503, code: 'service_unavailable' }),
+    '03:04:05 api      503 POST /v1/chat/completions service_unavailable 3 ms r-1',
+  );
+  // A stream that ended with an error event.
+  t.is(
+    show({ status: 200, code: 'upstream_error' }),
+    '03:04:05 api      200 POST /v1/chat/completions upstream_error 3 ms r-1',
+  );
+});
+
 test('a failure shows its message and fields, but no stack', (t) => {
   const fields = {
     level: 'error',
@@ -117,9 +141,12 @@ test('the commands to paste are for models that answer', (t) => {
     { id: 'demo-echo', type: 'chat' as const, active: true },
   ];
   const base = { baseUrl: 'http://127.0.0.1:8080/v1', models, dataDir: '.data', tookMs: 2_140 };
-  const text = formatWelcome({ ...base, apiKey: 'mg-1' });
+  const text = formatWelcome({
+    ...base,
+    demo: { id: 'a1', apiKey: 'mg-1', banReason: null, insteadOf: null },
+  });
   t.true(text.startsWith('Ready in 2.1 s.'));
   t.true(text.includes('"model":"demo-echo"') && text.includes(`-H 'Authorization: Bearer mg-1'`));
   t.notRegex(text, /gpt|embeddings|images/);
-  t.regex(formatWelcome({ ...base, apiKey: null }), /npm run -s admin -- account create/);
+  t.regex(formatWelcome({ ...base, demo: null }), /npm run -s admin -- account create/);
 });
