@@ -63,7 +63,7 @@ export class HttpConnections {
     this.#limit = new ConnectionLimit(options.limit);
     this.#server = createServer(describeTimes(options));
     this.#server.maxConnections = options.limit.max + maxRefused;
-    this.#stallGuard = new StallGuard(this.#server, options.maxStallMs, options.findContested);
+    this.#stallGuard = new StallGuard(this.#server, options);
     this.#server.on('connection', (socket) => this.#open(socket));
     this.#server.on('drop', () => this.#logFull());
     const take: HandleRequest = (request, response) => this.#take(request, response);

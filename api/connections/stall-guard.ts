@@ -1,5 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
 
 /** A caller that takes nothing for so long holds an answer, and a connection, for nobody. */
@@ -15,6 +17,12 @@ const paceStalls = 2;
 
 /** Of connections whose callers take nothing, or little, those that hold what others wait for. */
 export type FindContested = (slow: readonly Socket[]) => Iterable<Socket>;
+
+export interface StallGuardOptions {
+  readonly maxStallMs: number;
+  readonly findContested: FindContested;
+  readonly log: Pick<Logger, 'error'>;
+}
 
 interface Progress {
   /** Bytes of all responses that the system has taken. */
@@ -50,7 +58,7 @@ export class StallGuard {
   readonly #timer: NodeJS.Timeout;
   #isChecking = false;
 
-  constructor(server: Server, maxStallMs: number, findContested: FindContested = () => []) {
+  constructor(server: Server, { maxStallMs, findContested, log }: StallGuardOptions) {
     this.#maxStallMs = maxStallMs;
     this.#findContested = findContested;
     server.on('connection', (socket) => {
@@ -59,7 +67,8 @@ export class StallGuard {
       this.#sockets.set(socket, none);
       socket.once('close', () => this.#sockets.delete(socket));
     });
-    this.#timer = setInterval(() => void this.#check(), Math.min(maxCheckIntervalMs, maxStallMs / 4));
+    const check = (): void => runInBackground(this.#check(), 'looking for callers that do not read', log);
+    this.#timer = setInterval(check, Math.min(maxCheckIntervalMs, maxStallMs / 4));
     this.#timer.unref();
   }
 
@@ -67,10 +76,17 @@ export class StallGuard {
     clearInterval(this.#timer);
   }
 
-  /** Never rejects. */
   async #check(): Promise<void> {
     if (this.#isChecking) return;
     this.#isChecking = true;
+    try {
+      await this.#cutStalled();
+    } finally {
+      this.#isChecking = false;
+    }
+  }
+
+  async #cutStalled(): Promise<void> {
     // What passes while the system is asked is nobody's stall.
     const nowMs = performance.now();
     const waiting = [...this.#sockets].filter(([socket, progress]) => notice(socket, progress, nowMs));
@@ -78,7 +94,6 @@ export class StallGuard {
     for (const [socket] of findStalled(waiting, nowMs - this.#maxStallMs))
       if (!isNew.has(socket)) cutOff(socket);
     this.#cutContested(waiting, nowMs);
-    this.#isChecking = false;
   }
 
   #cutContested(waiting: readonly Waiting[], nowMs: number): void {

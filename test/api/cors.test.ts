@@ -46,7 +46,7 @@ test('a preflight of a listed origin is answered without a key', async (t) => {
     const methods = answer.headers.get('access-control-allow-methods')?.split(',') ?? [];
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) t.true(methods.includes(method), method);
     t.true(Number(answer.headers.get('access-control-max-age')) >= 600);
-    t.is(answer.headers.get('vary'), 'Origin');
+    t.regex(answer.headers.get('vary') ?? '', /\bOrigin\b/);
     t.false(answer.headers.has('access-control-allow-credentials'));
     t.truthy(answer.headers.get('x-request-id'));
   }
@@ -61,7 +61,7 @@ test('other origins get no leave, however much they look like a listed one', asy
     const models = await fetch(`${stack.url}/v1/models`, { headers: { origin: from } });
     t.is(models.status, 200);
     t.deepEqual(corsHeaders(models), [], from);
-    t.is(models.headers.get('vary'), 'Origin');
+    t.regex(models.headers.get('vary') ?? '', /\bOrigin\b/);
     await models.text();
   }
 });
@@ -156,7 +156,7 @@ test('unless origins are set, OPTIONS tells the methods of an address and nothin
   }
   const models = await fetch(`${url}/v1/models`, { headers: { origin } });
   t.deepEqual(corsHeaders(models), []);
-  t.false(models.headers.has('vary'));
+  t.notRegex(models.headers.get('vary') ?? '', /origin/i);
   await models.text();
   t.is((await preflight(`${url}/v1/nothing`, origin)).status, 404);
 });

@@ -4,7 +4,10 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { StallGuard, type FindContested } from '../../../api/connections/stall-guard.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
 import { waitFor } from '../../support/wait-for.ts';
+
+const log = createLogger('test', 'silent');
 
 const maxStallMs = 400;
 /** More than the system's own buffers hold between two sockets of one machine. */
@@ -20,7 +23,7 @@ async function serve(
   t: ExecutionContext,
   handle: (response: ServerResponse) => void,
   stallMs = maxStallMs,
-  findContested?: FindContested,
+  findContested: FindContested = () => [],
 ): Promise<Served> {
   let onClose = (): void => undefined;
   const closed = new Promise<void>((resolve) => {
@@ -30,7 +33,7 @@ async function serve(
     response.once('close', onClose);
     handle(response);
   }).listen(0, '127.0.0.1');
-  const guard = new StallGuard(server, stallMs, findContested);
+  const guard = new StallGuard(server, { maxStallMs: stallMs, findContested, log });
   t.teardown(() => {
     guard.close();
     server.close();
@@ -178,9 +181,11 @@ const createWaiting = () => ({
 test('a caller that takes a little now and then is cut where others wait for what is held for it, and else is not', async (t) => {
   const [server, stallMs] = [new EventEmitter(), 2_000];
   const [wanted, other] = [createWaiting(), createWaiting()];
-  const guard = new StallGuard(server as unknown as Server, stallMs, (slow) =>
-    slow.filter((socket) => (socket as unknown) === wanted),
-  );
+  const guard = new StallGuard(server as unknown as Server, {
+    maxStallMs: stallMs,
+    findContested: (slow) => slow.filter((socket) => (socket as unknown) === wanted),
+    log,
+  });
   t.teardown(() => guard.close());
   for (const socket of [wanted, other]) server.emit('connection', socket);
   const trickle = setInterval(() => {

@@ -111,7 +111,7 @@ function runQuery(collection: Collection, query: Query): { id: number; document:
 const idsOf = (found: { id: number }[]) => found.map(({ id }) => id).toSorted((a, b) => a - b);
 
 test('a range of numbers is found by the index alone, unless NaN could be in it', async (t) => {
-  const store = new Store(await makeTempDir(t), false);
+  const store = new Store(await makeTempDir(t), false, () => undefined);
   t.teardown(() => store.close());
   const collection = await store.write(() => {
     const made = store.ensureCollection('db', 'rows');
