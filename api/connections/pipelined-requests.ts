@@ -38,7 +38,7 @@ export class PipelinedRequests {
   /** Calls `begin` once all responses before this one have been sent, which is when Node gives it its socket. */
   wait(connection: Connection, response: ServerResponse, begin: () => void): void {
     const waiting = this.#waiting.get(connection) ?? this.#open(connection);
-    if (!waiting.add()) {
+    if (waiting?.add() !== true) {
       connection.socket.destroy();
       return;
     }
@@ -49,9 +49,11 @@ export class PipelinedRequests {
     });
   }
 
-  #open(connection: Connection): Waiting {
+  /** @returns null where the caller's network has its share */
+  #open(connection: Connection): Waiting | null {
     const { socket, network } = connection;
-    const share = this.#budget.tryAcquire(network, 0)!;
+    const share = this.#budget.tryAcquire(network, 0);
+    if (share === null) return null;
     // Node reads on after each message, and with each body that is read; it says so by this event.
     const pause = (): void => {
       if (waiting.count >= maxReadAhead) socket.pause();
