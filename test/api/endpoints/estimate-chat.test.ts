@@ -142,7 +142,7 @@ const part = fc.oneof(
     return { type: 'file', file: { filename: 'a.txt', file_data: toDataUri(bytes, 'text/plain') } };
   }),
 );
-const content = fc.oneof(words, fc.array(part, { maxLength: 4 }));
+const content = fc.oneof(words, fc.array(part, { minLength: 1, maxLength: 4 }));
 const json = fc.dictionary(name, fc.oneof(fc.string(), fc.double({ noNaN: true }), fc.constant(1e20)), {
   maxKeys: 5,
 });
@@ -197,7 +197,10 @@ const schema = fc.record({
 });
 const request = fc.record(
   {
-    messages: fc.array(turn, { minLength: 1, maxLength: 8 }).map((turns) => turns.flat() as object[]),
+    // A chat in which nothing is said is refused.
+    messages: fc
+      .array(turn, { minLength: 1, maxLength: 8 })
+      .map((turns): object[] => [{ role: 'user', content: 'go' }, ...turns.flat()]),
     tools: fc.uniqueArray(
       fc.record({
         type: fc.constant('function'),

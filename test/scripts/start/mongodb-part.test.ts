@@ -130,8 +130,13 @@ test('the address of a server elsewhere is told without its password, however th
     return part.describe();
   };
   t.is(await describe({ MONGODB_URL: 'mongodb://u:s3cret@a:1,b:2/x' }), 'mongodb://a:1,b:2/x');
-  for (const password of ['s3cret', 's3/cret', 's3@cret', 's3,cret', 's3%40cret'])
+  for (const password of ['s3cret', 's3,cret', 's3%40cret'])
     t.is(await describe({ MONGODB_URL: `mongodb://u:${password}@a:1/x` }), 'mongodb://a:1/x', password);
+  for (const password of ['s3/cret', 's3@cret']) {
+    const refusal = await t.throwsAsync(describe({ MONGODB_URL: `mongodb://u:${password}@a:1/x` }));
+    t.regex(refusal.message, /percent-encoded/);
+    t.notRegex(refusal.message, /cret/);
+  }
   const cluster = 'redis://:s3cret@a:1,redis://:s3@cret@b:2';
   t.is(await describe({ REDIS_URL: cluster }), 'redis://a:1,redis://b:2');
 });
