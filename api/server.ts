@@ -214,8 +214,7 @@ export async function startApi(
     isProxied: config.trustProxy,
     maxStallMs: options.maxStallMs ?? defaultMaxStallMs,
     findContested,
-    handle: (request, response) =>
-      runInBackground(handle(request, response), 'answering a request', log),
+    handle: (request, response) => runInBackground(handle(request, response), 'answering a request', log),
     log,
   });
   const url = await connections.listen(config.host, config.port);

@@ -4,10 +4,13 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import mongoose from 'mongoose';
+import { addCredentials } from '../../../../scripts/embedded/mongo-credentials.ts';
 import { readFirstLine } from '../../../../scripts/start/read-first-line.ts';
 import { makeTempDir, startMongo } from './mongo-fixture.ts';
 
 const main = new URL('../../../../scripts/embedded/mongo/main.js', import.meta.url).pathname;
+
+const password = 'test-mongo-password';
 
 /** A bound of the size of files stands in for a full disk: the same calls fail, and it can be lifted. */
 const limitFiles = (pid: number, bytes: number | 'unlimited'): boolean =>
@@ -16,12 +19,13 @@ const canLimit = process.platform === 'linux' && spawnSync('prlimit', ['--versio
 const onLinux = canLimit ? test : test.skip;
 
 async function startProcess(t: ExecutionContext, dir: string) {
-  const child = spawn(process.execPath, [main, '--dir', dir], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(process.execPath, [main, '--dir', dir], { stdio: ['pipe', 'pipe', 'ignore'] });
+  child.stdin.end(password);
   t.teardown(() => child.kill('SIGKILL'));
-  const { url } = JSON.parse(await readFirstLine(child.stdout, new AbortController().signal)) as {
-    url: string;
+  const { endpoint } = JSON.parse(await readFirstLine(child.stdout, new AbortController().signal)) as {
+    endpoint: string;
   };
-  return { child, url };
+  return { child, url: addCredentials(endpoint, password) };
 }
 
 onLinux(
@@ -75,7 +79,7 @@ onLinux(
     const again = await mongoose.mongo.MongoClient.connect((await startMongo(t, { dir })).url);
     t.teardown(() => again.close());
     const found = await again.db('test').collection<{ _id: string }>('rows').find().toArray();
-    t.deepEqual(new Set(found.map(({ _id }) => _id)), acknowledged);
+    t.deepEqual(found.map(({ _id }) => _id).sort(), [...acknowledged].sort());
     t.is(
       await again
         .db('test')
@@ -92,6 +96,7 @@ onLinux('a start that its disk takes nothing of fails in one line and leaves not
   const script = 'ulimit -f 0; exec "$0" "$@"';
   const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, main, '--dir', dir], {
     encoding: 'utf8',
+    input: password,
   });
   t.is(status, 1);
   t.regex(stderr, /^EFBIG: [^\n]*\n$/);
