@@ -92,8 +92,15 @@ function answerResponse(socket: Socket, response: ServerResponse, error: AppErro
     String(response.getHeader('x-request-id') ?? createTimeOrderedId()),
   );
   response.writeHead(status, headers);
-  response.write(body);
-  closeLater(socket, () => response.end());
+  // Node would close the connection with the response's end, under a caller who still sends.
+  Object.assign(response, { _last: false });
+  // It ends at once, so that a handler that is still at work adds nothing to it.
+  response.end(body);
+  closeLater(socket, () => {
+    socket.destroy();
+    // A request whose response has ended does not hear of its connection's end; whoever reads its body waits for that.
+    response.req.destroy();
+  });
 }
 
 /** There is no request yet: only the connection. */

@@ -9,9 +9,9 @@ export interface ConnectionLimitOptions {
 }
 
 /**
- * How many connections may be open, in all and for each network. Where there is no room for another, one that has no
- * request under way makes it: of the caller's own network if that has its share, else of the network with the most
- * connections, the one that has been idle for longest. A connection with a request under way is never closed for another.
+ * How many connections may be open, in all and for each network. Where a network may have no further one, a connection that
+ * has no request under way makes room: of the network with the most where that has more than the newcomer's, else of the
+ * newcomer's own, the one that has been idle for longest. A connection with a request under way is never closed for another.
  */
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
@@ -31,7 +31,7 @@ export class ConnectionLimit {
   /** Counts a new connection, which is idle. @returns false where there is no room for it */
   open(connection: Connection): boolean {
     const { network } = connection;
-    if (!this.#mayOpen(network) && !(this.#makeRoom(network) && this.#mayOpen(network))) return false;
+    if (!this.#mayOpen(network) && !this.#makeRoom(network)) return false;
     this.#held.change(network, 1);
     this.#open.add(connection);
     this.markIdle(connection);
@@ -66,13 +66,21 @@ export class ConnectionLimit {
       : this.#held.of(network) < maxPerNetwork;
   }
 
+  /** Closes an idle connection in whose place one of this network may be opened; none where that could not be. */
   #makeRoom(network: string): boolean {
-    const isFull = this.#held.sum >= this.#options.max;
-    const [longest] = this.#idle.get(isFull ? this.#findLargest() : network) ?? [];
+    const [longest] = this.#idle.get(this.#chooseLoser(network)) ?? [];
     if (longest === undefined) return false;
     this.close(longest);
     longest.socket.destroy();
     return true;
+  }
+
+  /** The network that gives a place: the largest where it stays no smaller than the newcomer's becomes, else its own. */
+  #chooseLoser(network: string): string {
+    const own = this.#held.of(network);
+    if (own >= (this.#options.maxPerNetwork ?? Infinity)) return network;
+    const largest = this.#findLargest();
+    return this.#held.of(largest) > own + 1 ? largest : network;
   }
 
   /** Of networks with idle connections, the one with the most connections of any kind. */

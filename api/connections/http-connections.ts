@@ -55,11 +55,13 @@ export class HttpConnections {
   readonly #pipelined = new PipelinedRequests();
   readonly #stallGuard: StallGuard;
   readonly #refused = new Set<Connection>();
+  readonly #onResponseError: (error: Error) => void;
   #loggedAtMs = -Infinity;
   #isStopping = false;
 
   constructor(options: HttpConnectionsOptions) {
     this.#options = options;
+    this.#onResponseError = (error) => options.log.warn({ err: error }, 'a response could not be written');
     this.#limit = new ConnectionLimit(options.limit);
     this.#server = createServer(describeTimes(options));
     this.#server.maxConnections = options.limit.max + maxRefused;
@@ -94,6 +96,8 @@ export class HttpConnections {
   async stop(): Promise<void> {
     this.#isStopping = true;
     const closed = once(this.#server, 'close');
+    // Node's own would cut off answers that have ended and are still on their way to slow callers.
+    this.#server.closeIdleConnections = () => undefined;
     this.#server.close();
     for (const connection of this.#connections.values()) endWithResponse(connection);
     await closed;
@@ -141,6 +145,8 @@ export class HttpConnections {
     // While stopping, a connection ends with the response that it has.
     if (response.destroyed || this.#isStopping) return;
     connection.response = response;
+    // Such as a write after its end, which would else end the process.
+    response.on('error', this.#onResponseError);
     this.#limit.markBusy(connection);
     response.once('close', () => {
       if (connection.response !== response) return;

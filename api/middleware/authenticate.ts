@@ -6,7 +6,8 @@ import type { Services } from '../services.ts';
 import { callerNetwork } from './caller-network.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
-const bearer = /^Bearer(?: +(\S*))? *$/i;
+/** What stands between the blanks is not empty: else the blanks of a long header could be shared out in too many ways. */
+const bearer = /^Bearer(?: +(\S+))? *$/i;
 
 const howToSend = 'Send it as "Authorization: Bearer <API_KEY>".';
 

@@ -1,6 +1,9 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
+/** IPv6 with a zone and a port, and more than that. */
+const longestAddress = 100;
+
 /** As some proxies write it: with the port, and IPv6 in brackets. */
 const withPort = /^(?:\[([^\]]*:[^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/;
 
@@ -17,7 +20,7 @@ export function findCallerAddress(socketAddress: string | undefined, forwardedFo
 
 /** In the one form that an address has: IPv4 as such also where it is written within IPv6, without port and zone. */
 function readAddress(text: string): string | null {
-  if (text === '') return null;
+  if (text === '' || text.length > longestAddress) return null;
   const match = withPort.exec(text);
   const address = match === null ? text : (match[1] ?? match[2]!);
   if (isIP(address) === 0) return null;

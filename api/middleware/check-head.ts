@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import { shorten } from '../../shared/contract/shorten.ts';
-import { normalizeTarget } from './normalize-target.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
 /** Where such a request ends, its sender and we may not agree on. */
@@ -14,13 +13,10 @@ const maxHeaderLines = 1_000;
 const methods = Object.values(operations).map(({ method }) => method.toUpperCase());
 const allow = [...new Set([...methods, 'HEAD', 'OPTIONS'])].toSorted().join(', ');
 
-/** What RFC 9112 asks of every request before its address counts, and the address in its normal form. */
+/** What RFC 9112 asks of every request before its address counts. */
 export const checkHead: ApiMiddleware = async (context, next) => {
-  // First of all: parsers of URLs throw at hosts that are none, also at whoever only logs the path.
-  const isServer = context.url === '*';
-  context.url = normalizeTarget(context.url);
   checkHeaders(context.req);
-  if (isServer) answerForServer(context);
+  if (context.originalUrl === '*') answerForServer(context);
   else await next();
 };
 

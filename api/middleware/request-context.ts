@@ -7,6 +7,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { wasCutUnread } from '../connections/stall-guard.ts';
 import { findCallerAddress } from './caller-address.ts';
+import { normalizeTarget } from './normalize-target.ts';
 
 /** What the steps before a handler have found out. */
 export interface RequestState {
@@ -29,12 +30,15 @@ export type ApiContext = ParameterizedContext<RequestState>;
 export type ApiMiddleware = Middleware<RequestState>;
 
 /**
- * Names the request and its caller's address, gives it a logger, writes its access line when it has been answered.
+ * Names the request and its caller's address, brings its target into the normal form, gives it a logger, writes its access
+ * line when it has been answered.
  * @param trustsProxy whether a proxy before us says whose requests it passes on
  */
 export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware {
   return async (context, next) => {
     const startedAtMs = performance.now();
+    // First of all: parsers of URLs throw at hosts that are none, in whatever asks for the path.
+    context.url = normalizeTarget(context.url);
     const requestId = createTimeOrderedId();
     context.state.requestId = requestId;
     context.set('x-request-id', requestId);

@@ -2,11 +2,16 @@ import test from 'ava';
 import { useStack } from '../support/stack.ts';
 import { sendStrangeTargets } from './attacks/strange-targets.ts';
 
-test('no address ends the process, or is an error of ours', async (t) => {
-  const stack = await useStack(t, { workers: [] });
-  for (const [request, statuses] of await sendStrangeTargets(stack)) {
-    t.is(statuses.length, 1, request);
-    t.true(statuses[0]! < 500, `${request}: ${statuses[0]}`);
-  }
-  t.is((await fetch(`${stack.url}/v1/models`)).status, 200);
-});
+for (const [where, env] of [
+  ['', {}],
+  [', nor where pages of other origins may call', { CORS_ORIGINS: '*' }],
+] as const) {
+  test(`no address ends the process, or is an error of ours${where}`, async (t) => {
+    const stack = await useStack(t, { workers: [], env });
+    for (const [request, statuses] of await sendStrangeTargets(stack)) {
+      t.is(statuses.length, 1, request);
+      t.true(statuses[0]! < 500, `${request}: ${statuses[0]}`);
+    }
+    t.is((await fetch(`${stack.url}/v1/models`)).status, 200);
+  });
+}

@@ -115,3 +115,28 @@ test('a request that does not come to its end in time is a 408 that may be sent 
     t.deepEqual(more, []);
   }
 });
+
+test('who reads a body that breaks off hears of it, and what it answers then is not added to the 400', async (t) => {
+  const heard: Promise<unknown>[] = [];
+  const { url } = await startServer(t, (request, response) => {
+    request.on('error', () => undefined).resume();
+    heard.push(
+      once(request, 'close').then(() => {
+        response.end('too late');
+      }),
+    );
+  });
+  const head = 'POST / HTTP/1.1\r\nhost: gateway\r\n';
+  for (const [bytes, halfClose] of [
+    [`${head}content-length: 100\r\n\r\n0123456789`, true],
+    [`${head}transfer-encoding: chunked\r\n\r\nZZZ\r\n`, false],
+  ] as const) {
+    const responses = await sendRaw(url, bytes, { halfClose });
+    t.deepEqual(
+      responses.map(({ status }) => status),
+      [400],
+    );
+    await heard.at(-1);
+  }
+  t.is(heard.length, 2);
+});

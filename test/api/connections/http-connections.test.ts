@@ -261,3 +261,29 @@ test('behind a proxy all connections share all there are', async (t) => {
   await nextOf(held, 8);
   t.pass();
 });
+
+test('stopping cuts no answer that has ended and is still on its way', async (t) => {
+  const { url, connections, held } = await start(t);
+  const caller = await useRaw(t, url, { isPaused: true });
+  caller.socket.write(get('/large'));
+  const { response } = await nextOf(held, 1);
+  const bytes = 24 * 1024 * 1024;
+  response.end(Buffer.alloc(bytes, 'a'));
+  const stopped = connections.stop();
+  caller.socket.resume();
+  const seen = await caller.closed;
+  t.is(seen.length - seen.indexOf('\r\n\r\n') - 4, bytes);
+  await stopped;
+});
+
+test('a write to a response that has ended ends nothing else', async (t) => {
+  const { url, held } = await start(t);
+  const caller = await useRaw(t, url, { isPaused: true });
+  caller.socket.write(get('/1'));
+  const { response } = await nextOf(held, 1);
+  response.end(Buffer.alloc(24 * 1024 * 1024, 'a'));
+  const failed = new Promise((resolve) => response.once('error', resolve));
+  response.write('too late');
+  t.truthy(await failed);
+  t.is(response.listenerCount('error'), 1);
+});

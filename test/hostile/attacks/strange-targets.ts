@@ -35,6 +35,9 @@ const targets = [
   'v1/models',
 ];
 
+/** What a browser asks before a page of another origin may. */
+const preflight = 'host: gateway\r\norigin: https://page.example\r\naccess-control-request-method: POST\r\n';
+
 /** @returns the statuses of the answers to each target: one, unless something is wrong */
 export async function sendStrangeTargets({
   url,
@@ -43,8 +46,8 @@ export async function sendStrangeTargets({
 }): Promise<Map<string, readonly number[]>> {
   const seen = new Map<string, readonly number[]>();
   for (const target of targets) {
-    // With and without a Host, as the one is refused before the address counts.
-    for (const host of ['', 'host: gateway\r\n']) {
+    // With and without a Host, as the one is refused before the address counts, and as preflights, which are answered early.
+    for (const host of ['', 'host: gateway\r\n', preflight]) {
       for (const method of ['GET', 'OPTIONS']) {
         const bytes = Buffer.from(
           `${method} ${target} HTTP/1.1\r\n${host}connection: close\r\n\r\n`,
