@@ -110,7 +110,8 @@ export class SseStream implements Receiver {
       });
     }
     const flushed = this.response.write(data);
-    if (flushed) return;
+    // A caller who has gone reads nothing either, and is no slow reader: its worker is told that it left, at once.
+    if (flushed || this.response.socket?.destroyed !== false) return;
     if (this.response.writableLength > maxPendingBytes) {
       this.response.destroy();
       return;
