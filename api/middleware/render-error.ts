@@ -106,9 +106,8 @@ async function answerThenDrain(context: ApiContext): Promise<void> {
 }
 
 function logFailure(log: Logger, { state: { requestId } }: ApiContext, error: AppError): void {
-  const { status } = errorKind(error.code);
   if (error.code === 'internal_error') log.error({ requestId, err: error.cause ?? error }, 'request failed');
-  else if (status >= 500)
+  else if (error.status >= 500)
     log.warn({ requestId, code: error.code, reason: reasonOf(error) }, 'request failed');
 }
 

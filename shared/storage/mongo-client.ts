@@ -42,13 +42,16 @@ export function openMongo(url: string, log: Logger): MongoConnection {
   let isClosed = false;
   // The driver gives its first connection up for good where it finds no server in time: MongoDB may start later than this
   // process, or the process stand still for two seconds. Every command would fail from then on.
-  client.on('topologyClosed', () => {
-    if (isClosed) return;
-    setTimeout(() => {
-      // If it fails, its topology closes as well.
-      if (!isClosed) client.connect().catch(() => undefined);
+  let reconnecting: NodeJS.Timeout | null = null;
+  const reconnect = (): void => {
+    if (isClosed || reconnecting !== null) return;
+    reconnecting = setTimeout(() => {
+      reconnecting = null;
+      // One that fails before it knows any server, as where a name is not resolved, closes nothing that tells so.
+      if (!isClosed) client.connect().catch(reconnect);
     }, reconnectPauseMs).unref();
-  });
+  };
+  client.on('topologyClosed', reconnect);
   const named = new URL(url.replace(/^mongodb(\+srv)?:/, 'http:').replace(/,[^/]*/, '')).pathname.slice(1);
   return {
     db: client.db(named === '' ? defaultDatabase : named),
