@@ -8,7 +8,10 @@ test('a request with a long header costs little more than any other', async (t) 
   await sendLongHeaders({ url: stack.url, rounds: 2 });
   const beforeMs = readThreadMs();
   const rounds = 40;
-  t.deepEqual([...(await sendLongHeaders({ url: stack.url, rounds }))].toSorted(), [200, 401]);
+  t.deepEqual(
+    [...(await sendLongHeaders({ url: stack.url, rounds }))].toSorted((a, b) => a - b),
+    [200, 401],
+  );
   // Client and gateway are one thread here. A single one of them took 314 ms, which is 12 s for each kind of header.
   t.true(readThreadMs() - beforeMs < 5_000, `${readThreadMs() - beforeMs} ms of CPU`);
 });
