@@ -1,5 +1,5 @@
 import type { ChatRequest } from '../../shared/contract/chat.ts';
-import { AppError } from '../../shared/contract/errors.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { DispatchedChat, NewChatJob } from '../dispatch/dispatch-chat.ts';
@@ -51,7 +51,10 @@ type StartChat = (receiver: Receiver) => Promise<DispatchedChat>;
 
 async function streamAnswer(context: ApiContext, start: StartChat): Promise<void> {
   const stream = new SseStream(context.res);
-  stream.attach(await start(stream));
+  await start(stream).then(
+    (chat) => stream.attach(chat),
+    (error: unknown) => stream.fail(toAppError(error)),
+  );
   // The stream writes its own head and bytes; Koa has nothing to add unless it fails before the first.
   await stream.finished;
   if (stream.failure !== null) context.state.error = stream.failure;
