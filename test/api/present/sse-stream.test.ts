@@ -8,6 +8,7 @@ import { waitFor } from '../../support/wait-for.ts';
 function createUnread(): ServerResponse {
   const unread = Object.assign(new EventEmitter(), {
     req: { socket: {} },
+    socket: { destroyed: false },
     headersSent: false,
     destroyed: false,
     writableLength: 0,
