@@ -737,7 +737,7 @@ test('a stream without an end is an error, though all words came', async (t) => 
 
 const longText = (): string => `${uniqueText()} ${'cat '.repeat(100)}`;
 
-test('where calls are not read on, a caller that leaves a stream stops the vendor at once and pays for what was generated', async (t) => {
+test('where calls are not read on, a caller that leaves a stream stops the vendor before its end and pays for what was generated', async (t) => {
   const account = await stack.createAccount();
   const text = `${longText()} ${'cat '.repeat(900)}`;
   const leaving = new AbortController();

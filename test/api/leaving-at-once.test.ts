@@ -10,7 +10,7 @@ const workers = [
 ] as const;
 const common = 'type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }';
 
-test('where streams are not read on, a caller who leaves has the vendor’s call ended at once, begun or not', async (t) => {
+test('where streams are not read on, a caller who leaves has the vendor’s call ended, begun or not', async (t) => {
   const vendor = await startVendorSimulator({ replyWords: 400, logCapacity: 5_000 });
   t.teardown(() => vendor.close());
   // Neither vendor says anything more: what ends its call is that the caller left, for no timeout is as short.

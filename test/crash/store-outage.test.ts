@@ -4,7 +4,7 @@ import { waitFor } from '../support/wait-for.ts';
 
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
 
-test('while Redis is gone every request is a 503 with retry-after at once, and service recovers by itself', async (t) => {
+test('while Redis is gone every request is a 503 with retry-after, and service recovers by itself', async (t) => {
   const stack = await useStack(t, { durableRedis: true });
   const account = await stack.createAccount();
   t.is((await stack.post('/v1/chat/completions', account.apiKey, chat)).status, 200);

@@ -1,3 +1,5 @@
+import { mock } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { BanWatch } from '../../../shared/accounts/ban-watch.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
@@ -9,6 +11,8 @@ interface Rig {
   readonly underWay: Set<string>;
   readonly ended: readonly string[];
   readonly lookedUp: readonly (readonly string[])[];
+  /** Look-ups while Redis was away. */
+  failures: number;
   isRedisAway: boolean;
   isListBroken: boolean;
 }
@@ -21,7 +25,10 @@ function open(t: ExecutionContext): Rig {
   const watch = new BanWatch({
     hotAccounts: {
       findBanned(accountIds) {
-        if (rig.isRedisAway) return Promise.reject(new Error('Redis is away'));
+        if (rig.isRedisAway) {
+          rig.failures += 1;
+          return Promise.reject(new Error('Redis is away'));
+        }
         lookedUp.push([...accountIds]);
         return Promise.resolve(new Set(accountIds.filter((id) => banned.has(id))));
       },
@@ -34,9 +41,37 @@ function open(t: ExecutionContext): Rig {
     log: createLogger('test', 'silent'),
   });
   t.teardown(() => watch.stop());
-  const rig: Rig = { watch, banned, underWay, ended, lookedUp, isRedisAway: false, isListBroken: false };
+  const rig: Rig = {
+    watch,
+    banned,
+    underWay,
+    ended,
+    lookedUp,
+    failures: 0,
+    isRedisAway: false,
+    isListBroken: false,
+  };
   return rig;
 }
+
+/** Docs promise it of a ban, also where its announcement was missed. */
+const promisedMs = 2_000;
+
+test.serial('a ban holds within two seconds also where one look-up fails', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
+  const rig = open(t);
+  rig.banned.add('ann');
+  rig.underWay.add('ann');
+  rig.isRedisAway = true;
+  mock.timers.tick(promisedMs - 1_000);
+  await nextTurn();
+  t.is(rig.failures, 1);
+  rig.isRedisAway = false;
+  mock.timers.tick(1_000);
+  await nextTurn();
+  t.deepEqual(rig.ended, ['ann']);
+});
 
 test('work that starts after its ban was announced is ended, until the account is unbanned', async (t) => {
   const { watch, banned, ended } = open(t);

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { mock } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { createRedis, type RedisClient } from '../../../shared/redis/redis-client.ts';
-import type { Logger } from '../../../shared/runtime/logger.ts';
+import { createLogger, type Logger } from '../../../shared/runtime/logger.ts';
 import { useRedis } from '../../support/use-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -48,6 +49,22 @@ async function startDeafRedis(t: ExecutionContext): Promise<string> {
   await once(server, 'listening');
   return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+test.serial('a command fails without any time passing while Redis is away', async (t) => {
+  const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  // No timer ends: neither the wait for a reconnect nor the longest time of a command.
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  for (const purpose of ['commands', 'payloads'] as const) {
+    const client = createRedis(`redis://127.0.0.1:${port}`, purpose, createLogger('test', 'silent'));
+    t.teardown(() => client.disconnect());
+    await new Promise((resolve) => client.once('reconnecting', resolve));
+    await t.throwsAsync(client.get('key'), undefined, purpose);
+  }
+});
 
 test('a subscriber may be closed while it subscribes again after a cut: its rejection ends nothing', async (t) => {
   const { subscriber, errors } = await subscribe(t, await startDeafRedis(t), 'news');
