@@ -20,6 +20,8 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
+/** Long enough for a busy machine to renew it in time. */
+const leaseMs = 1_500;
 const patient = (more: object = {}) => ({
   accountIds: () => ['account'],
   signal: new AbortController().signal,
@@ -37,6 +39,15 @@ function openGate(t: ExecutionContext, leaseMs?: number): RouteGate {
 async function readWaiting(routeId: string): Promise<string[]> {
   const key = redisKeys.waitingFor(redisKeys.callsOfUpstream(`upstream-of-${routeId}`));
   return await redis().zrange(key, '0', '-1');
+}
+
+/** Resolves when the one slot of an upstream is held beyond the time that its lease was first given. */
+async function waitForRenewal(upstream: string, leaseMs: number): Promise<void> {
+  const key = redisKeys.callsOfUpstream(upstream);
+  const readEndMs = async (): Promise<number> =>
+    Number((await redis().zrange(key, '0', '0', 'WITHSCORES'))[1]);
+  const firstEndMs = await readEndMs();
+  await waitFor('the lease to be renewed', async () => (await readEndMs()) > firstEndMs + leaseMs);
 }
 
 async function enterAll(gates: readonly RouteGate[], ways: Parameters<RouteGate['enter']>[0], times: number) {
@@ -283,12 +294,12 @@ test('a slot is not lost with one who leaves the line, nor with one whose time i
 });
 
 test('the slots of a worker that died are free when its leases have run out, and not before', async (t) => {
-  const dead = new RouteGate(redis(), randomUUID(), log, 1_500);
-  const ways = findWays(createRoute('dying', { maxConcurrency: 1 }));
+  const dead = new RouteGate(redis(), randomUUID(), log, leaseMs);
+  const route = createRoute('dying', { maxConcurrency: 1 });
+  const ways = findWays(route);
   t.truthy(await dead.enter(ways, patient()));
   const renewed = openGate(t);
-  // Held beyond its lease, for it is renewed.
-  await delay(2_000);
+  await waitForRenewal(route.upstream.name, leaseMs);
   await t.throwsAsync(renewed.enter(ways, patient({ deadlineAtMs: Date.now() + 50 })));
   await dead.stop();
   t.truthy(await renewed.enter(ways, patient()));
@@ -511,12 +522,13 @@ test.serial('a worker whose clock is wrong keeps its slots, and no longer than o
     Date.now = realNow;
   });
   for (const wrongMs of [-60_000, 60_000]) {
-    const gate = openGate(t, 1_500);
+    const gate = openGate(t, leaseMs);
     const other = openGate(t);
-    const ways = findWays(createRoute(`wrong-clock ${wrongMs}`, { maxConcurrency: 1 }));
+    const route = createRoute(`wrong-clock ${wrongMs}`, { maxConcurrency: 1 });
+    const ways = findWays(route);
     Date.now = () => realNow() + wrongMs;
     t.not(await gate.enter(ways, patient()), null);
-    await delay(2_000);
+    await waitForRenewal(route.upstream.name, leaseMs);
     Date.now = realNow;
     const deadlineAtMs = Date.now() + 50;
     await t.throwsAsync(other.enter(ways, patient({ deadlineAtMs })), { message: /time|deadline/i });
