@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { openRaw } from '../support/raw-caller.ts';
+import type { RawResponse } from '../support/raw-response.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { readTraces, waitForNoReservation } from '../support/observe.ts';
 
@@ -519,19 +520,19 @@ for (const [name, [method, path, allowed]] of Object.entries(addresses)) {
 
 test.serial('no content type at all: 415', async (t) => {
   await leavesNoTrace(t, async () => {
-    const { status, text } = await send({
+    const { status, body } = await send({
       path: chat,
       pieces: [Buffer.from('{"model":"chat"}')],
       headers: {},
     });
-    checkError(t, status, text, { status: 415, code: 'unsupported_media_type', tells: /Content-Type/ });
+    checkError(t, status, body, { status: 415, code: 'unsupported_media_type', tells: /Content-Type/ });
   });
 });
 
 test.serial('no body at all: a 4xx that says what is missing', async (t) => {
   await leavesNoTrace(t, async () => {
-    const { status, text } = await send({ path: chat, pieces: [], headers: { 'content-type': json } });
-    t.true(status === 422 || status === 415, `${status} ${text}`);
+    const { status, body } = await send({ path: chat, pieces: [], headers: { 'content-type': json } });
+    t.true(status === 422 || status === 415, `${status} ${body}`);
   });
 });
 
@@ -561,12 +562,6 @@ test.serial('the same fault in two messages is told for both', async (t) => {
 
 // Bodies past their limit.
 
-interface Sent {
-  readonly status: number;
-  readonly text: string;
-  readonly headers: ReadonlyMap<string, string>;
-}
-
 /**
  * Writes the whole of a request before it looks at the answer, as simple clients do, over a plain socket: Node's own
  * client would stop writing at an early answer. Rejects where the connection is reset under it.
@@ -576,12 +571,11 @@ async function send(options: {
   pieces: readonly Buffer[];
   headers: Readonly<Record<string, string>>;
   isChunked?: boolean;
-}): Promise<Sent> {
+}): Promise<RawResponse> {
   const { path, pieces, isChunked = false } = options;
-  const { hostname, port } = new URL(stack.url);
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const headers = {
-    host: hostname,
+    host: 'gateway',
     connection: 'close',
     authorization: `Bearer ${account.apiKey}`,
     ...(isChunked
@@ -591,13 +585,11 @@ async function send(options: {
         : {}),
     ...options.headers,
   };
-  const socket = connect(Number(port), hostname);
-  const ended = once(socket, 'close');
-  ended.catch(() => undefined);
-  const received: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => received.push(chunk));
+  const { socket, closed, responses } = await openRaw(stack.url);
+  const reset = new Promise<never>((_, reject) => socket.once('error', reject));
+  reset.catch(() => undefined);
   const write = async (data: Buffer | string): Promise<void> => {
-    if (!socket.write(data)) await Promise.race([once(socket, 'drain'), ended]);
+    if (!socket.write(data)) await Promise.race([once(socket, 'drain'), closed, reset]);
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   await write(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
@@ -607,14 +599,8 @@ async function send(options: {
     if (isChunked) await write('\r\n');
   }
   if (isChunked) await write('0\r\n\r\n');
-  await ended;
-  const [head = '', text = ''] = Buffer.concat(received).toString('utf8').split('\r\n\r\n');
-  const [statusLine = '', ...headerLines] = head.split('\r\n');
-  return {
-    status: Number(statusLine.split(' ')[1]),
-    text,
-    headers: new Map(headerLines.map((line) => [line.split(': ')[0]!.toLowerCase(), line.split(': ')[1]!])),
-  };
+  await Promise.race([closed, reset]);
+  return (await responses())[0]!;
 }
 
 const megabyte = Buffer.alloc(1_000_000, 'a');
@@ -632,12 +618,12 @@ for (const [path, limitMb] of [
       await leavesNoTrace(t, async () => {
         const pieces = [start, ...megabytes(limitMb + 4)];
         const sent = await send({ path, pieces, headers: { 'content-type': json }, isChunked });
-        checkError(t, sent.status, sent.text, {
+        checkError(t, sent.status, sent.body, {
           status: 413,
           code: 'payload_too_large',
           tells: new RegExp(`${limitMb} MB`),
         });
-        t.truthy(sent.headers.get('x-request-id'));
+        t.truthy(sent.headers['x-request-id']);
       });
     });
   }
@@ -646,9 +632,9 @@ for (const [path, limitMb] of [
 test.serial('a body just under its limit is no 413', async (t) => {
   await leavesNoTrace(t, async () => {
     const pieces = [start, ...megabytes(31), Buffer.from('"}')];
-    const { status, text } = await send({ path: chat, pieces, headers: { 'content-type': json } });
+    const { status, body } = await send({ path: chat, pieces, headers: { 'content-type': json } });
     // It has no messages; what counts is that it was read.
-    checkError(t, status, text, { status: 422, code: 'validation_failed' });
+    checkError(t, status, body, { status: 422, code: 'validation_failed' });
   });
 });
 

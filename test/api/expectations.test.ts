@@ -4,21 +4,20 @@ import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { changeAccount } from '../../shared/accounts/change-account.ts';
-import { openSocket, readResponses } from '../support/raw-http.ts';
+import { openRaw } from '../support/raw-caller.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 
 /** Callers who send `Expect: 100-continue` hear the last word before they send a body that nobody wants. */
 
 async function askToSend(stack: TestStack, path: string, head: string, version = '1.1'): Promise<number[]> {
-  const socket = await openSocket(stack.url);
-  const responses = readResponses(socket);
+  const { socket, responses } = await openRaw(stack.url);
   socket.write(
     `POST ${path} HTTP/${version}\r\nhost: gateway\r\nexpect: 100-continue\r\nconnection: close\r\n${head}\r\n`,
   );
   await once(socket, 'data');
   // No byte of the body was sent: this ends the connection where a body was asked for.
   socket.end();
-  return (await responses).map(({ status }) => status);
+  return (await responses()).map(({ status }) => status);
 }
 
 async function checkRefusal(

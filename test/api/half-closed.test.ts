@@ -1,7 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { waitForNoReservation } from '../support/observe.ts';
-import { openSocket, readResponses, sendRaw, type RawResponse } from '../support/raw-http.ts';
+import { openRaw, sendRaw } from '../support/raw-caller.ts';
+import type { RawResponse } from '../support/raw-response.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -83,26 +84,22 @@ for (const stream of [false, true]) {
   test(`a chat is answered however long it takes, ${stream ? 'streamed' : 'whole'}`, async (t) => {
     const model = stream ? 'streamed' : 'whole';
     const held = vendor.hold(model);
-    const socket = await openSocket(stack.url);
-    let interim = 0;
-    socket.on('data', (chunk: Buffer) => {
-      interim += chunk.toString('latin1').split('100 Continue').length - 1;
-    });
-    const responses = readResponses(socket);
-    socket.end(createChat(model, { stream }));
-    await waitFor('the last of the probes', () => interim === 5 && held.waiting === 1);
+    const caller = await openRaw(stack.url);
+    caller.socket.end(createChat(model, { stream }));
+    const countInterim = (): number => caller.seen().split('100 Continue').length - 1;
+    await waitFor('the last of the probes', () => countInterim() === 5 && held.waiting === 1);
     held.end();
-    const answer = findAnswer(t, await responses);
+    const answer = findAnswer(t, await caller.responses());
     t.is(answer.status, 200);
     t.true(answer.body.includes(stream ? 'data: [DONE]' : '"finish_reason":"stop"'));
   });
 }
 
 test('a stream that has begun is answered to its end', async (t) => {
-  const socket = await openSocket(stack.url);
+  const { socket, responses } = await openRaw(stack.url);
   socket.write(createChat('begun', { stream: true }));
   socket.once('data', () => socket.end());
-  const [answer, ...more] = await readResponses(socket);
+  const [answer, ...more] = await responses();
   t.deepEqual(more, []);
   t.is(answer?.status, 200);
   t.true(answer!.body.trimEnd().endsWith('data: [DONE]'));
@@ -115,7 +112,7 @@ for (const [name, model, version] of [
   test(name, async (t) => {
     const held = vendor.hold(model);
     t.teardown(() => held.end());
-    const socket = await openSocket(stack.url);
+    const { socket } = await openRaw(stack.url);
     socket.write(createChat(model, { stream: true }, version));
     await waitFor('the call', () => held.waiting === 1);
     if (version === '1.0') socket.end();

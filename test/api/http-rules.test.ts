@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { ErrorBody } from '../support/call-api.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { sendRaw } from '../support/raw-caller.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 /** What HTTP itself asks of a server (RFC 9110, RFC 9112, RFC 3986, RFC 6750). */

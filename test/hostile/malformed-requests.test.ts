@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { RawResponse } from '../support/raw-http.ts';
+import type { RawResponse } from '../support/raw-response.ts';
 import { useStack } from '../support/stack.ts';
 import { sendMalformedRequests } from './attacks/malformed-requests.ts';
 

@@ -1,16 +1,11 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { openRaw } from './raw-caller.ts';
 
-/** Connections to a server on loopback that nobody takes care of: their errors are expected. */
-export async function openSockets(port: number, count: number): Promise<Socket[]> {
-  const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1'));
-  await Promise.all(
-    sockets.map(async (socket) => {
-      socket.on('error', () => undefined); // `close` follows.
-      await Promise.race([waitForSocket(socket, 'connect'), waitForSocket(socket, 'close')]);
-    }),
-  );
-  return sockets;
+/** Connections to the server of a URL that read nothing until they are resumed. */
+export async function openSockets(url: string, count: number): Promise<Socket[]> {
+  const open = Array.from({ length: count }, () => openRaw(url, { isPaused: true }));
+  return (await Promise.all(open)).map(({ socket }) => socket);
 }
 
 export function closeSockets(sockets: readonly Socket[]): void {
@@ -44,6 +39,6 @@ export async function sendUnread(socket: Socket, bytes: Buffer, patienceMs = 3_0
 }
 
 /** Unlike `once` of Node it does not reject at an error. */
-export function waitForSocket(socket: Socket, event: 'connect' | 'drain' | 'close'): Promise<void> {
+function waitForSocket(socket: Socket, event: 'drain' | 'close'): Promise<void> {
   return new Promise((resolve) => socket.once(event, () => resolve()));
 }

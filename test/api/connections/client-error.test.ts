@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { answerAllRequests } from '../../../api/connections/answer-all-requests.ts';
-import { openSocket, readResponses, sendRaw } from '../../support/raw-http.ts';
+import { openRaw, sendRaw } from '../../support/raw-caller.ts';
 
 /** A server that answers all requests, and the lines that it logs. */
 async function startServer(t: ExecutionContext, handle: RequestListener, options: ServerOptions = {}) {
@@ -51,13 +51,12 @@ for (const last of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n'
       if (request.url === '/first') takeFirst(response);
       else response.end(request.url);
     });
-    const socket = await openSocket(url);
-    const responses = readResponses(socket);
+    const caller = await openRaw(url);
     // What follows the garbage is reported again, and changes nothing.
-    socket.write(`${get('/first')}${get('/second')}${last}`);
-    socket.write('garbage\r\n\r\n');
+    caller.socket.write(`${get('/first')}${get('/second')}${last}`);
+    caller.socket.write('garbage\r\n\r\n');
     (await first).end('/first');
-    const seen = await responses;
+    const seen = await caller.responses();
     t.deepEqual(
       seen.map(({ status, body }) => [status, status === 200 ? body : '']),
       [
@@ -71,15 +70,11 @@ for (const last of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n'
 
 test('an answer that has begun is cut off where its request turns out to be malformed', async (t) => {
   const { url } = await startServer(t, (_request, response) => response.write('the beginning'));
-  const socket = await openSocket(url);
-  socket.write('POST / HTTP/1.1\r\nhost: gateway\r\ntransfer-encoding: chunked\r\n\r\n');
-  await once(socket, 'data');
-  const rest: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => rest.push(chunk));
-  socket.write('no chunk\r\n');
-  await once(socket, 'end');
-  socket.destroy();
-  t.is(Buffer.concat(rest).toString(), '');
+  const caller = await openRaw(url);
+  caller.socket.write('POST / HTTP/1.1\r\nhost: gateway\r\ntransfer-encoding: chunked\r\n\r\n');
+  const begun = await caller.until('the beginning\r\n');
+  caller.socket.write('no chunk\r\n');
+  t.is(await caller.closed, begun);
 });
 
 test('a body that breaks off is a 400 to a caller who still listens', async (t) => {

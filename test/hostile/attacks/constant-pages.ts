@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { openRaw } from '../../support/raw-caller.ts';
 
 export interface ConstantPagesTarget {
   readonly url: string;
@@ -12,11 +12,10 @@ export interface ConstantPagesTarget {
 export interface ConstantPages {
   /** Answers that began with 200. */
   readonly answered: number;
-  readonly bytes: number;
 }
 
 /** What anybody may read. */
-export const publicPaths = [
+const publicPaths = [
   '/docs',
   '/v1/openapi.json',
   '/v1/models',
@@ -33,37 +32,15 @@ export async function floodConstantPages({
   pipelined = 100,
   paths = publicPaths,
 }: ConstantPagesTarget): Promise<ConstantPages> {
-  const flood = (i: number): Promise<ConstantPages> => {
+  const flood = async (i: number): Promise<number> => {
     const requests = Array.from({ length: pipelined }, (_, j) => {
       const close = j === pipelined - 1 ? 'Connection: close\r\n' : '';
       return `GET ${paths[(i + j) % paths.length]!} HTTP/1.1\r\nHost: attacker\r\n${close}\r\n`;
     });
-    return sendAll(new URL(url), requests.join(''));
+    const caller = await openRaw(url);
+    caller.socket.write(requests.join(''));
+    return (await caller.closed).split('HTTP/1.1 200 OK\r\n').length - 1;
   };
-  const all = await Promise.all(Array.from({ length: connections }, (_, i) => flood(i)));
-  return {
-    answered: all.reduce((sum, { answered }) => sum + answered, 0),
-    bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
-  };
-}
-
-const head = 'HTTP/1.1 200 OK\r\n';
-
-async function sendAll({ hostname, port }: URL, text: string): Promise<ConstantPages> {
-  return await new Promise((resolve) => {
-    let answered = 0;
-    let bytes = 0;
-    /** The end of what came before, where a head may have begun. */
-    let rest = '';
-    const socket = connect(Number(port), hostname, () => socket.write(text));
-    socket.on('data', (chunk) => {
-      bytes += chunk.length;
-      const seen = rest + chunk.toString('latin1');
-      answered += seen.split(head).length - 1;
-      rest = seen.slice(-(head.length - 1));
-    });
-    // A gateway may cut who asks too much.
-    socket.on('error', () => undefined);
-    socket.once('close', () => resolve({ answered, bytes }));
-  });
+  const answered = await Promise.all(Array.from({ length: connections }, (_, i) => flood(i)));
+  return { answered: answered.reduce((sum, count) => sum + count, 0) };
 }

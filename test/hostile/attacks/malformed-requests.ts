@@ -1,11 +1,7 @@
 import { maxHeaderSize } from 'node:http';
-import { readResponses, openSocket, sendRaw, type RawResponse } from '../../support/raw-http.ts';
-
-/** What an attack is given: a running gateway and a key that it knows. */
-export interface Target {
-  readonly url: string;
-  readonly apiKey: string;
-}
+import { openRaw, sendRaw } from '../../support/raw-caller.ts';
+import type { RawResponse } from '../../support/raw-response.ts';
+import type { Target } from './target.ts';
 
 const host = 'host: gateway\r\n';
 const chunked = (chunks: string): string =>
@@ -70,12 +66,11 @@ export async function sendMalformedRequests({ url, apiKey }: Target): Promise<Se
 
 /** Sends garbage for as long as the server takes it. */
 async function sendOn(url: string): Promise<RawResponse[]> {
-  const socket = await openSocket(url);
+  const { socket, responses } = await openRaw(url);
   const more = (): void => {
     while (!socket.destroyed && socket.write(Buffer.alloc(16_384, 'x\n')));
   };
   socket.on('drain', more);
-  const responses = readResponses(socket);
   more();
-  return await responses;
+  return await responses();
 }

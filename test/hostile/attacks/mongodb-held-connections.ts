@@ -20,7 +20,7 @@ export async function holdMongoConnections({
   mongodbUrl: string;
   whileHeld: () => Promise<void>;
 }): Promise<HeldConnectionsReport> {
-  const sockets = await openSockets(Number(new URL(mongodbUrl).port), count);
+  const sockets = await openSockets(mongodbUrl, count);
   const hello = encodeMessage({ hello: 1, $db: 'admin' });
   const openings = [Buffer.alloc(0), hello.subarray(0, 20), hello.subarray(0, 1), hello];
   for (const [i, socket] of sockets.entries()) {

@@ -19,7 +19,7 @@ export async function sendMalformedMessages({
   mongodbUrl: string;
 }): Promise<MalformedMessagesReport> {
   const messages = [...announcedLengths(), ...brokenSections(), ...noise()];
-  const sockets = await openSockets(Number(new URL(mongodbUrl).port), messages.length);
+  const sockets = await openSockets(mongodbUrl, messages.length);
   for (const [i, message] of messages.entries()) sendTo(sockets[i]!, message);
   const closed = await countClosed(sockets);
   closeSockets(sockets);

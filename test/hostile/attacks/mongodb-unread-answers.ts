@@ -16,7 +16,7 @@ export async function leaveMongoAnswersUnread({
 }: {
   mongodbUrl: string;
 }): Promise<UnreadAnswersReport> {
-  const sockets = await openSockets(Number(new URL(mongodbUrl).port), connections);
+  const sockets = await openSockets(mongodbUrl, connections);
   const hello = encodeMessage({ hello: 1, $db: 'admin' });
   const bytes = Buffer.concat(Array.from({ length: Math.ceil(bytesEach / hello.length) }, () => hello));
   await Promise.all(sockets.map((socket) => sendUnread(socket, bytes)));

@@ -4,7 +4,6 @@ export interface S3Target {
   readonly s3Endpoint: string;
 }
 
-const portOf = (endpoint: string): number => Number(new URL(endpoint).port);
 const requestLine = 'PUT /model-gateway/x HTTP/1.1\r\nHost: s3\r\n';
 
 /** Noise, bodies of which 2 GB are announced, headers without an end: all without a signature, and never finished. */
@@ -26,7 +25,7 @@ export async function sendUnsignedRequests({
     `GET /${filler} HTTP/1.1\r\nHost: s3\r\n\r\n`,
     'GET /model-gateway?list-type=2 HTTP/1.1\r\nHost: s3\r\n\r\n',
   ].flatMap((request) => Array.from({ length: 10 }, () => Buffer.from(request, 'latin1')));
-  const sockets = await openSockets(portOf(s3Endpoint), requests.length);
+  const sockets = await openSockets(s3Endpoint, requests.length);
   for (const [i, request] of requests.entries()) sockets[i]!.write(request);
   const closed = await countClosed(sockets);
   closeSockets(sockets);
@@ -38,7 +37,7 @@ export async function holdS3Connections({
   s3Endpoint,
   whileHeld,
 }: S3Target & { whileHeld: () => Promise<void> }): Promise<{ opened: number; held: number }> {
-  const sockets = await openSockets(portOf(s3Endpoint), 600);
+  const sockets = await openSockets(s3Endpoint, 600);
   for (const [i, socket] of sockets.entries()) {
     socket.resume();
     if (i % 2 === 0) socket.write(requestLine);
@@ -59,14 +58,14 @@ export async function holdS3Connections({
 export async function pipelineUnsignedRequests({
   s3Endpoint,
 }: S3Target): Promise<{ sent: number; answers: number; opened: number; closed: number }> {
-  const sockets = await openSockets(portOf(s3Endpoint), 8);
+  const sockets = await openSockets(s3Endpoint, 8);
   const request = 'GET /model-gateway/x HTTP/1.1\r\nHost: s3\r\n\r\n';
   const each = 10_000;
   await Promise.all(sockets.map((socket) => sendUnread(socket, Buffer.from(request.repeat(each)))));
   let answers = 0;
   for (const socket of sockets) {
-    socket.on('data', (chunk) => {
-      answers += chunk.toString('latin1').split('HTTP/1.1 ').length - 1;
+    socket.on('data', (text: string) => {
+      answers += text.split('HTTP/1.1 ').length - 1;
     });
   }
   const closed = await countClosed(sockets);

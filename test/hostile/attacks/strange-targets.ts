@@ -1,4 +1,4 @@
-import { sendRaw } from '../../support/raw-http.ts';
+import { sendRaw } from '../../support/raw-caller.ts';
 
 /** Addresses that parsers of URLs stumble over; Latin-1, a character a byte. */
 const targets = [

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import mongoose from 'mongoose';
 import { mongoUser } from '../../../scripts/embedded/mongo-credentials.ts';
-import { openSockets, waitForSocket } from '../../support/hostile-sockets.ts';
+import { openSockets } from '../../support/hostile-sockets.ts';
 import { MongoWireClient } from '../../support/mongo-wire-client.ts';
+import { useRaw } from '../../support/raw-caller.ts';
 import { startMongo } from './mongo/mongo-fixture.ts';
 import { signRequest, startTestServer } from './s3/support.ts';
 
@@ -14,12 +14,6 @@ const password = 'test-mongo-password';
 const never = 3_600_000;
 /** Longer than a busy machine keeps somebody waiting who has something to say. */
 const idleMs = 3_000;
-
-async function openSocket(t: ExecutionContext, url: string): Promise<Socket> {
-  const [socket] = await openSockets(Number(new URL(url).port), 1);
-  t.teardown(() => socket!.destroy());
-  return socket!.resume();
-}
 
 async function openClient(t: ExecutionContext, url: string): Promise<MongoWireClient> {
   const client = await MongoWireClient.connect(url);
@@ -31,23 +25,23 @@ test('MongoDB: one that says nothing is closed, one that has the password may be
   const { url } = await startMongo(t, { password, unauthenticatedIdleMs: idleMs });
   const known = await openClient(t, url);
   t.is((await known.authenticate({ username: mongoUser, password })).ok, 1);
-  const silent = await openSocket(t, url);
-  const half = await openSocket(t, url);
-  half.write(Buffer.from([100, 0, 0, 0, 1]));
-  await Promise.all([waitForSocket(silent, 'close'), waitForSocket(half, 'close')]);
+  const silent = await useRaw(t, url);
+  const half = await useRaw(t, url);
+  half.socket.write(Buffer.from([100, 0, 0, 0, 1]));
+  await Promise.all([silent.closed, half.closed]);
   t.is((await known.command({ ping: 1 })).ok, 1);
 });
 
 test('MongoDB: a byte now and then is not heard, a whole message is', async (t) => {
   const { url } = await startMongo(t, { unauthenticatedIdleMs: idleMs });
   const monitor = await openClient(t, url);
-  const slow = await openSocket(t, url);
-  slow.write(Buffer.from([255, 0, 0, 0]));
-  const dripping = setInterval(() => slow.destroyed || slow.write('\0'), 20);
+  const slow = await useRaw(t, url);
+  slow.socket.write(Buffer.from([255, 0, 0, 0]));
+  const dripping = setInterval(() => slow.socket.destroyed || slow.socket.write('\0'), 20);
   t.teardown(() => clearInterval(dripping));
   const asking = setInterval(() => void monitor.command({ hello: 1 }), 20);
   t.teardown(() => clearInterval(asking));
-  await waitForSocket(slow, 'close');
+  await slow.closed;
   t.is((await monitor.command({ ping: 1 })).ok, 1);
 });
 
@@ -57,7 +51,7 @@ test('MongoDB: beyond their bound the longest silent one goes, and the newest st
   const second = await openClient(t, url);
   t.is((await second.command({ ping: 1 })).ok, 1);
   t.is((await first.command({ ping: 1 })).ok, 1, 'heard later than the second');
-  const closed = waitForSocket(second.socket, 'close');
+  const closed = once(second.socket, 'close');
   const third = await openClient(t, url);
   await closed;
   t.is((await first.command({ ping: 1 })).ok, 1);
@@ -73,7 +67,7 @@ test('MongoDB: the driver, whose monitor never authenticates, finds its server t
   t.teardown(() => client.close());
   const things = client.db('test').collection('things');
   for (let wave = 0; wave < 5; wave += 1) {
-    await openSockets(Number(new URL(url).port), 20);
+    await openSockets(url, 20);
     await things.insertOne({ wave });
   }
   t.is(await things.countDocuments(), 5);
@@ -81,16 +75,15 @@ test('MongoDB: the driver, whose monitor never authenticates, finds its server t
 
 test('MongoDB: what nobody has authenticated does not hold up a stop', async (t) => {
   const server = await startMongo(t, { unauthenticatedIdleMs: never });
-  const silent = await openSocket(t, server.url);
-  const closed = waitForSocket(silent, 'close');
+  const silent = await useRaw(t, server.url);
   await server.close();
-  await closed;
+  await silent.closed;
   t.pass();
 });
 
 test('S3: one that sends no signed request is closed, one that did may be silent', async (t) => {
   const { endpoint } = await startTestServer(t, { unauthenticatedIdleMs: idleMs });
-  const known = await openSocket(t, endpoint);
+  const { socket: known } = await useRaw(t, endpoint);
   const target = '/pictures?list-type=2';
   const { headers } = signRequest(endpoint, { target });
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -99,20 +92,18 @@ test('S3: one that sends no signed request is closed, one that did may be silent
     return String((await once(known, 'data'))[0]).split('\r\n', 1)[0]!;
   };
   t.is(await send(), 'HTTP/1.1 200 OK');
-  const silent = await openSocket(t, endpoint);
-  const half = await openSocket(t, endpoint);
-  half.write('GET / HTTP/1.1\r\nHost: s3\r\n');
-  await Promise.all([waitForSocket(silent, 'close'), waitForSocket(half, 'close')]);
+  const silent = await useRaw(t, endpoint);
+  const half = await useRaw(t, endpoint);
+  half.socket.write('GET / HTTP/1.1\r\nHost: s3\r\n');
+  await Promise.all([silent.closed, half.closed]);
   t.is(await send(), 'HTTP/1.1 200 OK');
 });
 
 test('S3: a refused request is answered, and ends its connection', async (t) => {
   const { endpoint } = await startTestServer(t);
-  const socket = await openSocket(t, endpoint);
-  let answer = '';
-  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+  const { socket, closed } = await useRaw(t, endpoint);
   socket.write('GET /pictures HTTP/1.1\r\nHost: s3\r\n\r\n');
-  await waitForSocket(socket, 'close');
+  const answer = await closed;
   t.regex(answer, /^HTTP\/1\.1 403 /);
   t.regex(answer, /\r\nconnection: close\r\n/i);
   t.regex(answer, /<Code>AccessDenied<\/Code>.*<\/Error>$/s);
@@ -120,18 +111,17 @@ test('S3: a refused request is answered, and ends its connection', async (t) => 
 
 test('S3: what nobody has signed does not hold up a stop', async (t) => {
   const server = await startTestServer(t, { closeGraceMs: never, unauthenticatedIdleMs: never });
-  const silent = await openSocket(t, server.endpoint);
-  const half = await openSocket(t, server.endpoint);
-  half.write('GET / HTTP/1.1\r\nHost: s3\r\n');
-  const closed = [waitForSocket(silent, 'close'), waitForSocket(half, 'close')];
+  const silent = await useRaw(t, server.endpoint);
+  const half = await useRaw(t, server.endpoint);
+  half.socket.write('GET / HTTP/1.1\r\nHost: s3\r\n');
   await server.close();
-  await Promise.all(closed);
+  await Promise.all([silent.closed, half.closed]);
   t.pass();
 });
 
 test('S3: a signed request that does not end is cut off at a stop', async (t) => {
   const server = await startTestServer(t, { closeGraceMs: 100, unauthenticatedIdleMs: never });
-  const socket = await openSocket(t, server.endpoint);
+  const { socket, closed } = await useRaw(t, server.endpoint);
   const target = '/pictures/large';
   const { headers } = signRequest(server.endpoint, {
     method: 'PUT',
@@ -143,7 +133,6 @@ test('S3: a signed request that does not end is cut off at a stop', async (t) =>
     `PUT ${target} HTTP/1.1\r\n${lines.join('')}Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n`,
   );
   await once(socket, 'data'); // 100 Continue: it is under way.
-  const closed = waitForSocket(socket, 'close');
   await server.close();
   await closed;
   t.pass();

@@ -39,7 +39,7 @@ async function openConnections(
   { MONGODB_URL, S3_ENDPOINT, REDIS_URL }: NodeJS.ProcessEnv,
 ) {
   for (const url of [MONGODB_URL!, S3_ENDPOINT!, REDIS_URL!]) {
-    const sockets = await openSockets(Number(new URL(url).port), 4);
+    const sockets = await openSockets(url, 4);
     t.teardown(() => closeSockets(sockets));
     sockets[0]!.write('GET / HTTP/1.1\r\nHost: x\r\n');
     sockets[1]!.write(Buffer.from([200, 0, 0, 0]));
