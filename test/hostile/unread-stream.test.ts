@@ -1,11 +1,9 @@
-import { PassThrough } from 'node:stream';
 import test from 'ava';
-import { pino } from 'pino';
 import { startApi } from '../../api/server.ts';
+import { captureLog } from '../support/captured-log.ts';
 import { startEndlessVendor } from '../support/endless-vendor.ts';
 import { findRow, waitForNoReservation } from '../support/observe.ts';
 import { useStack } from '../support/stack.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { leaveStreamUnread } from './attacks/unread-stream.ts';
 
 test('a stream that nobody reads ends with its connection and its call, and log and row say why', async (t) => {
@@ -17,11 +15,7 @@ models:
   - { id: endless, type: chat, context: 100000000, max_output_tokens: 10000000, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: vendor, model: endless }] }
 `;
   const stack = await useStack(t, { catalog });
-  const lines: string[] = [];
-  const log = pino(
-    {},
-    new PassThrough({ encoding: 'utf8' }).on('data', (line: string) => lines.push(line)),
-  );
+  const { log, waitForLine } = captureLog();
   const api = await startApi(stack.config, stack.env, log, { maxStallMs: 1_000 });
   t.teardown(() => api.stop());
   const account = await stack.createAccount();
@@ -30,11 +24,7 @@ models:
   const row = await findRow(stack, requestId);
   t.is(row.responseCode, 499);
   t.regex(row.details ?? '', /did not read/);
-  const access = await waitFor('the access line', () =>
-    lines
-      .map((line) => JSON.parse(line) as Record<string, unknown>)
-      .find((line) => line['requestId'] === requestId),
-  );
+  const access = await waitForLine((line) => line['requestId'] === requestId);
   t.like(access, { msg: 'request', status: 499, reason: 'the caller did not read the answer' });
   await waitForNoReservation(stack, account.id);
 });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { dist } from '../../scripts/start/paths.ts';
 import { readFirstLine } from '../../scripts/start/read-first-line.ts';
+import { limitOpenFiles } from './open-files.ts';
 
 export interface EmbeddedProcess {
   readonly endpoint: string;
@@ -31,9 +32,9 @@ export async function startEmbedded(
 ): Promise<EmbeddedProcess> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
-  const limit = maxFiles === undefined ? '' : `ulimit -n ${maxFiles}; `;
   const command = [process.execPath, dist(`scripts/embedded/${name}/main.js`), '--dir', dir];
-  const child = spawn('/bin/sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
+  const [program, ...rest] = limitOpenFiles(command, maxFiles);
+  const child = spawn(program, rest, {
     env: { ...process.env, ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
+import { limitOpenFiles } from './open-files.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -16,20 +17,18 @@ export interface RoleProcess {
 
 /**
  * Runs a role as its own process, until the log line that says that it is ready; it is gone when the test ends.
- * @param maxOpenFiles that it may have; null for as many as this process
+ * @param maxOpenFiles as many as this process where it is not given
  */
 export async function startRole(
   t: ExecutionContext,
   role: 'api' | 'worker',
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
-  maxOpenFiles: number | null = null,
+  maxOpenFiles?: number,
 ): Promise<RoleProcess & { readonly readyLine: Record<string, unknown> }> {
   const entry = `${root}${role === 'api' ? 'api' : 'workers'}/main.js`;
-  const command = [process.execPath, entry, ...args];
-  const limited = maxOpenFiles === null ? [] : ['sh', '-c', `ulimit -n ${maxOpenFiles}; exec "$0" "$@"`];
-  const [program, ...rest] = [...limited, ...command];
-  const child = spawn(program!, rest, {
+  const [program, ...rest] = limitOpenFiles([process.execPath, entry, ...args], maxOpenFiles);
+  const child = spawn(program, rest, {
     env: { PATH: process.env['PATH'], ...env, LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,41 +1,39 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerOptions, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { pino } from 'pino';
 import { answerAllRequests } from '../../../api/connections/answer-all-requests.ts';
+import { captureLog } from '../../support/captured-log.ts';
 import { openRaw, sendRaw } from '../../support/raw-caller.ts';
 
 /** A server that answers all requests, and the lines that it logs. */
 async function startServer(t: ExecutionContext, handle: RequestListener, options: ServerOptions = {}) {
-  const lines = new PassThrough({ encoding: 'utf8' });
+  const { log, waitForLine } = captureLog();
   const server = createServer(options, handle);
-  answerAllRequests(server, handle, pino({}, lines));
+  answerAllRequests(server, handle, log);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => {
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, lines };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, waitForLine };
 }
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: gateway\r\n\r\n`;
 
 test('what is no request has an access line, with the id that its sender was told', async (t) => {
-  const { url, lines } = await startServer(t, () => t.fail());
+  const { url, waitForLine } = await startServer(t, () => t.fail());
   const path = `/${'a'.repeat(1_000)}`;
   for (const [bytes, method, status] of [
     ['garbage\r\n\r\n', null, 400],
     [`BREW ${path} HTTP/1.1\r\nhost: gateway\r\n\r\n`, 'BREW', 501],
     ['CONNECT example.com:443 HTTP/1.1\r\nhost: gateway\r\n\r\n', 'CONNECT', 501],
   ] as const) {
-    const logged = once(lines, 'data') as Promise<[string]>;
     const [response] = await sendRaw(url, bytes);
-    const line = JSON.parse((await logged)[0]) as Record<string, unknown>;
+    const line = await waitForLine(({ requestId }) => requestId === response?.headers['x-request-id']);
     t.is(response?.status, status);
-    t.like(line, { msg: 'request', requestId: response?.headers['x-request-id'], method, status });
+    t.like(line, { msg: 'request', method, status });
     t.truthy(line['reason']);
     t.true(String(line['path']).length <= 201);
   }

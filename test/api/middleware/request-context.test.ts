@@ -1,18 +1,16 @@
 import { once } from 'node:events';
 import { createServer, request as sendRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import Koa from 'koa';
-import { pino } from 'pino';
 import { renderError } from '../../../api/middleware/render-error.ts';
 import { requestContext, type RequestState } from '../../../api/middleware/request-context.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { captureLog } from '../../support/captured-log.ts';
 
 /** A server that refuses every request, and the access lines that it writes. */
 async function startRefusing(t: ExecutionContext, error = new AppError('account_banned')) {
-  const lines = new PassThrough({ encoding: 'utf8' });
-  const log = pino({}, lines);
+  const { log, waitForLine } = captureLog();
   const app = new Koa<RequestState>();
   app.silent = true;
   app.use(requestContext(log)).use(renderError(log));
@@ -21,11 +19,11 @@ async function startRefusing(t: ExecutionContext, error = new AppError('account_
   const server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
-  return { port: (server.address() as AddressInfo).port, lines };
+  return { port: (server.address() as AddressInfo).port, waitForLine };
 }
 
 test('who is refused while still sending, and goes after reading why, is logged by the status that was sent', async (t) => {
-  const { port, lines } = await startRefusing(t);
+  const { port, waitForLine } = await startRefusing(t);
   const request = sendRequest({
     host: '127.0.0.1',
     port,
@@ -39,18 +37,15 @@ test('who is refused while still sending, and goes after reading why, is logged 
   t.is(response.statusCode, 403);
   await once(response, 'data');
   request.destroy();
-  const [line] = (await once(lines, 'data')) as [string];
-  t.is((JSON.parse(line) as { status: number }).status, 403);
+  t.is((await waitForLine())['status'], 403);
 });
 
 test('the line of a failed request holds its code and field, of bounded length', async (t) => {
   const field = ['body', 'messages', 0, 'x'.repeat(10_000)];
-  const { port, lines } = await startRefusing(t, invalidField(field, 'is wrong'));
-  const logged = once(lines, 'data');
+  const { port, waitForLine } = await startRefusing(t, invalidField(field, 'is wrong'));
   await (await fetch(`http://127.0.0.1:${port}/v1/models`)).text();
-  const [line] = (await logged) as [string];
-  const { status, code, param } = JSON.parse(line) as { status: number; code: string; param: string };
+  const { status, code, param } = await waitForLine();
   t.deepEqual([status, code], [422, 'validation_failed']);
-  t.true(param.startsWith('messages.0.xxx'));
-  t.is(param.length, 200);
+  t.true(String(param).startsWith('messages.0.xxx'));
+  t.is(String(param).length, 200);
 });

@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { readFirstLine } from '../../../scripts/start/read-first-line.ts';
 import type { Death, PartEvents, PartSpec } from '../../../scripts/start/supervise.ts';
@@ -58,14 +57,6 @@ export class EventLog implements PartEvents {
   }
   onGone(): void {
     // Its pid stays known, so that a test can look for the process.
-  }
-}
-
-export async function waitUntil(what: string, isTrue: () => boolean, timeoutMs = 15_000): Promise<void> {
-  const deadlineMs = Date.now() + timeoutMs;
-  while (!isTrue()) {
-    if (Date.now() > deadlineMs) throw new Error(`Not within ${timeoutMs} ms: ${what}`);
-    await delay(10);
   }
 }
 

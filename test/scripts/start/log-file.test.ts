@@ -2,7 +2,8 @@ import { closeSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, 
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { LogFile } from '../../../scripts/start/log-file.ts';
-import { makeFolder, waitUntil } from './fake-parts.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { makeFolder } from './fake-parts.ts';
 
 const isLinux = process.platform === 'linux';
 const onLinux = isLinux ? test : test.skip;
@@ -45,7 +46,7 @@ onLinux(
     write('lost 3\nlost');
     t.deepEqual([losses, restored], [['ENOSPC'], []]);
     rmSync(path);
-    await waitUntil('the note', () => restored.length === 1);
+    await waitFor('the note', () => restored.length === 1);
     write(' 4\nkept 1\n');
     write('kept 2\n');
     const [note, ...lines] = read();
@@ -62,7 +63,7 @@ test('a rotation that fails costs lines, and the file stays bounded', async (t) 
   t.is(losses.length, 1);
   t.deepEqual(read(), ['0'.repeat(39), '1'.repeat(39)]);
   rmSync(`${path}.1`, { recursive: true });
-  await waitUntil('the note', () => restored.length === 1);
+  await waitFor('the note', () => restored.length === 1);
   t.deepEqual(restored, [5]);
   write('kept\n');
   t.is(read().at(-1), 'kept');
@@ -81,7 +82,7 @@ onLinux('a descriptor that was closed behind its back is opened anew', async (t)
   };
   closeSync(Number(readdirSync('/proc/self/fd').find(isOurs)));
   write('lost\n');
-  await waitUntil('the note', () => restored.length === 1);
+  await waitFor('the note', () => restored.length === 1);
   write('last\n');
   t.deepEqual([losses, restored], [['EBADF'], [1]]);
   t.deepEqual([read()[0], read().at(-1)], ['first', 'last']);

@@ -8,7 +8,8 @@ import { readCommandLine } from '../../../scripts/start/process-identity.ts';
 import { loadSecrets } from '../../../scripts/start/secrets-file.ts';
 import { SupervisedPart } from '../../../scripts/start/supervise.ts';
 import { readEnvironment } from '../../../shared/runtime/config.ts';
-import { EventLog, makeFolder, waitUntil } from './fake-parts.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { EventLog, makeFolder } from './fake-parts.ts';
 
 const { MongoClient } = mongoose.mongo;
 
@@ -59,7 +60,7 @@ test('the embedded MongoDB asks for its password, which no list of processes, ou
   await t.throwsAsync(stranger.db('x').collection('things').findOne(), { code: 13 });
 
   process.kill(part.pid!, 'SIGKILL');
-  await waitUntil('it runs again', () => events.restarts.length === 1);
+  await waitFor('it runs again', () => events.restarts.length === 1);
   t.is(await things.countDocuments(), 1, 'by the same URL');
 });
 

@@ -7,7 +7,8 @@ import { chooseRedis } from '../../../scripts/start/parts.ts';
 import { loadSecrets } from '../../../scripts/start/secrets-file.ts';
 import { SupervisedPart } from '../../../scripts/start/supervise.ts';
 import { ConfigError, readEnvironment } from '../../../shared/runtime/config.ts';
-import { EventLog, makeFolder, waitUntil } from './fake-parts.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { EventLog, makeFolder } from './fake-parts.ts';
 
 async function connectTo(url: string): Promise<Redis> {
   const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
@@ -34,7 +35,7 @@ test('the embedded Redis keeps its data and its port when it is killed, and its 
   const cut = once(before, 'close');
   process.kill(part.pid!, 'SIGKILL');
   await cut;
-  await waitUntil('it runs again', () => events.restarts.length === 1);
+  await waitFor('it runs again', () => events.restarts.length === 1);
 
   const after = await connectTo(url);
   t.is(await after.get('kopeck'), '1');

@@ -8,7 +8,8 @@ import { holdDataDir } from '../../../scripts/start/data-dir-lock.ts';
 import { endProcesses, identifyProcess } from '../../../scripts/start/process-identity.ts';
 import { readFirstLine } from '../../../scripts/start/read-first-line.ts';
 import { ConfigError, readEndpoints } from '../../../shared/runtime/config.ts';
-import { makeFolder, readLines, waitUntil } from './fake-parts.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { makeFolder, readLines } from './fake-parts.ts';
 
 interface Supervisor {
   child: ChildProcess;
@@ -41,14 +42,14 @@ test('who uses others stops before them, and Redis last', async (t) => {
   const diary = readLines(join(folder, 'diary'));
   t.deepEqual(diary.slice(0, 2).toSorted(), ['api', 'worker']);
   t.deepEqual(diary.slice(2), ['s3', 'redis']);
-  await waitUntil('nothing is left', () => [...Object.values(pids), guardian].every(isGone));
+  await waitFor('nothing is left', () => [...Object.values(pids), guardian].every(isGone));
 });
 
 test('a supervisor that is killed leaves nothing running, and its parts still end in order', async (t) => {
   const folder = makeFolder(t);
   const { child, pids, guardian } = await startSupervisor(t, folder);
   child.kill('SIGKILL');
-  await waitUntil('nothing is left', () => [...Object.values(pids), guardian].every(isGone));
+  await waitFor('nothing is left', () => [...Object.values(pids), guardian].every(isGone));
   t.deepEqual(readLines(join(folder, 'diary')).slice(2), ['s3', 'redis']);
   // What it left in its files deceives nobody.
   t.deepEqual(readEndpoints(join(folder, 'data')), {});
@@ -62,14 +63,14 @@ test('a guardian that is killed is replaced by one that knows all parts', async 
   const childrenOf = (pid: number): string => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
   const known = [guardian, ...Object.values(pids)].map(String);
   if (process.platform === 'linux') {
-    await waitUntil('a new guardian', () =>
+    await waitFor('a new guardian', () =>
       childrenOf(child.pid!)
         .split(' ')
         .some((pid) => pid && !known.includes(pid)),
     );
   }
   child.kill('SIGKILL');
-  await waitUntil('nothing is left', () => Object.values(pids).every(isGone));
+  await waitFor('nothing is left', () => Object.values(pids).every(isGone));
   t.pass();
 });
 

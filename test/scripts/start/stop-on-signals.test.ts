@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { readFirstLine } from '../../../scripts/start/read-first-line.ts';
-import { makeFolder, waitUntil } from './fake-parts.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { makeFolder } from './fake-parts.ts';
 
 const script = fileURLToPath(new URL('fake-npm.js', import.meta.url));
 
@@ -14,7 +15,7 @@ async function startBelowNpm(t: ExecutionContext) {
   t.teardown(() => npm.kill('SIGKILL'));
   const pid = Number(await readFirstLine(npm.stdout, new AbortController().signal));
   const readReason = async (): Promise<string> => {
-    await waitUntil('it stops', () => existsSync(file) && readFileSync(file, 'utf8') !== '');
+    await waitFor('it stops', () => existsSync(file) && readFileSync(file, 'utf8') !== '');
     return readFileSync(file, 'utf8');
   };
   return { npm, pid, readReason };

@@ -9,7 +9,8 @@ import { endProcesses, identifyProcess } from '../../../scripts/start/process-id
 import { readEndpoints } from '../../../shared/runtime/config.ts';
 import { loadSecrets } from '../../../scripts/start/secrets-file.ts';
 import { closeSockets, openSockets } from '../../support/hostile-sockets.ts';
-import { makeFolder, waitUntil } from './fake-parts.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { makeFolder } from './fake-parts.ts';
 
 /** `npm start` itself, with the parts that it starts, on a folder and a port of its own. */
 async function startAll(t: ExecutionContext) {
@@ -23,7 +24,7 @@ async function startAll(t: ExecutionContext) {
   t.teardown(() => child.kill('SIGKILL'));
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await waitUntil('it is ready', () => output.includes('Ready in') || child.exitCode !== null, 90_000);
+  await waitFor('it is ready', () => output.includes('Ready in') || child.exitCode !== null, 90_000);
   const held = JSON.parse(readFileSync(join(dataDir, 'supervisor.json'), 'utf8')) as {
     parts: Record<string, { pid: number }>;
   };
@@ -82,5 +83,5 @@ test.serial('a second SIGINT ends all of it at once with 130', async (t) => {
   const again = setInterval(() => child.kill('SIGINT'), 300);
   t.teardown(() => clearInterval(again));
   t.deepEqual(await ended, [130, null]);
-  await waitUntil('nothing is left', () => parts.every(isGone));
+  await waitFor('nothing is left', () => parts.every(isGone));
 });

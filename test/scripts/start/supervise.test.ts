@@ -3,7 +3,8 @@ import test from 'ava';
 import { explainDeath } from '../../../scripts/start/explain-death.ts';
 import { PartFailed, SupervisedPart } from '../../../scripts/start/supervise.ts';
 import { isAlive } from '../../../shared/runtime/config.ts';
-import { EventLog, fakePart, makeFolder, politeCode, readLines, waitUntil } from './fake-parts.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { EventLog, fakePart, makeFolder, politeCode, readLines } from './fake-parts.ts';
 
 const endless = `setInterval(() => undefined, 1_000); console.log('ready');`;
 
@@ -13,7 +14,7 @@ test('a part that is killed is named with its signal and runs again within a sec
   t.teardown(() => part.stop());
   await part.start();
   process.kill(part.pid!, 'SIGKILL');
-  await waitUntil('it runs again', () => events.restarts.length === 1);
+  await waitFor('it runs again', () => events.restarts.length === 1);
   t.is(events.deaths[0]?.signal, 'SIGKILL');
   t.true(events.deaths[0]!.restartInMs < 1_000);
   t.is(events.pids.length, 2);
@@ -26,7 +27,7 @@ test('a part that dies again and again is tried again, ever later but never afte
   const part = new SupervisedPart(fakePart(makeFolder(t), 'one', code, { firstStart: 'retry' }), events);
   t.teardown(() => part.stop());
   part.start().catch(() => undefined);
-  await waitUntil('three deaths', () => events.deaths.length === 3);
+  await waitFor('three deaths', () => events.deaths.length === 3);
   const waits = events.deaths.map((death) => death.restartInMs);
   t.deepEqual(
     waits,
@@ -85,7 +86,7 @@ test('a part that is stopped while it waits to be started again does not start',
   const part = new SupervisedPart(fakePart(makeFolder(t), 'one', endless), events);
   await part.start();
   process.kill(part.pid!, 'SIGKILL');
-  await waitUntil('its death is known', () => events.deaths.length === 1);
+  await waitFor('its death is known', () => events.deaths.length === 1);
   await part.stop();
   t.is(events.pids.length, 1);
   t.is(part.pid, undefined);

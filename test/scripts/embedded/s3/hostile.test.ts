@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import test from 'ava';
+import { waitFor } from '../../../support/wait-for.ts';
 import {
   bucketName as Bucket,
   createClient,
@@ -151,9 +152,9 @@ test('an upload without a length is refused, one that is cut off is not stored',
     ([name, value]) => `${name}: ${value}`,
   );
   socket.write(`PUT ${target} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${'x'.repeat(5000)}`);
-  await waitUntil(async () => (await readdir(join(dir, 'temp'))).length === 1);
+  await waitFor('the upload’s file', async () => (await readdir(join(dir, 'temp'))).length === 1);
   socket.destroy();
-  await waitUntil(async () => (await readdir(join(dir, 'temp'))).length === 0);
+  await waitFor('the upload’s file', async () => (await readdir(join(dir, 'temp'))).length === 0);
   t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);
 });
 
@@ -302,13 +303,3 @@ test('overrides cannot forge headers', async (t) => {
     t.regex(await response.text(), /<Code>InvalidArgument<\/Code>/);
   }
 });
-
-async function waitUntil(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('the awaited state did not come');
-    await new Promise((resolve) => {
-      setTimeout(resolve, 10);
-    });
-  }
-}
