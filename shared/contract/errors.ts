@@ -186,7 +186,7 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'This URL may not be fetched. Use a public https URL, or send the picture itself as a data URI.',
+    en: 'This URL may not be fetched. Use a public https URL, or send the image itself as a data URI.',
     ru: 'Этот URL нельзя загрузить. Укажите публичный https-адрес или передайте само изображение как data URI.',
   },
   rate_limit_exceeded: {
