@@ -13,7 +13,7 @@ export const overview =
   '`deadline_exceeded` for 408, `method_not_allowed` for 501.\n\n' +
   'Requests to models count against the account’s requests per minute once they passed validation, and reserve the ' +
   `most that they can cost until they end. Other calls with a key cost nothing; an account may have ${maxCallsPerAccount} ` +
-  'of them under way at once, and a further one is a 429. Fields of a request that are not described are accepted and ignored, ' +
+  'of them under way at once at each server, and a further one is a 429. Fields of a request that are not described are accepted and ignored, ' +
   'misspelt ones too; no vendor is sent them.';
 
 export const tagDescriptions: Record<Tag, string> = {
