@@ -209,7 +209,7 @@ export async function startWorker(
       accounts: () => accounts.createIndexes(),
       keySecrets: async () => {
         if (await accounts.prepareSecrets()) return;
-        log.warn('MASTER_KEY is not the one of before: API keys that are stored work, but cannot be shown');
+        log.warn('MASTER_KEY has changed; set the former one to show API keys stored under it');
       },
       codes: () => codes.createIndexes(),
       ledger: () => ledger.createIndexes(),
