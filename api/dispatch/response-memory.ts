@@ -84,8 +84,8 @@ const listShares = (socket: Socket): HeldShare[] =>
   (sharesOf.get(socket) ?? []).filter(({ share }) => share.amount > 0);
 
 /**
- * Of connections whose callers take nothing, or little, those that hold what another account waits for: of each budget,
- * all of the account that holds most, and of no other until that has given it back.
+ * Picks, among connections whose callers take nothing or little, those that hold memory that another account waits for:
+ * for each budget all of the account that holds most, and of no other until that one has given its memory back.
  */
 export function findContested(slow: readonly Socket[]): readonly Socket[] {
   const holders = slow.flatMap((socket) =>

@@ -4,7 +4,7 @@ import { callerSignal } from '../middleware/caller-signal.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import type { Services } from '../services.ts';
 
-/** All that one account may have in line take a second or two: who waits for so long waits for a database that is away. */
+/** All calls that one account may have waiting take a second or two: a longer wait means that the database is away. */
 const waitMs = 30_000;
 
 /**

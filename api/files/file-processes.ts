@@ -127,7 +127,7 @@ async function end(child: ChildProcess): Promise<void> {
 function notStarted(): FileRun {
   const error = new AppError('service_unavailable', { message: 'no process could be started for a file' });
   const reply = Promise.reject(error);
-  // Whoever awaits it sees the failure.
+  // The failure is handled where the reply is awaited.
   reply.catch(() => undefined);
   return { reply, stop: () => Promise.resolve() };
 }

@@ -43,7 +43,7 @@ export function mongodLaunch({ path, port, dir, key, keyFile }: MongodOptions) {
   rmSync(keyFile, { force: true });
   writeFileSync(keyFile, `${key}\n`, { mode: 0o600, flag: 'wx' });
   const args = ['--replSet', replicaSet, '--bind_ip', host, '--port', String(port), '--dbpath', dir];
-  // Of the exception by which mongod lets a first user in without a password, whoever comes first has the use.
+  // Without the key file, mongod lets the first client that connects create a user without a password.
   const guards = ['--keyFile', keyFile, '--setParameter', 'enableLocalhostAuthBypass=false'];
   // Its Unix socket would lie in /tmp, under a name that others can take before it.
   return { file: path, args: [...args, ...guards, '--nounixsocket', '--quiet'] };
@@ -63,7 +63,7 @@ export async function waitUntilPrimary(options: MongodOptions, signal: AbortSign
   // Loaded only here: most machines have no mongod, and a supervisor without a driver is a light one.
   const { default: mongoose } = await import('mongoose');
   const address = `${host}:${options.port}`;
-  // The server's own user, whose password is the key: the one that is there before any other.
+  // The server's own user exists before any other; its password is the key.
   const connection = mongoose.createConnection(`mongodb://${address}/admin?directConnection=true`, {
     serverSelectionTimeoutMS: 60_000,
     auth: { username: '__system', password: options.key },
@@ -108,9 +108,9 @@ async function setMember(db: AdminDatabase, host: string): Promise<void> {
   }
 }
 
-/** Its own password each time: that of secrets.json is the true one, whatever an earlier start has set. */
+/** Sets the password at each start: the one in secrets.json counts, whatever an earlier start has set. */
 async function setUser(db: AdminDatabase, password: string): Promise<void> {
-  // Everything, so that backups and shells work by the same URL: who has it has what the gateway stores anyway.
+  // All rights, so that backups and shells work by the same URL. It opens nothing but what the gateway stores.
   const user = { pwd: password, roles: ['root'], mechanisms: ['SCRAM-SHA-256'] };
   try {
     await db.command({ updateUser: mongoUser, ...user });

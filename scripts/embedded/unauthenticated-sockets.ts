@@ -8,9 +8,9 @@ export interface UnauthenticatedLimits {
 }
 
 /**
- * Connections of which nobody knows yet whose they are: every process of the machine can open them. Their number and
- * their patience are bounded, and those who have the password are not counted, so that strangers can neither fill the
- * memory nor keep others out. Refusing newcomers at the bound would do that: whoever came first would stay.
+ * Connections that have not authenticated yet: every process of the machine can open them. Their number and the time
+ * that they may be silent are bounded, and authenticated ones are not counted, so that strangers can neither fill the
+ * memory nor keep others out. Refusing new connections at the bound would keep others out, because the first would stay.
  */
 export class UnauthenticatedSockets {
   readonly #maxSockets: number;

@@ -93,7 +93,7 @@ export interface RestoreRequest {
   readonly entriesPerRun?: number | undefined;
 }
 
-/** Whoever comes to the end first writes the account; a process that dies on the way leaves nothing behind. */
+/** The process that reaches the end first writes the account; one that dies on the way leaves nothing behind. */
 export async function runRestore(redis: RedisClient, request: RestoreRequest): Promise<RestoreOutcome> {
   const { account, trimmed, checkpoint, overwrites, entriesPerRun = defaultEntriesPerRun } = request;
   const shard = shardOf(account._id);

@@ -206,7 +206,7 @@ export class CatalogStore {
   }
 }
 
-/** For whoever set CATALOG, or did not. */
+/** Tells the operator which file was meant, whether CATALOG was set or not. */
 export function unreadableCatalog(path: string, error: unknown): ConfigError {
   const reason = explainFileError(error, path);
   return new ConfigError(

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { ValidationIssue } from './errors.ts';
 
-/** Other spellings (`0x10`, `1e2`, ` 1`, `+1`, `1.0`) are rather a mistake, or meant for another reader, than a number. */
+/** Refuses other spellings (`0x10`, `1e2`, ` 1`, `+1`, `1.0`): they are most likely mistakes. */
 const decimal = /^-?\d+$/;
 
 interface Properties {

@@ -15,7 +15,7 @@ const phrases: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many files open',
 };
 
-/** Why the file system refused, in words for whoever can mend it: "it belongs to user 0, and this process runs as user 1000". */
+/** Why the file system refused, in words for the operator: "it belongs to user 0, and this process runs as user 1000". */
 export function explainFileError(error: unknown, path: string): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   if (code === 'EACCES' || code === 'EPERM') return explainOwner(path);

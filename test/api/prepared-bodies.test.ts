@@ -6,7 +6,7 @@ import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What anybody may read is made once, has a tag, and is sent compressed, or not at all, to who asks for that. */
+/** Public pages are made once and tagged, sent compressed on request, and not sent again to a caller that has them. */
 
 let stack: TestStack;
 
@@ -48,7 +48,7 @@ const large = ['/docs', '/v1/openapi.json', '/v1/models'];
 const small = ['/v1/logs/summary', '/v1/servers', '/v1/models/status', '/v1/models/demo-echo'];
 
 for (const path of [...large, ...small]) {
-  test(`${path} has a strong tag, and is a 304 to who has it`, async (t) => {
+  test(`${path} has a strong tag, and is a 304 to a caller that has it`, async (t) => {
     const whole = await get(path);
     const etag = String(whole.headers['etag']);
     t.is(whole.status, 200);
@@ -77,7 +77,7 @@ for (const path of [...large, ...small]) {
 }
 
 for (const path of large) {
-  test(`${path} is compressed for who takes that, under a tag of its own`, async (t) => {
+  test(`${path} is compressed on request, under a tag of its own`, async (t) => {
     const plain = await get(path);
     t.is(plain.headers['content-encoding'], undefined);
     t.is(plain.headers['vary'], 'accept-encoding');

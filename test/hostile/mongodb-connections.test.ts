@@ -49,7 +49,7 @@ test('what is no message of MongoDB ends its connection, and costs nobody else a
   await checkUnharmed(t, server, url, peakBytes);
 });
 
-test('connections that are held without a password are bounded, and keep nobody out who has it', async (t) => {
+test('connections that are held without a password are bounded, and keep out nobody that has it', async (t) => {
   const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
   const { held } = await holdMongoConnections({ mongodbUrl, whileHeld: () => writeAndRead(url) });
   t.true(held <= 256, `${held} are held`);

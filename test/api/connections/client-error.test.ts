@@ -109,7 +109,7 @@ test('a request that does not come to its end in time is a 408 that may be sent 
   }
 });
 
-test('who reads a body that breaks off hears of it, and what it answers then is not added to the 400', async (t) => {
+test('a handler that reads a body that breaks off hears of it, and what it answers then is not added to the 400', async (t) => {
   const heard: Promise<unknown>[] = [];
   const { url } = await startServer(t, (request, response) => {
     request.on('error', () => undefined).resume();

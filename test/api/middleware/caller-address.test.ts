@@ -21,7 +21,7 @@ test('behind a proxy the caller is the last address that the proxy names, withou
     t.is(findCallerAddress(socket, header), address, header);
 });
 
-test('where the proxy names no address, the caller is who connected', (t) => {
+test('where the proxy names no address, the address of the connection counts', (t) => {
   const wrong = [
     '',
     ' ',
@@ -48,7 +48,7 @@ test('where the proxy names no address, the caller is who connected', (t) => {
   for (const header of wrong) t.is(findCallerAddress(socket, header), socket, header);
 });
 
-test('without a proxy the caller is who connected, in the one form that an address has', (t) => {
+test('without a proxy the address of the connection counts, in the one form that an address has', (t) => {
   t.is(findCallerAddress('::ffff:192.0.2.10'), socket);
   t.is(findCallerAddress(socket), socket);
   t.is(findCallerAddress('2001:db8:0:0::7'), '2001:db8::7');

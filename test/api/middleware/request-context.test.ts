@@ -22,7 +22,7 @@ async function startRefusing(t: ExecutionContext, error = new AppError('account_
   return { port: (server.address() as AddressInfo).port, waitForLine };
 }
 
-test('who is refused while still sending, and goes after reading why, is logged by the status that was sent', async (t) => {
+test('a caller that is refused while still sending, and leaves after reading why, is logged by the status that was sent', async (t) => {
   const { port, waitForLine } = await startRefusing(t);
   const request = sendRequest({
     host: '127.0.0.1',

@@ -37,7 +37,7 @@ const save = (): void => writeFileSync(statePath, JSON.stringify(state));
 
 if ((statSync(values.keyFile!).mode & 0o077) !== 0)
   throw new Error('permissions on the key file are too open');
-if (values.setParameter !== 'enableLocalhostAuthBypass=false') throw new Error('whoever comes first gets in');
+if (values.setParameter !== 'enableLocalhostAuthBypass=false') throw new Error('anybody would get in');
 if (values.bind_ip !== '127.0.0.1' || values.nounixsocket !== true) throw new Error('others can reach it');
 const key = readFileSync(values.keyFile!, 'utf8').trim();
 if (!/^[A-Za-z\d+/=]{6,1024}$/.test(key)) throw new Error('invalid key');

@@ -12,7 +12,7 @@ const userDb = 'admin';
 /** There is one conversation a connection at a time. */
 const conversationId = 1;
 
-/** Who one connection is: nobody, until it has shown that it has the password. */
+/** Which user a connection is: none, until it has proved that it knows the password. */
 export class Authentication {
   readonly #credential: ScramCredential;
   #scram: ScramConversation | null = null;
