@@ -7,7 +7,7 @@ import { answerHalfClosed } from './half-close.ts';
 export function answerAllRequests(server: Server, handle: RequestListener, log: Logger): void {
   // `checkHead` looks at hosts and counts headers: Node would drop those beyond a bound without a word.
   Object.assign(server, { requireHostHeader: false, maxHeadersCount: 0 });
-  // A caller who asks before it sends its body is told to go on by whoever reads the body, once it is wanted.
+  // `100 Continue` is sent by the step that reads the body, once it is wanted.
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
   answerClientErrors(server, log);

@@ -66,7 +66,7 @@ export class ConnectionLimit {
       : this.#held.of(network) < maxPerNetwork;
   }
 
-  /** Closes an idle connection in whose place one of this network may be opened; none where that could not be. */
+  /** Closes an idle connection, if that makes room for one of this network. @returns whether it did */
   #makeRoom(network: string): boolean {
     const [longest] = this.#idle.get(this.#chooseLoser(network)) ?? [];
     if (longest === undefined) return false;

@@ -35,6 +35,6 @@ export function limitConnections(
   const maxOpenFiles = readMaxOpenFiles();
   const max = maxConnections ?? countConnections(maxOpenFiles);
   if (maxOpenFiles !== null && max > Math.max(maxOpenFiles - otherFiles, maxOpenFiles / 2))
-    log.warn({ maxConnections, maxOpenFiles }, 'MAX_CONNECTIONS leaves too few open files; raise ulimit -n');
+    log.warn({ maxConnections, maxOpenFiles }, 'MAX_CONNECTIONS too high for ulimit -n');
   return { max, maxPerNetwork: trustProxy ? max : maxConnectionsPerAddress };
 }

@@ -4,18 +4,18 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
 
-/** A caller that takes nothing for so long holds an answer, and a connection, for nobody. */
+/** A caller that takes nothing for this long is cut: it holds an answer and a connection in vain. */
 export const defaultMaxStallMs = 30_000;
-/** Of that, while what is held for it is wanted: three seconds. */
+/** The part of it that is enough while others wait for what the caller holds: three seconds. */
 const contestedPart = 1 / 10;
-/** From then on the system is asked what it still holds for the caller. */
+/** The part of it after which the system is asked what it still holds for the caller. */
 const suspectPart = 1 / 3;
 const maxCheckIntervalMs = 1_000;
-/** Who takes less on average, over more than twice the longest stall, keeps what others wait for as one who takes nothing. */
+/** A caller that takes less on average, over twice the longest stall, is treated like one that takes nothing. */
 const leastBytesPerSecond = 32 * 1024;
 const paceStalls = 2;
 
-/** Of connections whose callers take nothing, or little, those that hold what others wait for. */
+/** Picks, among connections whose callers take nothing or little, those that hold what others wait for. */
 export type FindContested = (slow: readonly Socket[]) => Iterable<Socket>;
 
 export interface StallGuardOptions {
@@ -48,7 +48,7 @@ export function wasCutUnread({ req: { socket } }: ServerResponse): boolean {
 /**
  * Cuts connections whose callers do not read: bytes wait for them, and none has left for the longest stall. A caller that
  * reads slowly is not cut, however long its answer takes. Where others wait for what is held for the caller, a tenth of
- * the longest stall is enough, and so is a pace that is too slow. Whoever made the answer learns of it by the
+ * the longest stall is enough, and so is a pace that is too slow. The code that makes the answer learns of it by the
  * connection's end.
  */
 export class StallGuard {

@@ -24,7 +24,8 @@ export const defaultBodyTimes: BodyTimes = { smallMs: 30_000, stallMs: 30_000, g
 export function longestBodyMs(length: number, { smallMs, graceMs } = defaultBodyTimes): number {
   return Math.ceil(Math.max(smallMs, graceMs + (length / leastBytesPerSecond) * 1_000));
 }
-/** Whether a body comes quickly enough. Runs from its making, so a body that never begins is late as well. */
+
+/** Fails a body that comes too slowly. Its time runs from construction, so a body that never begins is late too. */
 export class BodyPace {
   readonly #isLarge: () => boolean;
   readonly #fail: (error: AppError) => void;
@@ -48,7 +49,7 @@ export class BodyPace {
     this.#lastAtMs = performance.now();
   }
 
-  /** For so long it was us who did not read. */
+  /** Leaves out a time in which we did not read. */
   exclude(heldMs: number): void {
     this.#startedAtMs += heldMs;
     this.#lastAtMs += heldMs;

@@ -8,8 +8,8 @@ const longestAddress = 100;
 const withPort = /^(?:\[([^\]]*:[^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/;
 
 /**
- * The address of who sent a request. Of those that `X-Forwarded-For` lists the last counts: the proxy before us added it,
- * and what stands before it may be the caller's own invention. Where it is no address, the connection's counts.
+ * The address that a request came from. The last one in `X-Forwarded-For` counts: the proxy in front of us added it, and
+ * those before it may be invented by the caller. If it is no address, the address of the connection counts.
  * @param socketAddress undefined where the connection is gone already
  * @param forwardedFor the header, where the proxy is trusted to set it
  */

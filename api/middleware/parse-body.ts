@@ -34,7 +34,7 @@ export function parseBody(operation: Operation, services: Services): ApiMiddlewa
   };
 }
 
-/** A caller who waits to be told to go on hears first of all that can be known without the body. */
+/** Whether the caller waits for `100 Continue`: it is refused first for all that can be known without the body. */
 function asksFirst({ req }: ApiContext, { modelTypes }: Operation): boolean {
   return modelTypes !== undefined && expectsContinue(req);
 }
@@ -86,7 +86,7 @@ class IncomingBody {
   #share: BudgetShare | null = null;
   /** Null while the body is small. */
   #reader: JsonReader | null = null;
-  /** On reading, since its turn began. */
+  /** Time spent on reading since its turn began. */
   #spentMs = 0;
 
   constructor(services: Services, context: ApiContext, operation: Operation) {

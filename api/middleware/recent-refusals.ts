@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { AppError, type ErrorCode } from '../../shared/contract/errors.ts';
 
-/** Long enough that a caller who goes on is known for as long as it does, short enough that one who refilled is not. */
+/** Long enough to remember a caller that keeps trying, short enough to forget one that has refilled its balance. */
 const rememberedMs = 10_000;
 const maxAccounts = 50_000;
 

@@ -31,7 +31,7 @@ function describeInRussian({ code, publicMessage }: AppError): string {
   return publicMessage === en ? ru : `${ru} Подробнее (по-английски): ${publicMessage}`;
 }
 
-/** To those who sent a key (RFC 6750, 3); who sent none is told less. */
+/** For callers that sent a key; callers without one get no `error` (RFC 6750, 3). */
 const challenge = 'Bearer realm="model-gateway", error="invalid_token"';
 
 /** The headers of an error's answer, but for those of its body and its request. */

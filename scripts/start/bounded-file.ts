@@ -25,7 +25,7 @@ export class BoundedFile {
       while (written < chunk.length) written += writeSync(fd, chunk, written);
     } catch (error) {
       if (written > 0) this.#note(chunk, written);
-      // Opened anew the next time: whoever makes room may well delete this very file.
+      // Opened again the next time, because an operator who makes room may delete this very file.
       this.close();
       return { written, error: error as Error };
     }

@@ -2,8 +2,8 @@ import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BoundedFile } from './bounded-file.ts';
 
-const usualMaxBytes = 20_000_000;
-const usualRetryMs = 1_000;
+const defaultMaxBytes = 20_000_000;
+const defaultRetryMs = 1_000;
 /** On a disk that is all but full, lines would be lost and written again many times. */
 const enoughRoomBytes = 1_000_000;
 const lineFeed = 10;
@@ -31,7 +31,7 @@ export class LogFile {
   #isMidLostLine = false;
 
   constructor(path: string, options: LogFileOptions = {}) {
-    this.#file = new BoundedFile(path, options.maxBytes ?? usualMaxBytes);
+    this.#file = new BoundedFile(path, options.maxBytes ?? defaultMaxBytes);
     this.#options = options;
   }
 
@@ -64,7 +64,7 @@ export class LogFile {
   }
 
   #startRetrying(error: Error): void {
-    this.#retrying = setInterval(() => this.#retry(), this.#options.retryMs ?? usualRetryMs);
+    this.#retrying = setInterval(() => this.#retry(), this.#options.retryMs ?? defaultRetryMs);
     this.#retrying.unref();
     this.#options.onLost?.(error);
   }
