@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { setInternalBufferSize } from 'bson';
-import { createRareWarning } from '../create-rare-warning.ts';
+import { createThrottledWarning } from '../../../shared/runtime/throttled-warning.ts';
 import { addCredentials, mongoUser } from '../mongo-credentials.ts';
 import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { deriveCredential } from './auth/scram.ts';
@@ -62,7 +62,7 @@ export async function startEmbeddedMongo({
   const store = new Store(dir, sync, onBroken);
   const status = new ServerStatus();
   const unauthenticated = new UnauthenticatedSockets(limits);
-  const warn = createRareWarning((line) => console.error(line));
+  const warn = createThrottledWarning((line) => console.error(line));
   const surroundings = { store, cursors: new Cursors(), status, credential, unauthenticated, warn };
   const connections = new Set<Connection>();
   const server = createServer((socket) => {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { createRareWarning } from '../create-rare-warning.ts';
+import { createThrottledWarning } from '../../../shared/runtime/throttled-warning.ts';
 import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { BucketStore } from './bucket-store.ts';
 import { acquireDataLock } from './data-lock.ts';
@@ -71,7 +71,7 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
     server.keepAliveTimeout = idleSocketMs;
     await listen(server, port, host);
     // A connection that could not be accepted, as no file was left for it, is no reason to end.
-    const warnRarely = createRareWarning(warn);
+    const warnRarely = createThrottledWarning(warn);
     server.on('error', (error) => warnRarely(`embedded S3: cannot take a connection: ${error.message}`));
 
     let sweeping: Promise<number> = Promise.resolve(0);

@@ -1,0 +1,26 @@
+export interface ThrottleOptions {
+  readonly intervalMs?: number;
+  readonly now?: () => number;
+}
+
+/**
+ * Passes on one warning per interval, a minute unless set, and says how many it left out. For warnings that anybody can
+ * cause: they must not fill the log. Use one throttle per message, so that one message does not hide another.
+ */
+export function createThrottledWarning<Details extends unknown[]>(
+  warn: (line: string, ...details: Details) => void,
+  { intervalMs = 60_000, now = () => performance.now() }: ThrottleOptions = {},
+): (line: string, ...details: Details) => void {
+  let silentUntilMs = -Infinity;
+  let suppressed = 0;
+  return (line, ...details) => {
+    const nowMs = now();
+    if (nowMs < silentUntilMs) {
+      suppressed += 1;
+      return;
+    }
+    warn(suppressed === 0 ? line : `${line} (and ${suppressed} more since the last such line)`, ...details);
+    silentUntilMs = nowMs + intervalMs;
+    suppressed = 0;
+  };
+}
