@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Endpoints, readEnvironment } from '../../shared/runtime/config.ts';
 import { addCredentials } from '../embedded/mongo-credentials.ts';
@@ -43,14 +44,16 @@ function portOf(url: string): string {
   return new URL(url).port;
 }
 
-export async function chooseRedis({ env, values, dataDir, secrets }: PartContext): Promise<Part> {
+export async function chooseRedis({ env, values, dataDir }: PartContext): Promise<Part> {
   const url = values.REDIS_URL;
   if (url !== undefined) return elsewhere({ REDIS_URL: url }, withoutCredentials(url), 2);
   const options = {
     program: findRedis(env['PATH'] ?? ''),
     port: await findFreePort(),
     dir: join(dataDir, 'redis'),
-    password: secrets.redisPassword,
+    // A client sends it to whatever listens on the port. So it is made anew for each start: a worker that outlives this one
+    // and goes on reconnecting to the port gives away nothing that opens the next Redis.
+    password: randomBytes(24).toString('base64url'),
   };
   return {
     stage: 2,

@@ -6,13 +6,12 @@ import { ConfigError } from '../../shared/runtime/config.ts';
 import { tryOn } from './prepare-data-dir.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
-/** One word: it stands in a line of Redis's configuration. */
+/** One word: it stands in headers, URLs and lines of files. */
 const Secret = Type.String({ minLength: 1, pattern: '^[A-Za-z0-9_-]+$' });
 
 /** Made on the first start and kept: data that was written under them is of no use without them. */
 const Secrets = Type.Object({
   masterKey: Type.String({ minLength: 32 }),
-  redisPassword: Secret,
   mongodbPassword: Secret,
   s3AccessKeyId: Secret,
   s3SecretAccessKey: Secret,
@@ -34,7 +33,6 @@ export function loadSecrets(dataDir: string): Secrets {
   const kept = readKept(dataDir);
   const secrets: Secrets = {
     masterKey: randomText(32),
-    redisPassword: randomText(24),
     mongodbPassword: randomText(24),
     s3AccessKeyId: `MG${randomBytes(9).toString('hex').toUpperCase()}`,
     s3SecretAccessKey: randomText(30),

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { Redis } from 'ioredis';
@@ -26,7 +27,7 @@ test('the embedded Redis keeps its data and its port when it is killed, and its 
   t.teardown(() => part.stop());
   await part.start();
   const url = redis.endpoints().REDIS_URL!;
-  t.false(spec!.launch().args.join(' ').includes(context.secrets.redisPassword));
+  t.false(spec!.launch().args.join(' ').includes(new URL(url).password));
 
   const before = await connectTo(url);
   await before.set('kopeck', '1');
@@ -44,6 +45,19 @@ test('the embedded Redis keeps its data and its port when it is killed, and its 
   stranger.on('error', () => undefined); // The command below tells the same.
   await t.throwsAsync(stranger.get('kopeck'), { message: /NOAUTH/ });
   stranger.disconnect();
+});
+
+test('each start has a Redis password of its own, also on data that has kept one', async (t) => {
+  const dataDir = makeFolder(t);
+  // As releases before did, which kept one password for ever.
+  writeFileSync(join(dataDir, 'secrets.json'), '{"redisPassword": "kept"}');
+  const passwordOfStart = async (): Promise<string> => {
+    const context = { env: process.env, values: readEnvironment({}), dataDir, secrets: loadSecrets(dataDir) };
+    return new URL((await chooseRedis(context)).endpoints().REDIS_URL!).password;
+  };
+  const passwords = [await passwordOfStart(), await passwordOfStart()];
+  t.is(new Set([...passwords, 'kept']).size, 3);
+  for (const password of passwords) t.regex(password, /^[A-Za-z0-9_-]{32}$/);
 });
 
 test('where there is no Redis, one sentence says how to get it', (t) => {

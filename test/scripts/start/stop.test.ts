@@ -66,7 +66,9 @@ test.serial(
     const logs = readdirSync(join(dataDir, 'logs')).map((name) =>
       readFileSync(join(dataDir, 'logs', name), 'utf8'),
     );
-    const { masterKey, redisPassword, mongodbPassword, s3SecretAccessKey } = loadSecrets(dataDir);
+    const { masterKey, mongodbPassword, s3SecretAccessKey } = loadSecrets(dataDir);
+    const redisPassword = new URL((endpoints as NodeJS.ProcessEnv)['REDIS_URL']!).password;
+    t.not(redisPassword, '');
     for (const secret of [masterKey, redisPassword, mongodbPassword, s3SecretAccessKey])
       t.false([readOutput(), ...logs].some((text) => text.includes(secret)));
   },

@@ -88,7 +88,7 @@ for (const [content, reason] of [
   ['[]', 'it holds no JSON object'],
   ['{"masterKey": 5}', '"masterKey" must be a string'],
   ['{"masterKey": "short"}', '"masterKey" must have at least 32 characters'],
-  ['{"redisPassword": "two words"}', '"redisPassword" must match'],
+  ['{"mongodbPassword": "two words"}', '"mongodbPassword" must match'],
 ] as const) {
   test(`secrets.json of the content ${content || 'nothing'} is never replaced by itself`, async (t) => {
     const folder = makeFolder(t);
