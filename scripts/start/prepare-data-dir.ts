@@ -1,31 +1,51 @@
-import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ConfigError } from '../../shared/runtime/config.ts';
 import { explainFileError } from '../../shared/runtime/explain-file-error.ts';
 
-const { R_OK, W_OK, X_OK } = constants;
+const { R_OK, W_OK, X_OK, S_IWOTH: anyoneMayWrite } = constants;
 
 /** Of the parts. */
 const folders = ['logs', 'mongo', 'mongod', 'redis', 's3'];
+const files = ['secrets.json', 'supervisor.json', 'endpoints.json', 'mongod.key'];
 
 /**
- * Makes the folder where it is missing, and makes sure that its parts can be used: each of them would fail of it later,
- * with words of its own.
+ * Makes the folder where it is missing, and makes sure that what the parts use of it can be used: each of them would fail
+ * of it later, with words of its own. What else lies there, such as the `lost+found` of a disk, is not looked at.
  * @param dataDir absolute
  * @throws ConfigError naming the file or folder
  */
 export function prepareDataDir(dataDir: string): void {
   makeFolder(dataDir);
   tryOn(dataDir, dataDir, () => accessSync(dataDir, R_OK | W_OK | X_OK));
-  for (const entry of readdirSync(dataDir, { withFileTypes: true })) {
-    const path = join(dataDir, entry.name);
-    const mode = entry.isDirectory() ? R_OK | W_OK | X_OK : R_OK | W_OK;
-    // Another start's draft may be gone by now.
-    if (!exists(path)) continue;
-    if (folders.includes(entry.name) && !statSync(path).isDirectory())
-      throw unusable(dataDir, path, 'it is not a folder');
-    tryOn(dataDir, path, () => accessSync(path, mode));
+  for (const name of [...folders, ...files]) {
+    const path = join(dataDir, name);
+    if (!tryOn(dataDir, path, () => exists(path))) continue;
+    const isFolder = statSync(path).isDirectory();
+    if (!isFolder && folders.includes(name)) throw unusable(dataDir, path, 'it is not a folder');
+    tryOn(dataDir, path, () => accessSync(path, isFolder ? R_OK | W_OK | X_OK : R_OK | W_OK));
   }
+}
+
+/**
+ * Whether other users of the machine can put secrets of their own choosing in the place of ours. A warning and no
+ * refusal: in containers and on shared folders of virtual machines, owners and modes are often not what they seem.
+ * @param dataDir absolute, and there
+ */
+export function describeExposure(dataDir: string): string | null {
+  const user = process.geteuid?.();
+  if (user === undefined) return null;
+  const reasons = [dataDir, join(dataDir, 'secrets.json')].flatMap((path) => {
+    const { uid, mode } = statSync(path, { throwIfNoEntry: false }) ?? { uid: user, mode: 0 };
+    // Root can change everything anyway.
+    if (uid !== user && uid !== 0) return [`${path} belongs to user ${uid}`];
+    return (mode & anyoneMayWrite) === 0 ? [] : [`everybody may write to ${path}`];
+  });
+  if (reasons.length === 0) return null;
+  return (
+    `Other users of this machine can replace the secrets of this gateway: ${reasons.join(', and ')}. ` +
+    `Let user ${user} alone own them and write to them, or set DATA_DIR to a folder of its own.`
+  );
 }
 
 /** Runs what uses a file of DATA_DIR. @throws ConfigError where the file system refuses */

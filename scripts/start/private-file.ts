@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import {
   closeSync,
+  constants,
   fchmodSync,
+  fstatSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -11,10 +14,13 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+
 /** Replaces a file that holds secrets: readable by its owner alone, and never seen half written. */
 export function writePrivateFile(path: string, value: unknown): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const draft = `${path}.${process.pid}`;
+  // A name that nobody can put a link at before.
+  const draft = `${path}.${process.pid}-${randomBytes(6).toString('hex')}`;
   try {
     writeDraft(draft, `${JSON.stringify(value, null, 2)}\n`);
     renameSync(draft, path);
@@ -25,10 +31,8 @@ export function writePrivateFile(path: string, value: unknown): void {
 }
 
 function writeDraft(path: string, text: string): void {
-  const fd = openSync(path, 'w', 0o600);
+  const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
-    // The mode above is not applied to a draft that a crash left behind.
-    fchmodSync(fd, 0o600);
     writeFileSync(fd, text);
     // Otherwise a power cut after the renaming could leave an empty file.
     fsyncSync(fd);
@@ -37,12 +41,32 @@ function writeDraft(path: string, text: string): void {
   }
 }
 
-/** The parsed content; undefined where there is no such file. @throws SyntaxError where it is no JSON */
+/**
+ * The parsed content; undefined where there is no such file. One that others can read, such as a copy from a backup, is
+ * made private again. @throws SyntaxError where it is no JSON
+ */
 export function readPrivateFile(path: string): unknown {
+  let fd: number;
   try {
-    return JSON.parse(readFileSync(path, 'utf8'));
+    fd = openSync(path, 'r');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
+  }
+  try {
+    makePrivate(fd);
+    return JSON.parse(readFileSync(fd, 'utf8'));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function makePrivate(fd: number): void {
+  const stats = fstatSync(fd);
+  if (!stats.isFile() || (stats.mode & 0o077) === 0) return;
+  try {
+    fchmodSync(fd, 0o600);
+  } catch {
+    // It belongs to somebody else, which the start warns of, or its file system has no modes.
   }
 }

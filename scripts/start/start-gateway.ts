@@ -12,6 +12,7 @@ import { Guardian } from './guardian.ts';
 import { checkPort, getJson, localUrl } from './loopback.ts';
 import { chooseMongo, chooseRedis, chooseS3, rolePart, type Part } from './parts.ts';
 import { endProcesses } from './process-identity.ts';
+import { describeExposure } from './prepare-data-dir.ts';
 import { loadSecrets } from './secrets-file.ts';
 import { Stack } from './stack.ts';
 import { stopOnSignals } from './stop-on-signals.ts';
@@ -53,9 +54,11 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
   try {
     await endLeftovers(lock, output);
     const port = await checkPort(values.HOST, values.PORT);
+    const exposure = describeExposure(dataDir);
     const secrets = loadSecrets(dataDir);
     guardian.start();
     output.print(`model-gateway, with its data in ${relative(process.cwd(), dataDir) || '.'}\n`);
+    if (exposure !== null) output.printEvent('data', exposure, 'yellow');
 
     const context = { env, values, dataDir, secrets };
     const parts = {
