@@ -19,7 +19,8 @@ export interface LogFileOptions {
 
 /**
  * A part's log, bounded. A disk that takes nothing costs lines and nothing else: they are counted until the file can be
- * written again, which then says how many are missing.
+ * written again, which then says how many are missing. Processes that serve callers log by `LogDestination`, which never
+ * waits for a disk; it says why these are two.
  */
 export class LogFile {
   readonly #file: BoundedFile;

@@ -25,28 +25,35 @@ function describeLines(role: string, level: string): LoggerOptions {
   };
 }
 
-const stdout = 1;
-let shared: LogDestination | null = null;
+const destinations = new Map<1 | 2, LogDestination>();
 
 /** One for all loggers of the process, so that their lines keep their order. */
-function openStdout(onRestored: (lines: number) => void): LogDestination {
-  if (shared !== null) return shared;
-  const opened = new LogDestination(stdout, { onRestored });
+function openDestination(fd: 1 | 2): LogDestination {
+  const known = destinations.get(fd);
+  if (known !== undefined) return known;
+  const opened = new LogDestination(fd);
   process.on('exit', () => opened.flushSync());
-  shared = opened;
+  destinations.set(fd, opened);
   return opened;
 }
 
 /** JSON lines on stdout; an operator's tools, or `npm start`, make them readable. */
 export function createLogger(role: string, level: string): Logger {
-  const log: Logger = pino(
-    describeLines(role, level),
-    openStdout((lines) => log.warn({ lines }, 'log lines were lost')),
-  );
+  const destination = openDestination(1);
+  const log = pino(describeLines(role, level), destination);
+  destination.onLost((lines) => log.warn({ lines }, 'log lines were lost'));
   return log;
 }
 
-/** For the last line of a process, whatever LOG_LEVEL is: it is written when the call returns. */
-export function createFatalLogger(role: string, fd: number): Pick<Logger, 'fatal'> {
-  return pino(describeLines(role, 'fatal'), pino.destination({ dest: fd, sync: true }));
+/** For the last line of a process, whatever LOG_LEVEL is: what was logged before it and the line itself are written first. */
+export function createFatalLogger(role: string, fd: 1 | 2): Pick<Logger, 'fatal'> {
+  const destination = openDestination(fd);
+  return pino(describeLines(role, 'fatal'), {
+    write(line) {
+      // There may be no place for it behind what waits.
+      destination.flushSync();
+      destination.write(line);
+      destination.flushSync();
+    },
+  });
 }

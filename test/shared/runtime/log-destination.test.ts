@@ -1,9 +1,11 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 
 const program = fileURLToPath(new URL('log-lines.js', import.meta.url));
 const onLinux = process.platform === 'linux' ? test : test.skip;
@@ -34,3 +36,52 @@ test('a process whose output nobody reads goes on with bounded memory; once it i
   t.is(kept.length + (note?.lines ?? 0), lines);
   t.true(kept.length < lines);
 });
+
+const runtime = (file: string): string =>
+  JSON.stringify(new URL(`../../../shared/runtime/${file}.js`, import.meta.url));
+
+/** Logs far more than its reader, which reads nothing, leaves room for, and is ready. */
+const loudProgram = `
+  import { runProcess } from ${runtime('lifecycle')};
+  import { createLogger } from ${runtime('logger')};
+  await runProcess('test', async () => {
+    const log = createLogger('test', 'info');
+    for (let n = 0; n < 500; n += 1) log.info({ text: 'x'.repeat(2_000) }, 'a line');
+    setInterval(() => undefined, 60_000);
+    // By then some was written, and the rest was refused or waits in a thread.
+    setTimeout(() => process.send('ready'), 100);
+    process.on('message', () => { throw new Error('out of nowhere'); });
+    return { running: { stop: async () => undefined }, log };
+  });`;
+
+/** What its stdout leads to: `npm start` gives its parts sockets, shells give pipes. */
+const outputs = {
+  socket: () => 'pipe' as const,
+  pipe: (t: ExecutionContext) => {
+    const folder = mkdtempSync(join(tmpdir(), 'mg-test-'));
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+    spawnSync('mkfifo', [join(folder, 'log')]);
+    // Both ends: nobody reads, and yet there is a reader.
+    const fd = openSync(join(folder, 'log'), 'r+');
+    t.teardown(() => closeSync(fd));
+    return fd;
+  },
+};
+
+for (const [kind, open] of Object.entries(outputs)) {
+  for (const [how, end, code] of [
+    ['SIGTERM', (child: ChildProcess) => child.kill('SIGTERM'), 0],
+    ['an error that nothing handles', (child: ChildProcess) => child.send('throw'), 1],
+  ] as const) {
+    test(`a process whose log is a ${kind} that nobody reads ends at ${how}`, async (t) => {
+      const child = spawn(process.execPath, ['--input-type=module', '--eval', loudProgram], {
+        stdio: ['ignore', open(t), 'inherit', 'ipc'],
+      });
+      t.teardown(() => child.kill('SIGKILL'));
+      await once(child, 'message');
+      const exited = once(child, 'exit');
+      end(child);
+      t.deepEqual(await exited, [code, null]);
+    });
+  }
+}

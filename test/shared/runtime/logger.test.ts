@@ -45,7 +45,7 @@ test('of lines that nobody reads a bounded part is kept, and the log says how ma
   const program = `
     import { createLogger } from '${logger}';
     const log = createLogger('test', 'info');
-    const filler = 'x'.repeat(10_000);
+    const filler = 'ж'.repeat(5_000);
     for (let i = 0; i < 4_000; i++) log.info({ filler }, 'much');
     process.stderr.write('written');`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'pipe' });
@@ -55,7 +55,8 @@ test('of lines that nobody reads a bounded part is kept, and the log says how ma
   const entries = lines.map((line) => JSON.parse(line) as { level: string; msg: string; lines?: number });
   const kept = entries.filter(({ msg }) => msg === 'much').length;
   const lost = entries.filter(({ msg }) => msg === 'log lines were lost');
-  t.true(kept >= 300 && kept < 1_500, `${kept} lines`);
+  // 4 MB in 10 KB each, and what the pipe itself holds.
+  t.true(kept >= 390 && kept < 450, `${kept} lines`);
   t.is(
     lost.reduce((sum, { lines: count }) => sum + count!, 0),
     4_000 - kept,
