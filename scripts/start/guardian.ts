@@ -41,26 +41,15 @@ export class Guardian {
   readonly #running = new Map<string, { stage: StopStage; pid: number }>();
 
   start(): void {
-    // A session of its own: what is sent to the supervisor's process group must not reach it.
-    const child = spawn('/bin/sh', ['-c', 'eval "$SCRIPT"', 'model-gateway-guardian'], {
-      detached: true,
-      // In its environment, so that a list of processes shows a name and not a program's text; and what runs already
-      // too, so that it knows it from its first moment.
-      env: { PATH: '/usr/bin:/bin', SCRIPT: script, STAGES: this.#describe() },
-      stdio: ['pipe', 'ignore', 'ignore'],
-    });
-    this.#child = child;
-    // Of a guardian that was killed, the pipe says EPIPE; its exit is what matters, and that starts the next one.
-    child.stdin.on('error', () => undefined);
     const startAgain = (): void => {
       if (!this.#stopping) setTimeout(() => this.#restart(), restartDelayMs).unref();
     };
-    child.on('exit', startAgain);
-    // The system may be out of processes for the moment; without a listener that would end the supervisor.
-    child.on('error', () => {
-      if (child.pid === undefined) startAgain();
-    });
-    child.unref();
+    try {
+      this.#child = this.#spawn(startAgain);
+    } catch {
+      // The system may be out of memory for the moment.
+      startAgain();
+    }
   }
 
   /** Names the process that a part runs as; null when it does not run. */
@@ -79,6 +68,27 @@ export class Guardian {
 
   get pid(): number | undefined {
     return this.#child?.pid;
+  }
+
+  #spawn(startAgain: () => void): ChildProcess {
+    // A session of its own: what is sent to the supervisor's process group must not reach it.
+    const child = spawn('/bin/sh', ['-c', 'eval "$SCRIPT"', 'model-gateway-guardian'], {
+      detached: true,
+      // In its environment, so that a list of processes shows a name and not a program's text; and what runs already
+      // too, so that it knows it from its first moment.
+      env: { PATH: '/usr/bin:/bin', SCRIPT: script, STAGES: this.#describe() },
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    // Of a guardian that was killed, the pipe says EPIPE; its exit is what matters, and that starts the next one. There is
+    // no pipe where the system is out of files.
+    (child.stdin as typeof child.stdin | undefined)?.on('error', () => undefined);
+    child.on('exit', startAgain);
+    // The system may be out of processes or files for the moment; without a listener that would end the supervisor.
+    child.on('error', () => {
+      if (child.pid === undefined) startAgain();
+    });
+    child.unref();
+    return child;
   }
 
   #restart(): void {

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { explainDeath } from './explain-death.ts';
 
 export interface Launch {
@@ -97,18 +97,15 @@ export class SupervisedPart {
 
   #launch(first: { resolve(): void; reject(error: Error): void } | null): void {
     const startedMs = performance.now();
-    let launch: Launch;
+    let child: ChildProcessWithoutNullStreams;
     try {
-      launch = this.#spec.launch();
+      child = spawnDetached(this.#spec.launch());
     } catch (error) {
-      // Such as a folder that cannot be made while the disk is full.
+      // Such as a folder that cannot be made while the disk is full, or no memory for a process.
       const reason = error instanceof Error ? error.message : String(error);
       this.#onEnded(first, { code: null, signal: null, reason }, 0);
       return;
     }
-    const { file, args, env, cwd, input } = launch;
-    // A process group of its own: Ctrl-C reaches the supervisor alone, which then stops the parts in order.
-    const child = spawn(file, args, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
     const ended = new AbortController();
     let errorText = '';
     let lastWords = '';
@@ -116,8 +113,6 @@ export class SupervisedPart {
     this.#child = child;
     if (child.pid !== undefined) this.#events.onSpawned(child.pid);
 
-    child.stdin.on('error', () => undefined); // It ended before it read; its exit tells.
-    child.stdin.end(input ?? '');
     child.stdout.on('data', (chunk: Buffer) => {
       lastWords = (lastWords + chunk.toString()).trimEnd().split('\n').at(-1)!.slice(-maxKeptErrorBytes);
       this.#events.onOutput(chunk, 'stdout');
@@ -179,6 +174,20 @@ export class SupervisedPart {
     this.#events.onDied({ ...death, restartInMs });
     this.#restartTimer = setTimeout(() => this.#launch(first), restartInMs);
   }
+}
+
+/** @throws Error where the system has no files, processes or memory for it */
+function spawnDetached({ file, args, env, cwd, input }: Launch): ChildProcessWithoutNullStreams {
+  // A process group of its own: Ctrl-C reaches the supervisor alone, which then stops the parts in order.
+  const child = spawn(file, args, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  // Without files Node makes no pipes, and emits an error without a close.
+  if ((child as Partial<typeof child>).stdin === undefined) {
+    child.on('error', () => undefined);
+    throw new Error(`${file} cannot be started: no files are left to be opened`);
+  }
+  child.stdin.on('error', () => undefined); // It ended before it read; its exit tells.
+  child.stdin.end(input ?? '');
+  return child;
 }
 
 export function describeDeath({ code, signal, reason }: Omit<Death, 'restartInMs'>): string {

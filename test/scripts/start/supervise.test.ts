@@ -1,4 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { explainDeath } from '../../../scripts/start/explain-death.ts';
 import { PartFailed, SupervisedPart } from '../../../scripts/start/supervise.ts';
@@ -58,6 +62,32 @@ test('a program that does not exist is a part that did not come up', async (t) =
   };
   const part = new SupervisedPart(spec, new EventLog());
   await t.throwsAsync(part.start(), { instanceOf: PartFailed, message: /ENOENT/ });
+});
+
+test('a supervisor without a file left tells of it, and starts part and guardian once it has some', async (t) => {
+  const program = fileURLToPath(new URL('scarce-supervisor.js', import.meta.url));
+  const child = spawn('sh', ['-c', 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ]);
+  t.deepEqual([code, stderr], [0, '']);
+  t.deepEqual(JSON.parse(stdout), ['sleep cannot be started: no files are left to be opened']);
+});
+
+test('a part that the system has no room for is tried again', async (t) => {
+  const events = new EventLog();
+  const spec = fakePart(makeFolder(t), 'one', endless, { firstStart: 'retry' });
+  const launches = [{ file: 'true', args: ['x'.repeat(4_000_000)] }, spec.launch()];
+  const part = new SupervisedPart({ ...spec, launch: () => launches.shift()! }, events);
+  t.teardown(() => part.stop());
+  await part.start();
+  t.regex(events.deaths[0]?.reason ?? '', /E2BIG/);
+  t.is(events.pids.length, 1);
 });
 
 test('a part that is stopped finishes what is in hand and stays stopped', async (t) => {

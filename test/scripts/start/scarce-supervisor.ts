@@ -1,0 +1,40 @@
+// For tests: a supervisor that has no file left when it starts a part and its guardian, and then has some again. Prints what
+// it told of the part as JSON once both run.
+import { closeSync, openSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Guardian } from '../../../scripts/start/guardian.ts';
+import { SupervisedPart } from '../../../scripts/start/supervise.ts';
+
+const reasons: string[] = [];
+const guardian = new Guardian();
+const part = new SupervisedPart(
+  {
+    name: 'one',
+    launch: () => ({ file: 'sleep', args: ['60'] }),
+    stopTimeoutMs: 5_000,
+    firstStart: 'retry',
+  },
+  {
+    onOutput: () => undefined,
+    onSpawned: () => undefined,
+    onRestarted: () => undefined,
+    onGone: () => undefined,
+    onDied: ({ reason }) => {
+      reasons.push(reason);
+      for (const fd of taken.splice(0)) closeSync(fd);
+    },
+  },
+);
+
+const taken: number[] = [];
+try {
+  for (;;) taken.push(openSync('/dev/null', 'r'));
+} catch {
+  // Out of files.
+}
+guardian.start();
+await part.start();
+while (guardian.pid === undefined) await delay(10);
+process.stdout.write(JSON.stringify(reasons));
+await part.stop();
+guardian.stop();
