@@ -7,7 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { ConfigError } from '../../shared/runtime/config.ts';
+import { explainListenError, formatHttpOrigin } from '../../shared/runtime/listen-address.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { answerAllRequests } from './answer-all-requests.ts';
 import { callerNetwork } from '../middleware/caller-network.ts';
@@ -76,10 +76,7 @@ export class HttpConnections {
   /** @returns where it listens, without a last slash */
   async listen(host: string, port: number): Promise<string> {
     await new Promise<void>((resolve, reject) => {
-      const onError = (error: NodeJS.ErrnoException): void => {
-        const isTaken = error.code === 'EADDRINUSE';
-        reject(isTaken ? new ConfigError(`Port ${port} of ${host} is taken by another program.`) : error);
-      };
+      const onError = (error: Error): void => reject(explainListenError(host, port, error));
       this.#server.once('error', onError);
       this.#server.listen(port, host, () => {
         this.#server.off('error', onError);
@@ -89,7 +86,7 @@ export class HttpConnections {
     // A connection that could not be accepted, as where the process has no file left for it, ends nothing else.
     this.#server.on('error', (error) => this.#logOnce('a connection could not be accepted', { err: error }));
     const { port: actual } = this.#server.address() as AddressInfo;
-    return `http://${host.includes(':') ? `[${host}]` : host}:${actual}`;
+    return formatHttpOrigin(host, actual);
   }
 
   /** Takes no more connections, ends idle ones at once and all others with their answers. Resolves when none is left. */

@@ -1,6 +1,7 @@
 import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { ConfigError } from '../../shared/runtime/config.ts';
+import { explainListenError, formatHttpOrigin } from '../../shared/runtime/listen-address.ts';
 
 /** A port of loopback that nobody listens on now. */
 export async function findFreePort(): Promise<number> {
@@ -15,23 +16,10 @@ export async function checkPort(host: string, port: number): Promise<number> {
   try {
     return await listenOnce(host, port);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const reason = explainRefusal(host, port, code) ?? `The api cannot listen on ${host}:${port}: ${message}`;
-    throw new ConfigError(reason, { cause: error });
+    const explained = explainListenError(host, port, error as Error);
+    if (explained instanceof ConfigError) throw explained;
+    throw new ConfigError(`The api cannot listen on ${host}:${port}: ${explained.message}`, { cause: error });
   }
-}
-
-function explainRefusal(host: string, port: number, code: string | undefined): string | null {
-  if (code === 'EADDRINUSE')
-    return `Port ${port} of ${host} is taken by another program: set PORT to a free one.`;
-  if (code === 'EACCES') {
-    return `Port ${port} may not be listened on by this user: set PORT to one from 1024 on.`;
-  }
-  const isNoAddress = code === 'EADDRNOTAVAIL' || code === 'EINVAL';
-  const isNoName = code === 'ENOTFOUND' || code === 'EAI_AGAIN';
-  if (!isNoAddress && !isNoName) return null;
-  const what = isNoName ? 'a name that leads to no address' : 'no address of this machine';
-  return `HOST is ${host}, ${what}: set HOST to 127.0.0.1 for this machine alone, or to 0.0.0.0 for all its addresses.`;
 }
 
 function listenOnce(host: string, port: number): Promise<number> {
@@ -48,7 +36,7 @@ function listenOnce(host: string, port: number): Promise<number> {
 /** The address under which this machine reaches a server that listens on `host`. */
 export function localUrl(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+  return formatHttpOrigin(reachable, port);
 }
 
 /** The body of an answer as JSON, whatever its status; null where nobody answers, or no JSON. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+import { formatHttpOrigin } from '../../shared/runtime/listen-address.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { anthropicDialect } from './anthropic.ts';
 import {
@@ -212,7 +213,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
   const { port, address } = server.address() as AddressInfo;
 
   return {
-    url: `http://${address.includes(':') ? `[${address}]` : address}:${port}`,
+    url: formatHttpOrigin(address, port),
     port,
     requests: log,
     setFaults: (faults, scope) => board.set(faults, scope),

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { formatHttpOrigin } from '../../../shared/runtime/listen-address.ts';
 import { createThrottledWarning } from '../../../shared/runtime/throttled-warning.ts';
 import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { BucketStore } from './bucket-store.ts';
@@ -119,8 +120,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
 function renderEndpoint(server: Server): string {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
-  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  return `http://${host}:${String(address.port)}`;
+  return formatHttpOrigin(address.address, address.port);
 }
 
 async function closeServer(server: Server, closeGraceMs: number): Promise<void> {

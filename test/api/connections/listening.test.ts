@@ -1,0 +1,36 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { HttpConnections } from '../../../api/connections/http-connections.ts';
+import { ConfigError } from '../../../shared/runtime/config.ts';
+import { formatHttpOrigin } from '../../../shared/runtime/listen-address.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+
+async function refuse(t: ExecutionContext, host: string, port: number, message: RegExp): Promise<void> {
+  const connections = new HttpConnections({
+    keepAliveTimeoutMs: 60_000,
+    requestTimeoutMs: 60_000,
+    limit: { max: 1_000, maxPerNetwork: null },
+    isProxied: false,
+    maxStallMs: 60_000,
+    findContested: () => [],
+    handle: () => undefined,
+    log: createLogger('test', 'silent'),
+  });
+  await t.throwsAsync(connections.listen(host, port), { instanceOf: ConfigError, message });
+}
+
+test('an api process that cannot listen says what to set', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await refuse(t, '127.0.0.1', port, /^Port \d+ of 127\.0\.0\.1 is taken by another program: set PORT to a/);
+  await refuse(t, '10.255.255.1', 0, /^HOST is 10\.255\.255\.1, no address of this machine: set HOST to 127/);
+  await refuse(t, '999.1.1.1', 0, /^HOST is 999\.1\.1\.1, a name that leads to no address: set HOST to/);
+});
+
+test('an address of IPv6 stands in brackets', (t) => {
+  t.is(formatHttpOrigin('::1', 80), 'http://[::1]:80');
+  t.is(formatHttpOrigin('127.0.0.1', 80), 'http://127.0.0.1:80');
+});
