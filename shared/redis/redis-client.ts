@@ -3,7 +3,6 @@ import { Cluster, Redis, ReplyError, type Command } from 'ioredis';
 import { AppError } from '../contract/errors.ts';
 import { ConfigError } from '../runtime/config.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { runInBackground } from '../runtime/run-in-background.ts';
 
 export type RedisClient = Redis | Cluster;
 
@@ -33,17 +32,19 @@ export function redisOptions(purpose: RedisPurpose) {
 }
 
 /**
- * After a cut ioredis subscribes again by itself and leaves the rejection of that to nobody: it would end the process where
- * the connection is closed before the reply. Where Redis refuses it, the process would be deaf without a word; it connects
- * anew and asks again.
+ * Subscribes again to all channels whenever it is connected anew. ioredis would do that by itself, but leaves the rejection
+ * to nobody, which ends the process where the connection is closed before the reply; and it forgets channels of which Redis
+ * refused the subscription, which leaves the process deaf. Where Redis refuses it, this client connects anew and asks again.
  */
 class Subscriber extends Redis {
   readonly #log: Logger;
+  readonly #channels = new Set<string>();
   readonly #watched = new WeakSet<Command>();
 
   constructor(url: string, options: ReturnType<typeof redisOptions>, log: Logger) {
-    super(url, options);
+    super(url, { ...options, autoResubscribe: false });
     this.#log = log;
+    this.on('ready', () => this.#subscribeAgain());
   }
 
   /** A command that waits for a reconnect comes here again. */
@@ -51,17 +52,23 @@ class Subscriber extends Redis {
     const [command] = args;
     if (command.name === 'subscribe' && !this.#watched.has(command)) {
       this.#watched.add(command);
-      command.promise.catch((error: unknown) => this.#askAgain(command, error));
+      for (const channel of command.args) this.#channels.add(String(channel));
+      command.promise.catch((error: unknown) => this.#onRefused(error));
     }
     return super.sendCommand(...args);
   }
 
-  #askAgain({ args }: Command, error: unknown): void {
-    // Closed by ourselves, or cut: then it is sent again after the reconnect.
+  #onRefused(error: unknown): void {
+    // Closed by ourselves, or cut: then the next connection asks again.
     if (this.status !== 'ready') return;
     this.#log.error({ err: error }, 'subscribing failed; reconnecting');
     this.disconnect(true);
-    runInBackground(this.subscribe(...(args as string[])), 'subscribing again', this.#log);
+  }
+
+  #subscribeAgain(): void {
+    if (this.#channels.size === 0) return;
+    // What becomes of it is handled where the command is sent.
+    this.subscribe(...this.#channels).catch(() => undefined);
   }
 }
 

@@ -26,16 +26,26 @@ async function subscribe(t: ExecutionContext, url: string, channel: string): Pro
   return { subscriber, errors };
 }
 
-/** Says of itself what ioredis asks for, and answers the first subscription alone. */
-async function startDeafRedis(t: ExecutionContext): Promise<string> {
-  let subscriptions = 0;
-  const answer = (command: string): string => {
-    if (/\binfo\r\n/.test(command)) return '$21\r\nredis_version:7.4.0\r\n\r\n';
-    if (!command.includes('subscribe')) return '+OK\r\n';
-    subscriptions += 1;
-    return subscriptions === 1 ? '*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n' : '';
-  };
+const subscribed = '*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n';
+
+/**
+ * Says of itself what ioredis asks for, and answers subscriptions as it is told to.
+ * @param onSubscribe what it writes, by the number of the connection, of which the first is 1; null refuses all commands
+ */
+async function startFakeRedis(
+  t: ExecutionContext,
+  onSubscribe: (connection: number) => string | null,
+): Promise<string> {
+  let connections = 0;
   const server = createServer((socket) => {
+    connections += 1;
+    const reply = onSubscribe(connections);
+    socket.on('error', () => undefined);
+    const answer = (command: string): string => {
+      if (reply === null) return '-ERR max number of clients reached\r\n';
+      if (/\binfo\r\n/.test(command)) return '$21\r\nredis_version:7.4.0\r\n\r\n';
+      return command.includes('subscribe') ? reply : '+OK\r\n';
+    };
     socket.on('data', (data) => {
       const commands = data
         .toString()
@@ -67,7 +77,8 @@ test.serial('a command fails without any time passing while Redis is away', asyn
 });
 
 test('a subscriber may be closed while it subscribes again after a cut: its rejection ends nothing', async (t) => {
-  const { subscriber, errors } = await subscribe(t, await startDeafRedis(t), 'news');
+  const url = await startFakeRedis(t, (connection) => (connection === 1 ? subscribed : ''));
+  const { subscriber, errors } = await subscribe(t, url, 'news');
   const rejections: unknown[] = [];
   const note = (reason: unknown): unknown => rejections.push(reason);
   process.on('unhandledRejection', note);
@@ -94,4 +105,17 @@ test('a subscriber that Redis refuses after a cut says so, and asks again until 
   await commands.call('ACL', 'SETUSER', 'default', 'allchannels');
   await waitFor('a listener', async () => (await commands.publish('news', 'hello')) === 1);
   await waitFor('the message', () => heard.includes('hello'));
+});
+
+test('a subscriber that was refused asks again also where the next connections fail before they are ready', async (t) => {
+  const replies = [subscribed, '-NOPERM no channels\r\n', null, null];
+  const message = '>3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n';
+  const url = await startFakeRedis(t, (connection) => {
+    const reply = replies[connection - 1];
+    return reply === undefined ? subscribed + message : reply;
+  });
+  const { subscriber } = await subscribe(t, url, 'news');
+  const heard = new Promise((resolve) => subscriber.once('message', (_, text: string) => resolve(text)));
+  subscriber.disconnect(true);
+  t.is(await heard, 'hello');
 });
