@@ -17,8 +17,8 @@ export interface DemoAccount {
   readonly apiKey: string | null;
   /** Null where it is not banned. */
   readonly banReason: string | null;
-  /** The one of before, where that is not in this database and another was made. */
-  readonly insteadOf: string | null;
+  /** What was noted of the one of before, where that leads to none in this database and another was made. */
+  readonly insteadOf: KnownDemo | null;
 }
 
 /** By which it is found where no start has noted its id; no name that an operator would give to accounts of customers. */
@@ -29,7 +29,8 @@ async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<D
   if (account === null) {
     const options = { balance: '100', 'free-requests': '10', type: userType };
     const { id, api_key: apiKey } = await createAccount({ ...stores, options });
-    return { id, apiKey, banReason: null, insteadOf: known.id ?? known.apiKey?.slice(0, 6) ?? null };
+    const isFirst = known.id === null && known.apiKey === null;
+    return { id, apiKey, banReason: null, insteadOf: isFirst ? null : known };
   }
   const { _id: id, keyHash, banned, banReason } = account;
   const isKnown = known.apiKey !== null && isSameHash(hashSecret(known.apiKey), keyHash);

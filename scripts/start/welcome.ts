@@ -1,5 +1,5 @@
 import type { Model } from '../../shared/contract/models.ts';
-import type { DemoAccount } from './find-demo-account.ts';
+import type { DemoAccount, KnownDemo } from './find-demo-account.ts';
 
 export interface Welcome {
   /** With /v1. */
@@ -42,11 +42,17 @@ function describeDemo(demo: DemoAccount | null): string[] {
           `  Give it another:  ${admin} account rotate-key ${id}`,
         ]
       : [`  API key    ${apiKey}   (a demo account)`];
-  if (insteadOf !== null)
-    lines.push(`             A new one: that of before (${insteadOf}) is not in this database.`);
+  if (insteadOf !== null) lines.push(`             A new one: ${explainNew(insteadOf)}.`);
   if (banReason !== null)
     lines.push(`             It is banned (${banReason}). Lift that:  ${admin} account unban ${id}`);
   return lines;
+}
+
+function explainNew({ id, apiKey }: KnownDemo): string {
+  if (id !== null) return `that of before (${id}) is not in this database`;
+  // Earlier releases noted the key alone, and replacing it leaves no trace of the old one.
+  const key = apiKey?.slice(0, 6);
+  return `no account has the key of before (${key}…); it was replaced, or the database is another`;
 }
 
 function formatCommands(baseUrl: string, key: string, models: Welcome['models']): string[] {

@@ -94,7 +94,7 @@ test.serial('where it is not in the database, another is made, and this is said'
   await stack.mongo.db.collection('accounts').deleteMany({});
   const second = await start(folder);
   t.not(second.id, first.id);
-  t.is(second.insteadOf, first.id);
+  t.is(second.insteadOf?.id, first.id);
   t.true(
     formatWelcome({ ...welcome, demo: second }).includes(
       `that of before (${first.id}) is not in this database`,
@@ -113,3 +113,19 @@ test.serial('a customer’s account is never taken for it', async (t) => {
   writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-${'A'.repeat(43)}` }));
   t.is((await start(folder)).id, id);
 });
+
+test.serial(
+  'where an earlier release noted a key alone that was replaced since, no more is said than is known',
+  async (t) => {
+    const folder = makeFolder(t);
+    writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-abc${'A'.repeat(40)}` }));
+    const demo = await start(folder);
+    const text = formatWelcome({ ...welcome, demo });
+    t.regex(
+      text,
+      /no account has the key of before \(mg-abc…\); it was replaced, or the database is another/,
+    );
+    t.notRegex(text, /is not in this database/);
+    t.deepEqual(await start(folder), { ...demo, insteadOf: null });
+  },
+);
