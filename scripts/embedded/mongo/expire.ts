@@ -1,4 +1,3 @@
-import type { Collection } from './storage/collection.ts';
 import { findDocuments } from './query/find.ts';
 import { toNumber } from './bson/numbers.ts';
 import type { Store } from './storage/store.ts';
@@ -8,24 +7,31 @@ const batchSize = 500;
 /** Removes the documents whose time by a TTL index has passed, and returns how many there were. */
 export async function expireDocuments(store: Store): Promise<number> {
   let removed = 0;
-  for (const collection of store.collections.values()) {
-    for (const { spec } of collection.indexes) {
-      if (spec.expireAfterSeconds === undefined) continue;
-      const before = new Date(Date.now() - toNumber(spec.expireAfterSeconds) * 1000);
-      const [path] = Object.keys(spec.key);
-      let count: number;
-      do {
-        count = await store.write(() => removeExpired(collection, { [path!]: { $lte: before } }));
-        removed += count;
-      } while (count === batchSize);
-    }
+  const ttlIndexes = Array.from(store.collections.values()).flatMap(({ namespace, indexes }) =>
+    indexes
+      .filter(({ spec }) => spec.expireAfterSeconds !== undefined)
+      .map(({ spec }) => ({ namespace, index: spec.name })),
+  );
+  for (const { namespace, index } of ttlIndexes) {
+    let count: number;
+    do {
+      count = await store.write(() => removeExpired(store, namespace, index));
+      removed += count;
+    } while (count === batchSize);
   }
   return removed;
 }
 
-function removeExpired(collection: Collection, filter: Record<string, unknown>): number {
-  if (collection.isDropped) return 0;
-  const expired = Array.from(findDocuments(collection, { filter, limit: batchSize }));
+/** Looks the collection up anew for each batch: between two of them it may be dropped, or read again after a full disk. */
+function removeExpired(store: Store, namespace: string, index: string): number {
+  const collection = store.collections.get(namespace);
+  const spec = collection?.indexes.find(({ spec: { name } }) => name === index)?.spec;
+  if (collection === undefined || spec?.expireAfterSeconds === undefined) return 0;
+  const before = new Date(Date.now() - toNumber(spec.expireAfterSeconds) * 1000);
+  const [path] = Object.keys(spec.key);
+  const expired = Array.from(
+    findDocuments(collection, { filter: { [path!]: { $lte: before } }, limit: batchSize }),
+  );
   for (const stored of expired) collection.remove(stored);
   return expired.length;
 }

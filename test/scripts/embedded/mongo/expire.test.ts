@@ -1,0 +1,57 @@
+import test from 'ava';
+import { Int32 } from 'bson';
+import { encodeDocument } from '../../../../scripts/embedded/mongo/bson/document.ts';
+import { expireDocuments } from '../../../../scripts/embedded/mongo/expire.ts';
+import { Collection } from '../../../../scripts/embedded/mongo/storage/collection.ts';
+import { Store } from '../../../../scripts/embedded/mongo/storage/store.ts';
+import { makeTempDir } from './mongo-fixture.ts';
+
+/** More than are removed at once. */
+const documents = 501;
+
+/** A store of expired documents; `between` is called once, after the first of them were removed. */
+async function openStore(dir: string, between: (store: Store, rows: Collection) => void): Promise<Store> {
+  const store = new Store(dir, false, () => undefined);
+  await store.write(() => {
+    const rows = store.ensureCollection('test', 'rows');
+    rows.createIndex({ key: { at: 1 }, name: 'at_1', expireAfterSeconds: 10 });
+    for (let n = 0; n < documents; n += 1) {
+      const document = { _id: new Int32(n), at: new Date(0) };
+      rows.insert(document, encodeDocument(document));
+    }
+  });
+  const write = store.write.bind(store);
+  let isFirst = true;
+  store.write = async (action) => {
+    const outcome = await write(action);
+    if (isFirst) between(store, store.findCollection('test', 'rows')!);
+    isFirst = false;
+    return outcome;
+  };
+  return store;
+}
+
+test('documents expire in the collection as it is, where a failed commit had it read again', async (t) => {
+  const store = await openStore(await makeTempDir(t), (opened, rows) => {
+    const { id, db, name } = rows;
+    const indexes = rows.describe()['indexes'] as NonNullable<
+      ConstructorParameters<typeof Collection>[1]['indexes']
+    >;
+    const again = new Collection(opened, { id, db, name, indexes });
+    opened.collections.set(again.namespace, again);
+    // From here on it counts by itself.
+    again.countDocuments();
+  });
+  t.is(await expireDocuments(store), documents);
+  t.is(store.findCollection('test', 'rows')?.countDocuments(), 0);
+  await store.close();
+});
+
+test('nothing expires by an index that is gone', async (t) => {
+  const store = await openStore(await makeTempDir(t), (_, rows) => {
+    rows.indexes.splice(1);
+  });
+  t.is(await expireDocuments(store), documents - 1);
+  t.is(store.findCollection('test', 'rows')?.countDocuments(), 1);
+  await store.close();
+});
