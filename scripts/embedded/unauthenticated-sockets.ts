@@ -17,6 +17,7 @@ export class UnauthenticatedSockets {
   readonly #idleMs: number;
   /** When each was last heard, the longest silent first. */
   readonly #heardAtMs = new Map<Socket, number>();
+  readonly #refused = new WeakSet<Socket>();
   #timer: NodeJS.Timeout | undefined;
 
   /** A driver's monitor never authenticates and says `hello` every ten seconds, so it may be silent for longer than that. */
@@ -45,6 +46,15 @@ export class UnauthenticatedSockets {
   /** It has shown that it has the password. */
   release(socket: Socket): void {
     this.#heardAtMs.delete(socket);
+  }
+
+  /** What it said was not believed: nothing more is heard of it, and its connection ends with the answer to that. */
+  refuse(socket: Socket): void {
+    this.#refused.add(socket);
+  }
+
+  isRefused(socket: Socket): boolean {
+    return this.#refused.has(socket);
   }
 
   closeAll(): void {

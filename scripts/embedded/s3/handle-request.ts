@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import type { UnauthenticatedSockets } from '../unauthenticated-sockets.ts';
 import type { BucketStore } from './bucket-store.ts';
@@ -28,8 +27,6 @@ export interface RequestSurroundings {
 const maxDrainBytes = 16 * 1024 * 1024;
 const maxDrainMs = 5000;
 
-const refusedSockets = new WeakSet<Socket>();
-
 /** Serves one request; `expectsContinue` tells that the client waits for a 100 before it sends its body. */
 export async function handleRequest(
   surroundings: RequestSurroundings,
@@ -37,8 +34,7 @@ export async function handleRequest(
   response: ServerResponse,
   expectsContinue: boolean,
 ): Promise<void> {
-  // Of a client that was refused nothing more is heard: its connection ends with that answer.
-  if (refusedSockets.has(message.socket)) return;
+  if (surroundings.unauthenticated.isRefused(message.socket)) return;
   const requestId = randomBytes(8).toString('hex').toUpperCase();
   const nowMs = surroundings.now();
   response.setHeader('x-amz-request-id', requestId);
@@ -81,8 +77,9 @@ export async function handleRequest(
       response.destroy();
       return;
     }
-    if (!isAuthenticated) refusedSockets.add(message.socket);
-    await sendError(message, response, s3Error, { path, requestId, isBodyOnItsWay });
+    if (!isAuthenticated) surroundings.unauthenticated.refuse(message.socket);
+    const isRefused = surroundings.unauthenticated.isRefused(message.socket);
+    await sendError(message, response, s3Error, { path, requestId, isBodyOnItsWay, isRefused });
   }
 }
 
@@ -119,11 +116,18 @@ async function sendResponse(response: ServerResponse, result: S3Response): Promi
   }
 }
 
+interface ErrorCircumstances {
+  readonly path: string;
+  readonly requestId: string;
+  readonly isBodyOnItsWay: boolean;
+  readonly isRefused: boolean;
+}
+
 async function sendError(
   message: IncomingMessage,
   response: ServerResponse,
   error: S3Error,
-  { path, requestId, isBodyOnItsWay }: { path: string; requestId: string; isBodyOnItsWay: boolean },
+  { path, requestId, isBodyOnItsWay, isRefused }: ErrorCircumstances,
 ): Promise<void> {
   const document = renderElement(
     'Error',
@@ -135,7 +139,6 @@ async function sendError(
   );
   const bytes = Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${document}`);
   const isBodyPending = !message.complete && hasBody(message);
-  const isRefused = refusedSockets.has(message.socket);
   // Node would say goodbye to it first, and meanwhile read and parse what was sent behind this request.
   if (isRefused) response.once('finish', () => message.socket.destroy());
   response.writeHead(error.status, {
