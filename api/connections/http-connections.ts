@@ -7,7 +7,8 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { explainListenError, formatHttpOrigin } from '../../shared/runtime/listen-address.ts';
+import { explainListenError } from '../../shared/runtime/explain-listen-error.ts';
+import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { answerAllRequests } from './answer-all-requests.ts';
 import { callerNetwork } from '../middleware/caller-network.ts';

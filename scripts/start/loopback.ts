@@ -1,7 +1,8 @@
 import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { ConfigError } from '../../shared/runtime/config.ts';
-import { explainListenError, formatHttpOrigin } from '../../shared/runtime/listen-address.ts';
+import { explainListenError } from '../../shared/runtime/explain-listen-error.ts';
+import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 
 /** A port of loopback that nobody listens on now. */
 export async function findFreePort(): Promise<number> {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { formatHttpOrigin } from '../../shared/runtime/listen-address.ts';
+import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { anthropicDialect } from './anthropic.ts';
 import {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { formatHttpOrigin } from '../../../shared/runtime/listen-address.ts';
+import { formatHttpOrigin } from '../../../shared/runtime/format-http-origin.ts';
 import { createThrottledWarning } from '../../../shared/runtime/throttled-warning.ts';
 import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { BucketStore } from './bucket-store.ts';

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { HttpConnections } from '../../../api/connections/http-connections.ts';
 import { ConfigError } from '../../../shared/runtime/config.ts';
-import { formatHttpOrigin } from '../../../shared/runtime/listen-address.ts';
+import { formatHttpOrigin } from '../../../shared/runtime/format-http-origin.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 
 async function refuse(t: ExecutionContext, host: string, port: number, message: RegExp): Promise<void> {

@@ -1,10 +1,5 @@
 import { ConfigError } from './config.ts';
 
-/** The origin of a server that listens on `host`, which may be an address of IPv6. */
-export function formatHttpOrigin(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
 /** Why the api cannot listen, as a sentence for whoever set HOST and PORT; an error that is not theirs stays as it is. */
 export function explainListenError(host: string, port: number, error: Error): Error {
   const reason = findReason(host, port, (error as NodeJS.ErrnoException).code);
