@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { hasBrowser, installBrowser } from './bootstrap/browser-program.mjs';
+import { findBrowser, installBrowser } from './bootstrap/browser-program.mjs';
 import { build, isBuilt } from './bootstrap/build.mjs';
 import { withLock } from './bootstrap/lock.mjs';
 import { installPackages, isInstalled } from './bootstrap/packages.mjs';
@@ -37,7 +37,7 @@ async function prepare(command) {
   const steps = [
     { isDone: isInstalled, work: installPackages },
     { isDone: () => !needRedis.includes(command) || hasRedis(), work: installRedis },
-    { isDone: () => command !== 'test' || hasBrowser(), work: installBrowser },
+    { isDone: () => command !== 'test' || findBrowser() !== null, work: installBrowser },
     { isDone: () => isBuilt(project), work: () => build(project) },
   ];
   if (steps.every((step) => step.isDone())) return;

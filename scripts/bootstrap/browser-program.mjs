@@ -1,9 +1,10 @@
 import { canInstallPackages, installPackage } from './debian-package.mjs';
 import { findOnPath, Refusal, say } from './processes.mjs';
 
-/** As test/support/browser.ts looks for it. */
-export const hasBrowser = () =>
-  findOnPath(['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']) !== null;
+const programs = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
+
+/** Its path, or null. The tests that need one ask here as well. */
+export const findBrowser = () => findOnPath(programs);
 
 /** Installs Chromium where this user may; the tests that need a browser are skipped without one. */
 export async function installBrowser() {
