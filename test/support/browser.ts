@@ -3,7 +3,7 @@ import { chromium, type Browser } from 'playwright-core';
 
 // Plain JavaScript, which runs before anything is compiled: it lies beside the compiled tests, not among them.
 const program = new URL('../../../scripts/bootstrap/browser-program.mjs', import.meta.url);
-const { findBrowser } = (await import(program.href)) as { findBrowser(): string | null };
+const { findBrowser } = (await import(program.href)) as { findBrowser: () => string | null };
 const executablePath = findBrowser();
 
 /** Not every machine has a browser. */
