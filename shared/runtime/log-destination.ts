@@ -7,7 +7,7 @@ const retryMs = 1_000;
 /** While the reader of a pipe is behind. */
 const pollMs = 20;
 /** A process that ends waits for a reader that takes something at least this often. */
-const maxStandstillMs = 3_000;
+const defaultMaxStandstillMs = 3_000;
 
 /**
  * Where a process's log lines go, stdout or stderr: in order and without blocking. That it takes none (its disk is full, its
@@ -20,6 +20,7 @@ const maxStandstillMs = 3_000;
  */
 export class LogDestination {
   readonly #fd: 1 | 2;
+  readonly #maxStandstillMs: number;
   /** Else a file or a terminal, which has no way to refuse instead of blocking. */
   readonly #isStream: boolean;
   #waiting: string[] = [];
@@ -35,8 +36,9 @@ export class LogDestination {
   #lostLines = 0;
   #reportLost: ((lines: number) => void) | null = null;
 
-  constructor(fd: 1 | 2) {
+  constructor(fd: 1 | 2, maxStandstillMs = defaultMaxStandstillMs) {
     this.#fd = fd;
+    this.#maxStandstillMs = maxStandstillMs;
     const stats = fstatSync(fd);
     this.#isStream = stats.isFIFO() || stats.isSocket();
   }
@@ -65,7 +67,7 @@ export class LogDestination {
    * pino calls it after a fatal line as well.
    */
   flushSync(): void {
-    this.#giveUpAtMs ??= performance.now() + maxStandstillMs;
+    this.#giveUpAtMs ??= performance.now() + this.#maxStandstillMs;
     do {
       // What a thread is writing is the system's.
       const bytes = this.#isWriting ? this.#joinWaiting() : Buffer.concat([this.#chunk, this.#joinWaiting()]);
@@ -82,7 +84,7 @@ export class LogDestination {
     while (written < bytes.length) {
       try {
         written += this.#writeNow(bytes.subarray(written));
-        this.#giveUpAtMs = performance.now() + maxStandstillMs;
+        this.#giveUpAtMs = performance.now() + this.#maxStandstillMs;
       } catch (error) {
         if (!wouldBlock(error) || performance.now() > this.#giveUpAtMs!) return written;
         sleepSync(pollMs);
@@ -120,7 +122,9 @@ export class LogDestination {
     this.#chunk = this.#chunk.subarray(written);
     this.#waitingBytes -= written;
     if (error === null) this.#writeNext();
-    else setTimeout(() => this.#writeNext(), wouldBlock(error) ? pollMs : retryMs).unref();
+    else if (wouldBlock(error)) setTimeout(() => this.#writeNext(), pollMs);
+    // A process that has nothing else to do does not wait for a disk.
+    else setTimeout(() => this.#writeNext(), retryMs).unref();
   }
 
   /** @throws Error with the code EAGAIN where the reader of a pipe is behind */

@@ -28,10 +28,10 @@ function describeLines(role: string, level: string): LoggerOptions {
 const destinations = new Map<1 | 2, LogDestination>();
 
 /** One for all loggers of the process, so that their lines keep their order. */
-function openDestination(fd: 1 | 2): LogDestination {
+function openDestination(fd: 1 | 2, maxStandstillMs?: number): LogDestination {
   const known = destinations.get(fd);
   if (known !== undefined) return known;
-  const opened = new LogDestination(fd);
+  const opened = new LogDestination(fd, maxStandstillMs);
   process.on('exit', () => opened.flushSync());
   destinations.set(fd, opened);
   return opened;
@@ -46,8 +46,8 @@ export function createLogger(role: string, level: string): Logger {
 }
 
 /** For the last line of a process, whatever LOG_LEVEL is: what was logged before it and the line itself are written first. */
-export function createFatalLogger(role: string, fd: 1 | 2): Pick<Logger, 'fatal'> {
-  const destination = openDestination(fd);
+export function createFatalLogger(role: string, fd: 1 | 2, maxStandstillMs?: number): Pick<Logger, 'fatal'> {
+  const destination = openDestination(fd, maxStandstillMs);
   return pino(describeLines(role, 'fatal'), {
     write(line) {
       // There may be no place for it behind what waits.
