@@ -1,5 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AcquireOptions } from '../../shared/fairness/fair-budget.ts';
+import { nextTurnWithoutKey } from '../../shared/fairness/work-turns.ts';
 import { objectLifetimeMs, type ReadRange } from '../../shared/storage/object-store.ts';
 import { noteShare } from '../dispatch/response-memory.ts';
 import { callerNetwork } from '../middleware/caller-network.ts';
@@ -81,11 +82,8 @@ async function sendFile(context: ApiContext, readOn: ReadOn, network: string): P
     context.length = file.objectBytes;
     return;
   }
-  await sendInChunks(
-    context,
-    chunkFile(start.subarray(0, file.byteLength), file.objectBytes, readOn),
-    network,
-  );
+  const chunks = chunkFile(start.subarray(0, file.byteLength), file.objectBytes, readOn);
+  await sendInChunks(context, chunks, () => nextTurnWithoutKey(network));
 }
 
 /** @param start what was read already */

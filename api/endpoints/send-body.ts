@@ -1,9 +1,10 @@
 import { AppError } from '../../shared/contract/errors.ts';
+import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { chunkBuffer, sendChunks, type ChunkedBody, type ChunkSource } from '../present/send-chunks.ts';
 
-/** Larger bodies leave in chunks, at a least pace. */
+/** Larger bodies leave in chunks, as their callers take them. */
 const chunkFromBytes = 256 * 1024;
 
 /**
@@ -17,21 +18,27 @@ export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody):
     context.body = Buffer.isBuffer(body) ? body : gather(body, byteLength);
     return;
   }
-  await sendInChunks(context, Buffer.isBuffer(body) ? chunkBuffer(body) : body, holderOf(context).accountId);
+  const { accountId } = holderOf(context);
+  const chunks = Buffer.isBuffer(body) ? chunkBuffer(body) : body;
+  await sendInChunks(context, chunks, () => nextWorkTurn(accountId));
 }
 
 /**
  * Answers with a body that leaves in chunks. Resolves when its caller has taken it or has gone.
- * @param holder whose turns it takes: an account, or the network of a caller without one
+ * @param nextTurn waits for a turn at making the next chunk
  * @throws AppError what the body could not be read for; the connection is to be ended
  */
-export async function sendInChunks(context: ApiContext, body: ChunkSource, holder: string): Promise<void> {
+export async function sendInChunks(
+  context: ApiContext,
+  body: ChunkSource,
+  nextTurn: () => Promise<void>,
+): Promise<void> {
   context.status = 200;
   if (body.byteLength !== undefined) context.length = body.byteLength;
   // Koa has nothing to add.
   context.respond = false;
   try {
-    await sendChunks(context.res, body, holder);
+    await sendChunks(context.res, body, nextTurn);
   } catch (error) {
     if (error instanceof AppError) throw error;
     // Nobody can be told of anything but by the end of the connection.

@@ -1,5 +1,4 @@
 import type { Writable } from 'node:stream';
-import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
 
 /** A body that is made, or read, as its reader takes it. */
@@ -22,10 +21,14 @@ const buffers = new BufferPool(16 * 1024 * 1024);
 /**
  * Writes a body to its end, one chunk at a time, however long its reader takes. One that takes nothing is cut by the stall
  * guard, and so is one that keeps others waiting.
- * @param accountId whose turns it takes at making chunks
+ * @param nextTurn waits for a turn at making the next chunk
  * @throws the stream's error when its reader has gone; what `write` throws
  */
-export async function sendChunks(stream: Writable, body: ChunkSource, accountId = ''): Promise<void> {
+export async function sendChunks(
+  stream: Writable,
+  body: ChunkSource,
+  nextTurn: () => Promise<void>,
+): Promise<void> {
   let isOver = false;
   while (!isOver) {
     isOver = await buffers.use(body.maxChunkBytes, async (buffer) => {
@@ -34,7 +37,7 @@ export async function sendChunks(stream: Writable, body: ChunkSource, accountId 
       return length === 0;
     });
     // A reader that keeps up would else be given everything in this turn, and all others would wait for the end of it.
-    await nextWorkTurn(accountId);
+    await nextTurn();
   }
   stream.end();
 }

@@ -3,16 +3,34 @@ import { FairQueue } from './fair-queue.ts';
 /** Requests that have work left to do on the event loop. */
 const waiting = new FairQueue<() => void>();
 
+/** Of these, the ones without a key. Accounts have other names. */
+const waitingWithoutKey = new FairQueue<() => void>();
+const placeWithoutKey = 'callers without a key';
+
 /**
  * Waits until the account may go on with work that would hold up the event loop if it were done in one go. One request
  * goes on in each iteration of the loop, and accounts take turns: fifty large requests delay whatever else the process
  * does no longer than one, and those of one account do not delay another's.
  */
 export async function nextWorkTurn(accountId: string): Promise<void> {
+  await new Promise<void>((resolve) => addTurn(accountId, resolve));
+}
+
+/**
+ * Waits for a turn of a caller who has no account. All of them have one place among the accounts, as anybody can come
+ * from any number of networks; within it they take turns.
+ * @param caller names the network, and whatever else shares fairly within it
+ */
+export async function nextTurnWithoutKey(caller: string): Promise<void> {
   await new Promise<void>((resolve) => {
-    waiting.add(accountId, resolve);
-    if (waiting.size === 1) setImmediate(giveTurn);
+    waitingWithoutKey.add(caller, resolve);
+    addTurn(placeWithoutKey, () => serveNext(waitingWithoutKey));
   });
+}
+
+function addTurn(holder: string, goOn: () => void): void {
+  waiting.add(holder, goOn);
+  if (waiting.size === 1) setImmediate(giveTurn);
 }
 
 /** How many requests of an account wait for a turn in this process. */
@@ -21,9 +39,13 @@ export function countWaitingForTurns(accountId: string): number {
 }
 
 function giveTurn(): void {
-  const next = waiting.peek();
-  if (next !== undefined) waiting.serve(next)();
+  serveNext(waiting);
   if (waiting.size > 0) setImmediate(giveTurn);
+}
+
+function serveNext(queue: FairQueue<() => void>): void {
+  const next = queue.peek();
+  if (next !== undefined) queue.serve(next)();
 }
 
 /** Other work of the process waits for no longer than this. */

@@ -61,7 +61,7 @@ function oddNumbers(count: number): Float32Array<ArrayBuffer> {
 async function read(body: Buffer | ChunkedBody): Promise<string> {
   if (Buffer.isBuffer(body)) return body.toString();
   const chunks: Buffer[] = [];
-  await sendChunks(collect(chunks), body);
+  await sendChunks(collect(chunks), body, nextTurn);
   return Buffer.concat(chunks).toString();
 }
 
@@ -126,7 +126,7 @@ function hashSameVectors(text: string, count: number): string {
 
 test('the largest answer passes through a socket', async (t) => {
   const server = createServer((_, response) => {
-    void sendChunks(response, presentEmbeddings(largest) as ChunkedBody);
+    void sendChunks(response, presentEmbeddings(largest) as ChunkedBody, nextTurn);
   });
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
@@ -159,7 +159,7 @@ test('what nobody takes is not made', async (t) => {
       begin();
     },
   });
-  const sent = sendChunks(reader, presentEmbeddings(largest) as ChunkedBody);
+  const sent = sendChunks(reader, presentEmbeddings(largest) as ChunkedBody, nextTurn);
   await begun;
   for (let turn = 0; turn < 200; turn++) await nextTurn();
   t.true(written < 300_000);
@@ -184,7 +184,7 @@ test('others have their turn while a reader takes all that it can', async (t) =>
       done();
     },
   });
-  await sendChunks(reader, presentEmbeddings(largest) as ChunkedBody);
+  await sendChunks(reader, presentEmbeddings(largest) as ChunkedBody, nextTurn);
   isOver = true;
   t.true(turns >= chunks / 2, `${turns} turns for ${chunks} chunks`);
 });

@@ -3,6 +3,9 @@ import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { sendChunks, type ChunkedBody } from '../../../api/present/send-chunks.ts';
+import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
+
+const nextTurn = () => nextWorkTurn('account');
 
 const chunkBytes = 200_000;
 
@@ -35,7 +38,7 @@ async function serve(t: ExecutionContext, handle: (response: ServerResponse) => 
 
 test('bodies that are sent at once to readers of any pace arrive as they were made', async (t) => {
   const count = 40;
-  const port = await serve(t, (response) => void sendChunks(response, makeChunks(count)));
+  const port = await serve(t, (response) => void sendChunks(response, makeChunks(count), nextTurn));
   const read = async (isSlow: boolean): Promise<Buffer> => {
     const { body } = await fetch(`http://127.0.0.1:${port}`);
     const chunks: Uint8Array[] = [];
@@ -54,7 +57,7 @@ test('of a body whose reader has left no more is made, and whoever sends it is t
   const body = makeChunks(Infinity);
   let sent: Promise<void> | null = null;
   const port = await serve(t, (response) => {
-    sent = sendChunks(response, body);
+    sent = sendChunks(response, body, nextTurn);
   });
   const reader = connect(port, '127.0.0.1');
   reader.write('GET / HTTP/1.1\r\nhost: reader\r\n\r\n');

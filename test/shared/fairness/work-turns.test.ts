@@ -1,5 +1,5 @@
 import test from 'ava';
-import { nextWorkTurn, takeInTurns } from '../../../shared/fairness/work-turns.ts';
+import { nextTurnWithoutKey, nextWorkTurn, takeInTurns } from '../../../shared/fairness/work-turns.ts';
 
 test.serial(
   'accounts take turns, however many requests one of them has, and one goes on in each iteration',
@@ -21,6 +21,24 @@ test.serial(
     t.is(order.length, 22);
     t.true(order.indexOf('one') <= 2 && order.indexOf('other') <= 2, order.join(' '));
     t.true(iterations >= 20, `${iterations} iterations`);
+  },
+);
+
+test.serial(
+  'callers without a key have one place together, however many networks they come from',
+  async (t) => {
+    const order: string[] = [];
+    const note = (name: string) => (): number => order.push(name);
+    const networks = Array.from({ length: 200 }, (_, i) => `network ${i}`);
+    const crowd = networks.map((name) => nextTurnWithoutKey(name).then(note('crowd')));
+    const flood = Array.from({ length: 50 }, () => nextTurnWithoutKey('network 0').then(note('flood')));
+    const turns = Array.from({ length: 20 }, () => nextWorkTurn('account').then(note('account')));
+    const late = nextTurnWithoutKey('late network').then(note('late'));
+    await Promise.all([...crowd, ...flood, ...turns, late]);
+    // One of two turns is the account's.
+    t.true(order.lastIndexOf('account') <= 41, String(order.lastIndexOf('account')));
+    // Among themselves they take turns as well.
+    t.true(order.indexOf('late') < order.indexOf('flood'), order.join());
   },
 );
 
