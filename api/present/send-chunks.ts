@@ -21,6 +21,8 @@ const buffers = new BufferPool(16 * 1024 * 1024);
 /**
  * Writes a body to its end, one chunk at a time, however long its reader takes. One that takes nothing is cut by the stall
  * guard, and so is one that keeps others waiting.
+ * The end leaves together with the last chunk where the length is known, so that a caller who has the whole of it finds
+ * the connection free.
  * @param nextTurn waits for a turn at making the next chunk
  * @throws the stream's error when its reader has gone; what `write` throws
  */
@@ -29,31 +31,38 @@ export async function sendChunks(
   body: ChunkSource,
   nextTurn: () => Promise<void>,
 ): Promise<void> {
-  let isOver = false;
-  while (!isOver) {
-    isOver = await buffers.use(body.maxChunkBytes, async (buffer) => {
-      const length = await body.write(buffer);
-      if (length > 0) await write(stream, buffer.subarray(0, length));
-      return length === 0;
-    });
+  let left = body.byteLength ?? Infinity;
+  const sendNext = async (buffer: Buffer): Promise<boolean> => {
+    const length = await body.write(buffer);
+    left -= length;
+    const isLast = length === 0 || left <= 0;
+    await write(stream, buffer.subarray(0, length), isLast);
+    return isLast;
+  };
+  while (!(await buffers.use(body.maxChunkBytes, sendNext))) {
     // A reader that keeps up would else be given everything in this turn, and all others would wait for the end of it.
     await nextTurn();
   }
-  stream.end();
 }
 
 /** Resolves when the bytes are the system's. */
-async function write(stream: Writable, bytes: Buffer): Promise<void> {
+async function write(stream: Writable, bytes: Buffer, isLast: boolean): Promise<void> {
+  // The end of a response that is closed already says nothing of it.
+  if (stream.destroyed) throw new Error(readerHasGone);
   await new Promise<void>((resolve, reject) => {
-    const onClose = (): void => reject(new Error('the reader has gone'));
-    stream.once('close', onClose);
-    stream.write(bytes, (error) => {
+    const onClose = (): void => reject(new Error(readerHasGone));
+    const onWritten = (error?: Error | null): void => {
       stream.off('close', onClose);
       if (error) reject(error);
       else resolve();
-    });
+    };
+    stream.once('close', onClose);
+    if (isLast) stream.end(bytes, onWritten);
+    else stream.write(bytes, onWritten);
   });
 }
+
+const readerHasGone = 'the reader has gone';
 
 const bytesPerChunk = 256 * 1024;
 

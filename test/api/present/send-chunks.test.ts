@@ -68,3 +68,27 @@ test('of a body whose reader has left no more is made, and whoever sends it is t
   await new Promise((resolve) => setImmediate(resolve));
   t.is(body.written, written);
 });
+
+test('a body of known length ends with its last chunk: its reader need not wait for another turn', async (t) => {
+  const chunks = makeChunks(3);
+  let turns = 0;
+  const nextTurn = async (): Promise<void> => {
+    turns += 1;
+    // Behind the last chunk no turn ever comes.
+    if (turns === 3) await new Promise(() => undefined);
+  };
+  const sent: Promise<void>[] = [];
+  const port = await serve(t, (response) => {
+    response.setHeader('content-length', 3 * chunkBytes);
+    const body = {
+      maxChunkBytes: chunkBytes,
+      byteLength: 3 * chunkBytes,
+      write: (target: Buffer) => chunks.write(target),
+    };
+    sent.push(sendChunks(response, body, nextTurn));
+  });
+  const answer = await fetch(`http://127.0.0.1:${port}`);
+  t.is((await answer.arrayBuffer()).byteLength, 3 * chunkBytes);
+  await Promise.all(sent);
+  t.is(turns, 2);
+});
