@@ -22,6 +22,7 @@ import { beginInTurns } from './middleware/begin-in-turns.ts';
 import { limitAccountCalls } from './middleware/limit-account-calls.ts';
 import { cors } from './middleware/cors.ts';
 import { parseBody } from './middleware/parse-body.ts';
+import { noteRefusals } from './middleware/recent-refusals.ts';
 import { renderError } from './middleware/render-error.ts';
 import {
   refuseDoubledSlash,
@@ -108,6 +109,7 @@ function stackOf(
   const stack: ApiMiddleware[] = [];
   if (operation.auth === 'none') stack.push(begin(operation.operationId));
   if (operation.auth === 'key') stack.push(authenticate(services));
+  if (operation.modelTypes !== undefined) stack.push(noteRefusals(services.refusals));
   if (asksForOwnAccount(operation)) stack.push(limitCalls);
   if (operation.body !== undefined) stack.push(parseBody(operation, services));
   stack.push(validate(operation));

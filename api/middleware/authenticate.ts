@@ -11,11 +11,8 @@ const bearer = /^Bearer(?: +(\S+))? *$/i;
 
 const howToSend = 'Send it as "Authorization: Bearer <API_KEY>".';
 
-/**
- * Finds whose API key the request carries. Whether the account may do anything is admission's to say; that it was refused
- * is remembered for its next requests.
- */
-export function authenticate({ apiKeys, refusals }: Services): ApiMiddleware {
+/** Finds whose API key the request carries. Whether the account may do anything is admission's to say. */
+export function authenticate({ apiKeys }: Pick<Services, 'apiKeys'>): ApiMiddleware {
   return async (context, next) => {
     // What a key opens is nobody else's: neither it nor a refusal is for a cache.
     context.set('cache-control', 'no-store');
@@ -23,12 +20,7 @@ export function authenticate({ apiKeys, refusals }: Services): ApiMiddleware {
     const holder = await apiKeys.find(key, () => callerNetwork(context.ip));
     if (holder === null) throw refuseKey(key);
     context.state.holder = holder;
-    try {
-      await next();
-    } catch (error) {
-      refusals.note(holder.accountId, error);
-      throw error;
-    }
+    await next();
   };
 }
 

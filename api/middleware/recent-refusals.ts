@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { AppError, type ErrorCode } from '../../shared/contract/errors.ts';
+import { holderOf } from './authenticate.ts';
+import type { ApiMiddleware } from './request-context.ts';
 
 /** Long enough to remember a caller that keeps trying, short enough to forget one that has refilled its balance. */
 const rememberedMs = 10_000;
@@ -25,4 +27,16 @@ export class RecentRefusals {
   has(accountId: string): boolean {
     return this.#accounts.has(accountId);
   }
+}
+
+/** The step of operations that ask a model: refusals of other calls say nothing about the next chat. */
+export function noteRefusals(refusals: RecentRefusals): ApiMiddleware {
+  return async (context, next) => {
+    try {
+      await next();
+    } catch (error) {
+      refusals.note(holderOf(context).accountId, error);
+      throw error;
+    }
+  };
 }
