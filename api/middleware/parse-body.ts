@@ -12,7 +12,7 @@ import type { Services } from '../services.ts';
 import { holderOf } from './authenticate.ts';
 import { smallBodyBytes } from './body-pace.ts';
 import { JsonStructure } from './json-structure.ts';
-import { preAdmitBody } from './pre-admit.ts';
+import { checkBeforeBody, preAdmitBody } from './pre-admit.ts';
 import { readChunks } from './read-chunks.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
@@ -28,15 +28,13 @@ export function parseBody(operation: Operation, services: Services): ApiMiddlewa
     const announced = context.request.length ?? 0;
     if (announced > limitBytes) throw tooLarge(limitBytes);
     const body = new IncomingBody(services, context, operation);
-    if (announced > smallBodyBytes || asksFirst(context, operation)) await body.becomeLarge(announced);
+    if (announced > smallBodyBytes) await body.becomeLarge(announced);
+    else if (operation.modelTypes !== undefined && expectsContinue(context.req))
+      // A caller who waits to be told to go on hears first of all that can be known without the body.
+      await checkBeforeBody(services, context, operation.modelTypes);
     context.state.body = await body.read(limitBytes);
     await next();
   };
-}
-
-/** Whether the caller waits for `100 Continue`: it is refused first for all that can be known without the body. */
-function asksFirst({ req }: ApiContext, { modelTypes }: Operation): boolean {
-  return modelTypes !== undefined && expectsContinue(req);
 }
 
 /** HTTP/1.0 has no interim responses, and an expectation in it counts for nothing. */

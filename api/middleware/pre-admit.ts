@@ -25,7 +25,24 @@ export async function preAdmitBody(
   types: readonly ModelType[],
 ): Promise<void> {
   const preAdmission = await askPreAdmission(services, context, 1);
-  if (!canSpend(preAdmission) && !hasFreeModel(services, types)) throw new AppError('insufficient_balance');
+  context.state.preAdmission = preAdmission;
+  checkSpendable(services, preAdmission, types);
+}
+
+/**
+ * Asks the same before a small body is read, for a caller who waits to be told to send it. Takes no slot: its admission
+ * takes all that the model asks for, or none, so that an account at its limit can gather them.
+ */
+export async function checkBeforeBody(
+  services: Services,
+  context: ApiContext,
+  types: readonly ModelType[],
+): Promise<void> {
+  checkSpendable(services, await askPreAdmission(services, context, 0), types);
+}
+
+function checkSpendable(services: Services, answer: PreAdmission, types: readonly ModelType[]): void {
+  if (!canSpend(answer) && !hasFreeModel(services, types)) throw new AppError('insufficient_balance');
 }
 
 /**
@@ -36,7 +53,7 @@ export async function preAdmitBody(
  */
 export async function preAdmit(services: Services, context: ApiContext, model: CatalogModel): Promise<void> {
   if (context.state.preAdmission !== undefined) return;
-  await askPreAdmission(services, context, model.rpmCoefficient);
+  context.state.preAdmission = await askPreAdmission(services, context, model.rpmCoefficient);
   precheckBalance(context, model);
 }
 
@@ -70,7 +87,6 @@ async function askPreAdmission(
   const answer = await askAccount(services, holder, () => runPreAdmission(services.redis, request));
   if ('rateLimit' in answer) context.set(describeRateLimit(answer.rateLimit));
   if (answer.outcome !== 'ok') throw await toAccountError(services, holder, answer);
-  context.state.preAdmission = answer;
   return answer;
 }
 

@@ -5,7 +5,7 @@ import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
  * Pre-admission of a request, in one trip before the work of reading or counting it: not banned, the key still the
- * account's own, and slots of the sliding minute, which are taken. Answers what the account can spend; whether that is
+ * account's own, and slots of the sliding minute, which are taken; where none are asked for, one must be free. Answers what the account can spend; whether that is
  * enough is known only once the request is counted.
  */
 const script = new RedisScript(`
@@ -17,19 +17,19 @@ if a[6] == '1' then return {'banned'} end
 if a[7] ~= ARGV[1] then return {'revoked'} end
 ${rateWindowLua}
 local limit = tonumber(a[5])
-slots = math.max(1, math.min(slots, limit))
-local used, refusal = takeSlots(window, tonumber(a[8] or '0'), limit, slots)
+local wanted = math.max(1, math.min(slots, limit))
+local used, refusal = takeSlots(window, tonumber(a[8] or '0'), limit, wanted, slots == 0)
 redis.call('HSET', account, 'win', used)
 if refusal then return refusal end
 local isReplay = claim and redis.call('EXISTS', claim) or 0
 local spendable = string.format('%.0f', tonumber(a[1]) - tonumber(a[2]))
-return {'ok', limit, limit - used, 60, spendable, tonumber(a[3]) - tonumber(a[4]), isReplay, slots}
+return {'ok', limit, limit - used, 60, spendable, tonumber(a[3]) - tonumber(a[4]), isReplay, slots == 0 and 0 or wanted}
 `);
 
 export interface PreAdmissionRequest {
   readonly accountId: string;
   readonly keyHash: string;
-  /** RPM slots to take: those of the model, where it is known by now. */
+  /** RPM slots to take: those of the model, where it is known by now; none to ask only. */
   readonly slots: number;
   /** Of the Idempotency-Key; null where the caller sent none. */
   readonly claimHash: string | null;

@@ -20,7 +20,8 @@ export function readRateLimit([limit, remaining, resetSeconds]: readonly unknown
  * requests early, and never takes any away.
  *
  * `takeSlots` returns how many slots are used now, which the caller stores as `win`, and the refusal where there are too
- * few left: nothing was taken then. A request that wants no more slots than it has taken before is never refused.
+ * few left: nothing was taken then. A request that wants no more slots than it has taken before is never refused. Where
+ * `isCheck` is true, nothing is taken either way.
  */
 export const rateWindowLua = `
 local time = redis.call('TIME')
@@ -32,7 +33,7 @@ local function readBucket(window, index)
   return tonumber(second), tonumber(count)
 end
 
-local function takeSlots(window, used, limit, slots)
+local function takeSlots(window, used, limit, slots, isCheck)
   local second, count = readBucket(window, -1)
   if not second then used = 0 end
   while second and second > now do
@@ -59,6 +60,7 @@ local function takeSlots(window, used, limit, slots)
     end
     return used, {'rate_limited', limit, limit - used, reset, wait}
   end
+  if isCheck then return used end
 
   if tailSecond == now then
     redis.call('LSET', window, -1, string.format('%d:%d', now, tailCount + slots))

@@ -108,6 +108,17 @@ test('a pre-admission for a model takes all of its slots or none, and tells how 
   t.like(await preAdmit(small, null, 50), { outcome: 'ok', slotsTaken: 5, rateLimit: { remaining: 0 } });
 });
 
+test('a question before a body takes no slot, and is refused where none is free', async (t) => {
+  const id = await createHotAccount(redis(), 0n, { rpm: 4 });
+  await runAdmission(redis(), admission(id, { slots: 3 }));
+  for (let i = 0; i < 3; i++) {
+    t.like(await preAdmit(id, null, 0), { outcome: 'ok', slotsTaken: 0, rateLimit: { remaining: 1 } });
+  }
+  t.is(await readUsed(id), 3);
+  await runAdmission(redis(), admission(id));
+  t.is((await preAdmit(id, null, 0)).outcome, 'rate_limited');
+});
+
 test('a limit of nothing admits nothing', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 0 });
   t.is((await preAdmit(id)).outcome, 'rate_limited');
