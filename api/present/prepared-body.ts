@@ -19,8 +19,10 @@ const compressFromBytes = 1_024;
 const compressBrotli = promisify(brotliCompress);
 const compressGzip = promisify(gzip);
 
+type Compressor = (bytes: Buffer) => Promise<Buffer>;
+
 /** These run in the thread pool. */
-const compressors: Record<ContentCoding, (bytes: Buffer) => Promise<Buffer>> = {
+const defaultCompressors: Readonly<Record<ContentCoding, Compressor>> = {
   br: (bytes) => compressBrotli(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
   gzip: (bytes) => compressGzip(bytes, { level: 9 }),
 };
@@ -33,7 +35,10 @@ export class PreparedBody {
   readonly #hash: string;
   readonly #compressed = new Map<ContentCoding, Promise<Representation>>();
 
-  constructor(text: string, contentType: string) {
+  readonly #compressors: Readonly<Record<ContentCoding, Compressor>>;
+
+  constructor(text: string, contentType: string, compressors = defaultCompressors) {
+    this.#compressors = compressors;
     const bytes = Buffer.from(text);
     this.contentType = contentType;
     this.isCompressible = bytes.length >= compressFromBytes;
@@ -49,18 +54,23 @@ export class PreparedBody {
     return this.#plain;
   }
 
-  /** Compresses at the first call for a coding; callers who come together wait for the same. */
+  /** Compresses at the first call for a coding; callers who come together wait for the same. A failure is not kept. */
   async compress(coding: ContentCoding): Promise<Representation> {
     let compressed = this.#compressed.get(coding);
     if (compressed === undefined) {
       compressed = this.#compress(coding);
       this.#compressed.set(coding, compressed);
     }
-    return await compressed;
+    try {
+      return await compressed;
+    } catch (error) {
+      if (this.#compressed.get(coding) === compressed) this.#compressed.delete(coding);
+      throw error;
+    }
   }
 
   async #compress(coding: ContentCoding): Promise<Representation> {
-    const bytes = await compressors[coding](this.#plain.bytes);
+    const bytes = await this.#compressors[coding](this.#plain.bytes);
     return { bytes, etag: `"${this.#hash}-${coding}"` };
   }
 }
