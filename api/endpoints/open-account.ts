@@ -1,9 +1,10 @@
 import { isSameHash } from '../../shared/accounts/credentials.ts';
+import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import { healKey } from '../../shared/accounts/heal-key.ts';
 import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { waitForMongo } from '../../shared/storage/mongo-wait.ts';
+import { waitForLookUp } from '../../shared/runtime/within.ts';
 import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import type { Services } from '../services.ts';
@@ -14,13 +15,15 @@ import type { Services } from '../services.ts';
  * @throws AppError `invalid_api_key`, `account_banned`; `service_unavailable` where it cannot be loaded in time
  */
 export async function openAccount(services: Services, context: ApiContext): Promise<HotAccount> {
-  const holder = holderOf(context);
-  const { hotAccounts, accountWaitMs } = services;
-  const account = await waitForMongo(hotAccounts.get(holder.accountId), accountWaitMs);
-  const isOwn =
-    isSameHash(account.keyHash, holder.keyHash) ||
-    (await waitForMongo(healKey(services, holder), accountWaitMs));
-  if (!isOwn) throw unknownKey();
+  const opening = openOwn(services, holderOf(context));
+  const account = await waitForLookUp(services.accountWaitMs, 'opening an account', opening);
   if (account.banned) throw new AppError('account_banned');
+  return account;
+}
+
+async function openOwn(services: Services, holder: KeyHolder): Promise<HotAccount> {
+  const account = await services.hotAccounts.get(holder.accountId);
+  const isOwn = isSameHash(account.keyHash, holder.keyHash) || (await healKey(services, holder));
+  if (!isOwn) throw unknownKey();
   return account;
 }

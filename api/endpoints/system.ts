@@ -1,5 +1,6 @@
 import { apiVersion, type Health } from '../../shared/contract/system.ts';
 import { queueNames } from '../../shared/queue/job-kinds.ts';
+import { within } from '../../shared/runtime/within.ts';
 import { FiguresCache } from '../../shared/traffic/figures-cache.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
@@ -46,12 +47,10 @@ async function checkHealth({ redis, mongo, objects, workers }: Services): Promis
 
 async function succeeds(check: (signal: AbortSignal) => Promise<unknown>): Promise<boolean> {
   const signal = AbortSignal.timeout(checkTimeoutMs);
-  // Not everything that is asked can be told to stop.
-  const isLate = new Promise<boolean>((resolve) => {
-    signal.addEventListener('abort', () => resolve(false), { once: true });
-  });
+  const checking = check(signal).then(() => true);
   try {
-    return await Promise.race([check(signal).then(() => true), isLate]);
+    // Not everything that is asked can be told to stop.
+    return await within(checkTimeoutMs, checking, () => false);
   } catch {
     // What failed is logged where it is noticed; a probe only wants to know whether.
     return false;

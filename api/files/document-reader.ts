@@ -1,5 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { type BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
+import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { FileAnswer, FileReply, FileRequest } from './file-content.ts';
 import { FileProcesses, type FileRun } from './file-processes.ts';
@@ -102,22 +103,10 @@ export class DocumentReader {
     const startedMs = performance.now();
     const { maxRunMs } = this.#levels[level]!;
     try {
-      return await (maxRunMs === Infinity ? run.reply : waitFor(run.reply, maxRunMs));
+      return await (maxRunMs === Infinity ? run.reply : within(maxRunMs, run.reply, () => undefined));
     } finally {
       this.#used.add(accountId, performance.now() - startedMs);
     }
-  }
-}
-
-async function waitFor<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const isOver = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined);
-  });
-  try {
-    return await Promise.race([promise, isOver]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -5,7 +5,7 @@ import type { AccountRefusal } from '../../shared/billing/account-refusal.ts';
 import type { RateLimit } from '../../shared/billing/rate-window.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis } from '../../shared/redis/redis-client.ts';
-import { waitForMongo } from '../../shared/storage/mongo-wait.ts';
+import { waitForLookUp } from '../../shared/runtime/within.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -20,10 +20,18 @@ export async function askAccount<T extends { readonly outcome: string }>(
   const answer = await callRedis(runScript);
   switch (answer.outcome) {
     case 'unknown':
-      await waitForMongo(services.hotAccounts.load(holder.accountId), services.accountWaitMs);
+      await waitForLookUp(
+        services.accountWaitMs,
+        'loading an account',
+        services.hotAccounts.load(holder.accountId),
+      );
       return await callRedis(runScript);
     case 'revoked':
-      return (await waitForMongo(healKey(services, holder), services.accountWaitMs))
+      return (await waitForLookUp(
+        services.accountWaitMs,
+        'the look-up of a replaced key',
+        healKey(services, holder),
+      ))
         ? await callRedis(runScript)
         : answer;
     default:

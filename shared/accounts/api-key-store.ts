@@ -3,7 +3,8 @@ import { AppError } from '../contract/errors.ts';
 import { FairBudget } from '../fairness/fair-budget.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import { waitForMongo } from '../storage/mongo-wait.ts';
+import { maxSharedMs, SingleFlight } from '../runtime/single-flight.ts';
+import { waitForLookUp } from '../runtime/within.ts';
 import type { AccountStore } from './account-store.ts';
 import { hashSecret, isApiKey } from './credentials.ts';
 
@@ -22,8 +23,12 @@ const defaultWaitMs = 2_000;
 /** Half of the connections to MongoDB. */
 const maxLookUps = 10;
 
+const whatIsLookedUp = 'the look-up of an API key';
+
 export interface ApiKeyOptions {
   readonly waitMs?: number | undefined;
+  /** How long one look-up is waited for by whoever comes, and holds its share of those under way. */
+  readonly maxLookUpMs?: number;
 }
 
 /**
@@ -36,14 +41,21 @@ export class ApiKeyStore {
   readonly #known = new LRUCache<string, KeyHolder>({ max: cachedKeys });
   readonly #unknown = new LRUCache<string, true>({ max: cachedKeys, ttl: unknownKeyMs });
   readonly #waitMs: number;
-  readonly #lookingUp = new Map<string, Promise<KeyHolder | null>>();
+  readonly #maxLookUpMs: number;
+  readonly #lookingUp: SingleFlight<KeyHolder | null>;
   /** Questions to MongoDB under way, by where their callers come from: whoever invents keys leaves some to others. */
   readonly #lookUps = new FairBudget({ capacity: maxLookUps });
 
-  constructor(redis: RedisClient, accounts: AccountStore, { waitMs = defaultWaitMs }: ApiKeyOptions = {}) {
+  constructor(
+    redis: RedisClient,
+    accounts: AccountStore,
+    { waitMs = defaultWaitMs, maxLookUpMs = maxSharedMs }: ApiKeyOptions = {},
+  ) {
     this.#redis = redis;
     this.#accounts = accounts;
     this.#waitMs = waitMs;
+    this.#maxLookUpMs = maxLookUpMs;
+    this.#lookingUp = new SingleFlight(whatIsLookedUp, maxLookUpMs);
   }
 
   /**
@@ -58,12 +70,8 @@ export class ApiKeyStore {
     if (cached !== undefined) return cached;
     if (this.#unknown.has(keyHash)) return null;
 
-    let lookingUp = this.#lookingUp.get(keyHash);
-    if (lookingUp === undefined) {
-      lookingUp = this.#lookUp(keyHash, nameNetwork()).finally(() => this.#lookingUp.delete(keyHash));
-      this.#lookingUp.set(keyHash, lookingUp);
-    }
-    return await waitForMongo(lookingUp, this.#waitMs);
+    const lookingUp = this.#lookingUp.run(keyHash, () => this.#lookUp(keyHash, nameNetwork()));
+    return await waitForLookUp(this.#waitMs, whatIsLookedUp, lookingUp);
   }
 
   async #lookUp(keyHash: string, network: string): Promise<KeyHolder | null> {
@@ -87,7 +95,8 @@ export class ApiKeyStore {
     // Held until MongoDB has answered, also where nobody waits for that any more.
     const share = await this.#lookUps.acquire(network, 1, { waitMs: this.#waitMs, refuse });
     try {
-      return await this.#accounts.findIdByKeyHash(keyHash);
+      const asking = this.#accounts.findIdByKeyHash(keyHash);
+      return await waitForLookUp(this.#maxLookUpMs, whatIsLookedUp, asking);
     } finally {
       share.release();
     }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../contract/errors.ts';
+import { SingleFlight } from '../runtime/single-flight.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { AccountDocument, AccountStore } from '../accounts/account-store.ts';
@@ -66,6 +67,8 @@ const restoreAttempts = 40;
 export interface HotAccountOptions {
   /** How many entries of the stream one run of a restore looks at. */
   readonly entriesPerRun?: number;
+  /** How long one load is waited for by whoever needs the account. */
+  readonly maxLoadMs?: number;
 }
 
 export class HotAccountStore {
@@ -73,18 +76,19 @@ export class HotAccountStore {
   readonly #accounts: AccountStore;
   readonly #ledger: LedgerStore;
   readonly #entriesPerRun: number | undefined;
-  readonly #loading = new Map<string, Promise<void>>();
+  readonly #loading: SingleFlight<void>;
 
   constructor(
     redis: RedisClient,
     accounts: AccountStore,
     ledger: LedgerStore,
-    { entriesPerRun }: HotAccountOptions = {},
+    { entriesPerRun, maxLoadMs }: HotAccountOptions = {},
   ) {
     this.#redis = redis;
     this.#accounts = accounts;
     this.#ledger = ledger;
     this.#entriesPerRun = entriesPerRun;
+    this.#loading = new SingleFlight('loading an account', maxLoadMs);
   }
 
   /** @throws AppError `invalid_api_key` where there is no such account at rest either. */
@@ -118,12 +122,7 @@ export class HotAccountStore {
    * @throws AppError `invalid_api_key` where there is no such account
    */
   async load(accountId: string): Promise<void> {
-    let loading = this.#loading.get(accountId);
-    if (loading === undefined) {
-      loading = this.#restore(accountId, false).finally(() => this.#loading.delete(accountId));
-      this.#loading.set(accountId, loading);
-    }
-    await loading;
+    await this.#loading.run(accountId, () => this.#restore(accountId, false));
   }
 
   /** Replaces an account in Redis that is known to be older than what MongoDB has of it. */

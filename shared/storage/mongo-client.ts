@@ -21,7 +21,7 @@ const reconnectPauseMs = 250;
 /**
  * One connection pool a process, opened by its first command: a process starts and serves the accounts it knows
  * while MongoDB is away. Commands fail within two seconds then. Where it is slow they take up to 20 s, and reads are tried
- * twice; callers do not wait for that before their requests begin (`waitForMongo`).
+ * twice; callers do not wait for that before their requests begin (`waitForLookUp`).
  *
  * int64 is read as bigint and bigint written as int64, so that money never passes through a double.
  */

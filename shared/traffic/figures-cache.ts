@@ -1,3 +1,4 @@
+import { SingleFlight } from '../runtime/single-flight.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { ShownFigures } from './traffic-store.ts';
 
@@ -20,7 +21,7 @@ export class FiguresCache<T> {
   readonly #log: Logger;
   readonly #nowMs: () => number;
   #known: { readonly value: T; readonly untilMs: number } | null = null;
-  #reading: Promise<{ readonly value: T; readonly untilMs: number }> | null = null;
+  readonly #reading = new SingleFlight<ShownFigures<T>>('reading figures');
   #isStale = false;
 
   constructor({ read, log, nowMs = () => performance.now() }: FiguresCacheOptions<T>) {
@@ -32,10 +33,7 @@ export class FiguresCache<T> {
   /** @throws what the reading threw, where nothing is known yet */
   async get(): Promise<ShownFigures<T>> {
     if (this.#known === null || this.#nowMs() >= this.#known.untilMs) {
-      this.#reading ??= this.#refresh().finally(() => {
-        this.#reading = null;
-      });
-      this.#known = await this.#reading;
+      this.#known = await this.#refresh();
     }
     const { value, untilMs } = this.#known;
     return { value, validForMs: Math.max(0, untilMs - this.#nowMs()) };
@@ -43,7 +41,7 @@ export class FiguresCache<T> {
 
   async #refresh(): Promise<{ readonly value: T; readonly untilMs: number }> {
     try {
-      const { value, validForMs } = await this.#read();
+      const { value, validForMs } = await this.#reading.run('', this.#read);
       this.#isStale = false;
       return { value, untilMs: this.#nowMs() + validForMs };
     } catch (error) {

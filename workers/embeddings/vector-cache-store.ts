@@ -1,5 +1,6 @@
 import { isRedisAway, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { CacheUseStore } from '../../shared/vector-cache/cache-use-store.ts';
 import { runKeepVectors, type VectorToKeep } from '../../shared/vector-cache/keep-vectors-script.ts';
@@ -42,7 +43,7 @@ export class VectorCacheStore {
     const { modelId, dimensions } = space;
     const keys = names.map((name) => redisKeys.keptVector(modelId, name));
     try {
-      const kept = await within(lookUpMs, this.#readKeys(keys));
+      const kept = await within(lookUpMs, this.#readKeys(keys), failLate);
       const found = kept.map((bytes) => (bytes === null ? null : decodeEntry(bytes, dimensions)));
       this.#drop(keys.filter((_, i) => kept[i] !== null && found[i] === null));
       this.#count(modelId, found);
@@ -104,16 +105,8 @@ class LookUpTooSlow extends Error {
   override readonly name = 'LookUpTooSlow';
 }
 
-async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LookUpTooSlow(`no answer within ${limitMs} ms`)), limitMs);
-  });
-  try {
-    return await Promise.race([work, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
+function failLate(): never {
+  throw new LookUpTooSlow(`no answer within ${lookUpMs} ms`);
 }
 
 function cutByBytes(entries: readonly VectorToKeep[]): VectorToKeep[][] {

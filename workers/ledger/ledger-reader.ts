@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { LedgerConflict, type LedgerStore } from '../../shared/ledger/ledger-store.ts';
@@ -106,7 +106,7 @@ async function readShard(
       if (trimmed !== null) {
         // Whatever this reader did not write itself may be what a Redis remembers that came back with less than it had.
         if (trimmed !== remembered) await restoreForgotten(dependencies, shard, trimmed);
-        const moved = await withinPatience(moveBatch(dependencies, shard));
+        const moved = await within(patienceMs, moveBatch(dependencies, shard), failLate);
         remembered = moved.last ?? trimmed;
         if (moved.count === batchSize) pauseMs = 0;
       }
@@ -139,18 +139,8 @@ async function giveUp(leases: ShardLeases, shard: number, log: Logger): Promise<
 }
 
 /** What hangs is left to itself: whoever moves the batch again changes nothing. */
-async function withinPatience<T>(work: Promise<T>): Promise<T> {
-  const waiting = new AbortController();
-  const patience = delay(patienceMs, undefined, { signal: waiting.signal, ref: false });
-  const timeout = patience.then(() => {
-    throw new Error(`a batch was not moved within ${patienceMs} ms`);
-  });
-  timeout.catch(() => undefined);
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    waiting.abort();
-  }
+function failLate(): never {
+  throw new Error(`a batch was not moved within ${patienceMs} ms`);
 }
 
 export interface MovedBatch {

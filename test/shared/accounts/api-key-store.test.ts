@@ -3,6 +3,23 @@ import type { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 
+test('look-ups that never end keep neither their keys out for ever nor those of others', async (t) => {
+  let hangs = true;
+  const accounts = {
+    findIdByKeyHash: (keyHash: string) =>
+      hangs ? new Promise<never>(() => undefined) : Promise.resolve(`account of ${keyHash}`),
+  } as unknown as AccountStore;
+  const redis = { get: async () => null, set: async () => 'OK' } as never;
+  const store = new ApiKeyStore(redis, accounts, { maxLookUpMs: 20 });
+  const find = (i: number): ReturnType<ApiKeyStore['find']> =>
+    store.find(`mg-${String(i).padStart(43, '0')}`, () => 'network');
+  // As many as one network may have under way.
+  const hanging = await Promise.allSettled(Array.from({ length: 5 }, (_, i) => find(i)));
+  t.true(hanging.every(({ status }) => status === 'rejected'));
+  hangs = false;
+  for (let i = 0; i < 10; i++) t.truthy(await find(i));
+});
+
 test('of the look-ups under way, callers of one network have half, and leave the rest to others', async (t) => {
   const underWay: string[] = [];
   const ends: (() => void)[] = [];

@@ -1,0 +1,33 @@
+import test from 'ava';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { waitForLookUp, within } from '../../../shared/runtime/within.ts';
+
+const never = new Promise<string>(() => undefined);
+const longMs = 600_000;
+
+test('work that ends in time is its result, or its failure', async (t) => {
+  const late = (): never => t.fail();
+  t.is(await within(longMs, Promise.resolve('done'), late), 'done');
+  await t.throwsAsync(within(longMs, Promise.reject(new Error('broken')), late), { message: 'broken' });
+});
+
+test('of work that is late, what stands in for it is returned or thrown', async (t) => {
+  t.is(await within(1, never, () => 'instead'), 'instead');
+  const fail = (): never => {
+    throw new Error('too late');
+  };
+  await t.throwsAsync(within(1, never, fail), { message: 'too late' });
+  const error = await t.throwsAsync(waitForLookUp(1, 'the look-up', never), { instanceOf: AppError });
+  t.is(error.code, 'service_unavailable');
+  t.is(error.message, 'the look-up took longer than 1 ms');
+});
+
+test('work that fails after nobody waits for it any more harms nothing', async (t) => {
+  let fail!: (error: Error) => void;
+  const work = new Promise<string>((_, reject) => {
+    fail = reject;
+  });
+  t.is(await within(1, work, () => 'instead'), 'instead');
+  fail(new Error('later'));
+  await new Promise((resolve) => setImmediate(resolve));
+});
