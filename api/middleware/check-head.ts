@@ -1,17 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
-import { operations } from '../../shared/contract/operations.ts';
 import { shorten } from '../../shared/contract/shorten.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
+import { servedMethods } from './served-methods.ts';
 
 /** Where such a request ends, its sender and we may not agree on. */
 const close = { connection: 'close' };
 
 /** More than any client and its proxies send. */
 const maxHeaderLines = 1_000;
-
-const methods = Object.values(operations).map(({ method }) => method.toUpperCase());
-const allow = [...new Set([...methods, 'HEAD', 'OPTIONS'])].toSorted().join(', ');
 
 /** What RFC 9112 asks of every request before its address counts. */
 export const checkHead: ApiMiddleware = async (context, next) => {
@@ -67,7 +64,7 @@ function answerForServer(context: ApiContext): void {
     throw malformed(`${context.method} needs an address that begins with a slash, such as /v1/models.`);
   }
   context.status = 204;
-  context.set('allow', allow);
+  context.set('allow', servedMethods.join(', '));
 }
 
 const malformed = (message: string, status = 400): AppError =>

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
-import { AppError, errorKind } from '../../shared/contract/errors.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/contract/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { lateStatus, smallBodyBytes } from './body-pace.ts';
 import { drainBody } from './drain-body.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
+import { servedMethods } from './served-methods.ts';
 import { suggestPath } from './unserved-paths.ts';
 
 /** The body of an error, on the wire and in a stream's last event. */
 export function presentError(error: AppError): object {
-  const kind = errorKind(error.code);
   const detail =
     error.status === 422
       ? issuesOf(error)
@@ -17,7 +17,7 @@ export function presentError(error: AppError): object {
   return {
     error: {
       message: error.publicMessage,
-      type: kind.type,
+      type: error.kind.type,
       param: error.param,
       code: error.code,
     },
@@ -26,8 +26,8 @@ export function presentError(error: AppError): object {
 }
 
 /** The code in Russian, and behind it what the message says beyond that: messages are written in English alone. */
-function describeInRussian({ code, publicMessage }: AppError): string {
-  const { en, ru } = errorKind(code);
+function describeInRussian({ kind, publicMessage }: AppError): string {
+  const { en, ru } = kind;
   return publicMessage === en ? ru : `${ru} Подробнее (по-английски): ${publicMessage}`;
 }
 
@@ -35,13 +35,14 @@ function describeInRussian({ code, publicMessage }: AppError): string {
 const challenge = 'Bearer realm="model-gateway", error="invalid_token"';
 
 /** The headers of an error's answer, but for those of its body and its request. */
-export function errorHeaders({ code, status, headers }: AppError): Record<string, string> {
-  const { retry, retryAfterSeconds } = errorKind(code);
+export function errorHeaders({ code, kind, status, headers }: AppError): Record<string, string> {
+  const { retry, retryAfterSeconds } = kind;
   return {
     // Statuses such as 404 may be kept by caches unless they are told, and this answer names one request.
     'cache-control': 'no-store',
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
     ...(code === 'invalid_api_key' ? { 'www-authenticate': challenge } : {}),
+    ...(status === 501 ? { allow: servedMethods.join(', ') } : {}),
     ...(!retry && status === 409 ? { 'x-should-retry': 'false' } : {}),
     ...headers,
   };
@@ -63,7 +64,7 @@ export function renderError(log: Logger): ApiMiddleware {
         });
       }
     } catch (thrown) {
-      const error = thrown instanceof AppError ? thrown : new AppError('internal_error', { cause: thrown });
+      const error = toAppError(thrown);
       context.state.error = error;
       logFailure(log, context, error);
       if (context.res.headersSent) {

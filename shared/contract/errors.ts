@@ -1,3 +1,5 @@
+import { httpFaults } from './http-faults.ts';
+
 /** How an error looks to a caller: OpenAI's `error.type` words. */
 type ErrorType =
   | 'authentication_error'
@@ -287,9 +289,9 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(errorKinds, value);
 }
 
-/** What the table says of a code, as its general type. */
-export function errorKind(code: ErrorCode): ErrorKind {
-  return errorKinds[code];
+/** What the table says of a code, as its general type; with the words of the status, where it is not the code's own. */
+export function errorKind(code: ErrorCode, status: number = errorKinds[code].status): ErrorKind {
+  return { ...errorKinds[code], ...httpFaults[status], status };
 }
 
 /** One fault of a request: `loc` leads to it, such as `["body","messages",0,"role"]`. */
@@ -320,12 +322,17 @@ export class AppError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, details: AppErrorDetails = {}) {
-    super(details.message ?? errorKinds[code].en, { cause: details.cause });
+    super(details.message ?? errorKind(code, details.status).en, { cause: details.cause });
     this.code = code;
     this.status = details.status ?? errorKinds[code].status;
     this.#expose = details.expose ?? errorKinds[code].expose;
     this.issues = details.issues ?? [];
     this.headers = details.headers ?? {};
+  }
+
+  /** What callers are told of errors of this kind. */
+  get kind(): ErrorKind {
+    return errorKind(this.code, this.status);
   }
 
   /** The field of the first fault, such as `messages.0.role`. */
@@ -335,7 +342,7 @@ export class AppError extends Error {
 
   /** The text a caller may read. */
   get publicMessage(): string {
-    return this.#expose ? this.message : errorKinds[this.code].en;
+    return this.#expose ? this.message : this.kind.en;
   }
 }
 

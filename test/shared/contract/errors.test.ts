@@ -1,4 +1,5 @@
 import test from 'ava';
+import { httpFaults } from '../../../shared/contract/http-faults.ts';
 import { AppError, errorKinds, type ErrorCode } from '../../../shared/contract/errors.ts';
 
 /** A sentence or clause that tells the caller to do something, or where to look. */
@@ -8,7 +9,7 @@ const instructions = {
 };
 
 test('every text of the table says what to do', (t) => {
-  for (const [code, { en, ru }] of Object.entries(errorKinds)) {
+  for (const [code, { en, ru }] of Object.entries({ ...errorKinds, ...httpFaults })) {
     t.regex(en, instructions.en, code);
     t.regex(ru, instructions.ru, code);
   }
@@ -19,6 +20,13 @@ test('the status of an error is that of its code, unless HTTP has one of its own
     t.is(new AppError(code).status, errorKinds[code].status);
   }
   t.is(new AppError('validation_failed', { status: 400 }).status, 400);
+});
+
+test('an error of another status than its code has the words of that status', (t) => {
+  const late = new AppError('deadline_exceeded', { status: 408 });
+  t.is(late.message, httpFaults[408]!.en);
+  t.like(late.kind, { type: 'invalid_request_error', ru: httpFaults[408]!.ru, status: 408 });
+  t.like(new AppError('deadline_exceeded').kind, errorKinds.deadline_exceeded);
 });
 
 test('a text that only the log is for leaves the process where the error says so itself', (t) => {

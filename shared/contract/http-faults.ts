@@ -1,0 +1,45 @@
+/** What callers are told of a fault, in place of what the table of errors says of its code. */
+interface HttpFault {
+  readonly type: 'invalid_request_error';
+  readonly en: string;
+  readonly ru: string;
+}
+
+const type = 'invalid_request_error';
+
+/**
+ * Statuses that HTTP has for a request, and the closed set of codes has no code of its own for: such an error has the
+ * nearest code, and the words of its status.
+ */
+export const httpFaults: Readonly<Record<number, HttpFault>> = {
+  400: {
+    type,
+    en: 'This is not a valid HTTP request. Check the client or proxy.',
+    ru: 'Это некорректный HTTP-запрос. Проверьте клиент или прокси.',
+  },
+  408: {
+    type,
+    en: 'The request, or its body, did not arrive in time. Send it again, whole.',
+    ru: 'Запрос или его тело не поступили вовремя. Отправьте запрос снова, целиком.',
+  },
+  417: {
+    type,
+    en: 'The Expect header is not known here. Send "Expect: 100-continue", or none.',
+    ru: 'Значение заголовка Expect не поддерживается. Передайте «Expect: 100-continue» или уберите заголовок.',
+  },
+  431: {
+    type,
+    en: 'The headers of the request are too large, or too many. Send fewer or shorter ones.',
+    ru: 'Заголовки запроса слишком велики, или их слишком много. Отправьте меньше заголовков или сократите их.',
+  },
+  501: {
+    type,
+    en: 'No address takes this method. The Allow header lists the methods there are.',
+    ru: 'Ни один адрес не поддерживает такой метод. Допустимые методы — в заголовке Allow.',
+  },
+  505: {
+    type,
+    en: 'This version of HTTP is not spoken here. Use HTTP/1.1.',
+    ru: 'Эта версия HTTP не поддерживается. Используйте HTTP/1.1.',
+  },
+};
