@@ -2,9 +2,10 @@ import createCors from '@koa/cors';
 import { responseHeaders } from '../../shared/contract/openapi/headers.ts';
 import type { CorsOrigins } from '../../shared/runtime/cors-origins.ts';
 import type { ApiMiddleware } from './request-context.ts';
+import { servedMethods } from './served-methods.ts';
 
 /** Of what answers carry beside the headers of the description, what a client of the API may want to read. */
-const furtherHeaders = ['allow', 'content-range', 'etag', 'location', 'www-authenticate'];
+const furtherHeaders = ['allow'];
 
 /** Browsers ask again after two hours at the latest, some sooner. */
 const maxAgeSeconds = 7_200;
@@ -18,6 +19,7 @@ export function cors(origins: CorsOrigins): ApiMiddleware {
   return createCors({
     origin: origins === '*' ? '*' : ({ headers: { origin = '' } }) => (origins.has(origin) ? origin : ''),
     exposeHeaders: [...Object.keys(responseHeaders), ...furtherHeaders],
+    allowMethods: [...servedMethods],
     maxAge: maxAgeSeconds,
     credentials: false,
     // Headers of answers are set before anything can fail, and errors are rendered behind this: none reaches it.

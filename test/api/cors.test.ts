@@ -44,7 +44,7 @@ test('a preflight of a listed origin is answered without a key', async (t) => {
     t.is(answer.headers.get('access-control-allow-origin'), from);
     t.is(answer.headers.get('access-control-allow-headers'), sdkHeaders);
     const methods = answer.headers.get('access-control-allow-methods')?.split(',') ?? [];
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) t.true(methods.includes(method), method);
+    t.deepEqual(methods, ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT']);
     t.true(Number(answer.headers.get('access-control-max-age')) >= 600);
     t.regex(answer.headers.get('vary') ?? '', /\bOrigin\b/);
     t.false(answer.headers.has('access-control-allow-credentials'));
@@ -74,8 +74,8 @@ test('a page may read an answer and the headers that clients go by', async (t) =
   const exposed = answer.headers.get('access-control-expose-headers')?.split(',') ?? [];
   const wanted = ['x-request-id', 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests'];
   wanted.push('x-ratelimit-reset-requests', 'retry-after', 'x-should-retry', 'idempotent-replayed');
-  wanted.push('location', 'etag', 'content-range');
-  for (const name of wanted) t.true(exposed.includes(name), name);
+  wanted.push('allow', 'etag', 'vary', 'www-authenticate');
+  t.deepEqual(exposed.toSorted(), wanted.toSorted());
   t.false(answer.headers.has('access-control-allow-credentials'));
 });
 
