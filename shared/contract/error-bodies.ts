@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { errorKinds, type ErrorCode } from './errors.ts';
+import { errorKind, errorKinds, type ErrorCode } from './errors.ts';
 import { Nullable, StringEnum } from './fields.ts';
 
 const errorTypes = [...new Set(Object.values(errorKinds).map((kind) => kind.type))];
@@ -47,9 +47,13 @@ export const ValidationErrorBody = Type.Object(
   { title: 'ValidationError' },
 );
 
-/** An error of this code as a caller sees it, with the table's own text. @param loc where a 422's fault lies */
-export function createErrorExample(code: ErrorCode, loc: readonly string[]): object {
-  const { status, type, en, ru } = errorKinds[code];
+/**
+ * An error of this code as a caller sees it, with the general text.
+ * @param loc where a 422's fault lies
+ * @param ofStatus where it is not the code's own
+ */
+export function createErrorExample(code: ErrorCode, loc: readonly string[], ofStatus?: number): object {
+  const { status, type, en, ru } = errorKind(code, ofStatus);
   const param = status === 422 ? loc.slice(1).join('.') || null : null;
   return {
     error: { message: en, type, param, code },

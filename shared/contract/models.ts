@@ -188,6 +188,7 @@ export const listModels = defineOperation({
   method: 'get',
   path: '/models',
   auth: 'none',
+  hasETag: true,
   query: Type.Object({
     type: Type.Optional(
       Type.Unsafe<ModelType>({ ...ModelType, description: 'Only models of this type; all, where left out.' }),
@@ -205,6 +206,7 @@ export const getModel = defineOperation({
   method: 'get',
   path: '/models/{model_id}',
   auth: 'none',
+  hasETag: true,
   pathParameters: Type.Object({
     model_id: Type.String({ description: 'Slashes in it may be written as they are or as `%2F`.' }),
   }),
@@ -271,6 +273,7 @@ export const getModelsStatus = defineOperation({
   method: 'get',
   path: '/models/status',
   auth: 'none',
+  hasETag: true,
   response: ModelStatuses,
   errors: ['service_unavailable'],
   example: {

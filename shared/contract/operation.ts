@@ -57,6 +57,8 @@ export interface Operation {
   /** Status of success. */
   readonly status?: number;
   readonly furtherAnswers?: readonly FurtherAnswer[];
+  /** Its answer has an `ETag`, and is a 304 to a caller who names that. */
+  readonly hasETag?: true;
   /** What it can fail with, beside what its authentication, query and body already tell. */
   readonly errors: readonly ErrorCode[];
   readonly example?: OperationExample;

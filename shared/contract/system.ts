@@ -38,6 +38,7 @@ export const getHealth = defineOperation({
   method: 'get',
   path: '/health',
   auth: 'none',
+  hasETag: true,
   response: Health,
   furtherAnswers: [
     {
@@ -61,6 +62,7 @@ export const getDescription = defineOperation({
   method: 'get',
   path: '/openapi.json',
   auth: 'none',
+  hasETag: true,
   response: Type.Object({
     openapi: Type.String({ description: 'The version of OpenAPI.' }),
     info: Type.Object({ title: Type.String(), version: Type.String() }),
@@ -81,6 +83,7 @@ export const getDocs = defineOperation({
   path: '/docs',
   atRoot: true,
   auth: 'none',
+  hasETag: true,
   response: Type.String({ description: 'A page that needs no script and loads nothing.' }),
   responseType: 'text/html',
   errors: [],
@@ -113,6 +116,7 @@ export const getLogsSummary = defineOperation({
   method: 'get',
   path: '/logs/summary',
   auth: 'none',
+  hasETag: true,
   response: LogsSummary,
   errors: ['service_unavailable'],
   example: {
@@ -146,6 +150,7 @@ export const listServers = defineOperation({
   method: 'get',
   path: '/servers',
   auth: 'none',
+  hasETag: true,
   response: Type.Array(Server),
   errors: [],
   example: {

@@ -1,5 +1,5 @@
 import type { ResponseObject } from '../../../shared/contract/openapi/description.ts';
-import { errorKinds, isErrorCode, type ErrorCode } from '../../../shared/contract/errors.ts';
+import { errorKind, isErrorCode, type ErrorCode } from '../../../shared/contract/errors.ts';
 import { html, type Html } from './html.ts';
 
 const json = 'application/json';
@@ -33,7 +33,7 @@ export function renderOperationErrors(responses: Readonly<Record<string, Respons
                 <th scope="row">
                   <a href="#error-${code}"><code>${code}</code></a>
                 </th>
-                <td>${errorKinds[code].en}</td>
+                <td>${errorKind(code, Number(status)).en}</td>
               </tr> `,
           ),
         )}

@@ -51,7 +51,11 @@ export function describeOperation(operation: Operation, components: SchemaCompon
     security: auth === 'none' ? [] : [{ [securitySchemes[auth].name]: [] }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...describeBody(operation, components),
-    responses: { ...describeSuccess(operation, components), ...describeErrors(operation, components) },
+    responses: {
+      ...describeSuccess(operation, components),
+      ...describeUnchanged(operation),
+      ...describeErrors(operation, components),
+    },
   };
 }
 
@@ -138,6 +142,12 @@ function describeSuccess(operation: Operation, components: SchemaComponents): Re
       ];
     }),
   );
+}
+
+function describeUnchanged(operation: Operation): Record<string, ResponseObject> {
+  if (operation.hasETag !== true) return {};
+  const description = 'The caller has this answer already: `If-None-Match` names its `ETag`.';
+  return { '304': { description, headers: headersOf(operation, 304), content: {} } };
 }
 
 function describeContent(

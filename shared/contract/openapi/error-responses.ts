@@ -1,5 +1,5 @@
 import { createErrorExample, ErrorBody, ValidationErrorBody } from '../error-bodies.ts';
-import { errorKinds, type ErrorCode } from '../errors.ts';
+import { errorKind, errorKinds, type ErrorCode } from '../errors.ts';
 import { asksForOwnAccount, type Operation } from '../operation.ts';
 import type { JsonSchema, ResponseObject } from './description.ts';
 import { headersOf } from './headers.ts';
@@ -25,11 +25,13 @@ export function describeErrors(
   operation: Operation,
   components: SchemaComponents,
 ): Record<string, ResponseObject> {
-  const codes = findErrorCodes(operation);
-  const statuses = [...new Set(codes.map((code) => errorKinds[code].status))].toSorted((a, b) => a - b);
+  const errors = findErrorCodes(operation).map((code) => ({ code, status: errorKind(code).status }));
+  // A body that comes too slowly. What else HTTP has a status of its own for belongs to no operation.
+  if (operation.body !== undefined) errors.push({ code: 'deadline_exceeded', status: 408 });
+  const statuses = [...new Set(errors.map(({ status }) => status))].toSorted((a, b) => a - b);
   return Object.fromEntries(
     statuses.map((status) => {
-      const ofStatus = codes.filter((code) => errorKinds[code].status === status);
+      const ofStatus = errors.filter((error) => error.status === status).map(({ code }) => code);
       return [String(status), describeStatus(operation, status, ofStatus, components)];
     }),
   );
@@ -50,8 +52,9 @@ function describeStatus(
       ...(isValidation ? {} : { detail: { properties: { error: only } } }),
     },
   };
+  const textOf = (code: ErrorCode): string => errorKind(code, status).en;
   return {
-    description: codes.map((code) => `\`${code}\`: ${errorKinds[code].en}`).join('\n\n'),
+    description: codes.map((code) => `\`${code}\`: ${textOf(code)}`).join('\n\n'),
     headers: headersOf(operation, status),
     content: {
       'application/json': {
@@ -59,7 +62,10 @@ function describeStatus(
         examples: Object.fromEntries(
           codes.map((code) => [
             code,
-            { summary: errorKinds[code].en, value: createErrorExample(code, locateFault(operation, code)) },
+            {
+              summary: textOf(code),
+              value: createErrorExample(code, locateFault(operation, code), status),
+            },
           ]),
         ),
       },

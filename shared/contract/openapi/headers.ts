@@ -30,6 +30,16 @@ export const responseHeaders = {
     description: 'After how many seconds to try again; under 60.',
     schema: { type: 'integer' },
   },
+  etag: {
+    description:
+      'Names this answer in this content coding: send it as `If-None-Match` to be told whether it is still so.',
+    schema: { type: 'string' },
+  },
+  vary: {
+    description:
+      '`accept-encoding` on answers that are compressed, by `br` or `gzip`, for callers who take that.',
+    schema: { type: 'string' },
+  },
   'www-authenticate': {
     description: 'How to send a key; with `error="invalid_token"` where one was sent.',
     schema: { type: 'string' },
@@ -54,6 +64,7 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   const isCounted = operation.modelTypes !== undefined;
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
   if (takesIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed');
+  if (operation.hasETag === true && (status < 400 || isReport(operation, status))) names.push('etag', 'vary');
   if (status === 429 || (status === 503 && !isReport(operation, status))) names.push('retry-after');
   if (status === 401) names.push('www-authenticate');
   if (status === 409) names.push('x-should-retry');

@@ -10,7 +10,8 @@ export const overview =
   'What is no valid HTTP request is answered in the form of all errors too, by the nearest of the codes, and its ' +
   'connection is closed: `validation_failed` for 400 (malformed, or without exactly one `Host`), 417 (an unknown ' +
   '`Expect`) and 505 (another version of HTTP), `payload_too_large` for 431 (headers) and 413 (extensions of chunks), ' +
-  '`deadline_exceeded` for 408, `method_not_allowed` for 501.\n\n' +
+  '`deadline_exceeded` for 408, `method_not_allowed` for 501. A server whose connections are all taken answers a further ' +
+  'one with 503 `queue_full` and `retry-after`, and closes it.\n\n' +
   'Requests to models count against the account’s requests per minute once they passed validation, and reserve the ' +
   `most that they can cost until they end. Other calls with a key cost nothing; an account may have ${maxCallsPerAccount} ` +
   'of them under way at once at each server, and a further one is a 429. Fields of a request that are not described are accepted and ignored, ' +

@@ -52,6 +52,12 @@ for (const operation of all) {
   }
 }
 
+test('the example of a body that is late is what a caller is really sent, and valid', (t) => {
+  const example = createErrorExample('deadline_exceeded', [], 408);
+  t.deepEqual(example, presentError(new AppError('deadline_exceeded', { status: 408 })));
+  t.deepEqual(findFaults(ErrorBody, example), []);
+});
+
 for (const code of Object.keys(errorKinds) as ErrorCode[]) {
   test(`the example of ${code} is what a caller is really sent, and valid`, (t) => {
     const isValidation = errorKinds[code].status === 422;

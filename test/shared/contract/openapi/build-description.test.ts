@@ -79,6 +79,7 @@ test('what authentication, query and body imply is told without being named', (t
     500: ['internal_error'],
   });
   t.deepEqual(codesByStatus(describe({ ...base, method: 'post', body: Type.Object({}) })), {
+    408: ['deadline_exceeded'],
     413: ['payload_too_large'],
     415: ['unsupported_media_type'],
     422: ['validation_failed'],
@@ -90,6 +91,14 @@ test('what authentication, query and body imply is told without being named', (t
     500: ['internal_error'],
     503: ['service_unavailable'],
   });
+});
+
+test('an answer with an ETag, and the 304 of a caller who has it, are told', (t) => {
+  const { responses } = describe({ ...base, hasETag: true });
+  t.deepEqual(Object.keys(responses['200']!.headers), ['x-request-id', 'etag', 'vary']);
+  t.deepEqual(Object.keys(responses['304']!.headers), ['x-request-id', 'etag', 'vary']);
+  t.deepEqual(responses['304']!.content, {});
+  t.is(describe(base).responses['304'], undefined);
 });
 
 test('codes of one status share a response', (t) => {
