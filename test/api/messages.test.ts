@@ -23,7 +23,6 @@ test('an address of another API, or a base URL that is wrong, is a 404 that says
     ['POST', '/v1/messages', /Use POST \/v1\/chat\/completions/],
     ['POST', '/v1beta/models/gemini-2.5-pro:generateContent', /Use POST \/v1\/chat\/completions/],
     ['POST', '/v1/audio/transcriptions', /POST \/v1\/chat\/completions/],
-    ['POST', '/v1/images/edits', /Use POST \/v1\/images\/generations with image_url/],
     ['POST', '/v1/files', /as file\.file_data/],
     ['POST', '/v1/assistants', /Send all messages to POST \/v1\/chat\/completions/],
     ['POST', '/v1/threads/thread_1/runs', /Send all messages to POST \/v1\/chat\/completions/],
