@@ -4,7 +4,7 @@ import { AppError } from '../shared/contract/errors.ts';
 import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
 import { asksForOwnAccount, type Operation } from '../shared/contract/operation.ts';
 import { operations, type OperationId } from '../shared/contract/operations.ts';
-import { shorten } from '../shared/contract/shorten.ts';
+import { shorten } from '../shared/runtime/shorten.ts';
 import { createChat } from './endpoints/chat.ts';
 import { getDescription, getDocs } from './endpoints/description.ts';
 import { createEmbeddings } from './endpoints/embeddings.ts';

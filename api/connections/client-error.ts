@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '../../shared/contract/errors.ts';
-import { shorten } from '../../shared/contract/shorten.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { errorHeaders, presentError } from '../middleware/render-error.ts';

@@ -38,7 +38,10 @@ export function checkParts(messages: readonly Message[], model: CatalogModel): v
 export function checkContents(messages: readonly Message[]): void {
   if (messages.some((message) => Object.entries(message).some(saysSomething))) return;
   const last = messages.length - 1;
-  throw invalidField(['body', 'messages', last, 'content'], 'must not be empty, as no message says anything');
+  throw invalidField(
+    ['body', 'messages', last, 'content'],
+    'must not be empty, as no message says anything: write what the model is to answer',
+  );
 }
 
 /** Fields that say who speaks, and of what kind a part is. */
@@ -96,7 +99,10 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
   }
   const most = published.max_file_count;
   if (most !== null && count > most) {
-    throw invalidField(['body', 'messages'], `must hold at most ${most} files for ${id}`);
+    throw invalidField(
+      ['body', 'messages'],
+      `must hold at most ${most} files for ${id}: leave the others out, or send them with another request`,
+    );
   }
 }
 

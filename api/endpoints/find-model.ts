@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
-import { shorten } from '../../shared/contract/shorten.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Services } from '../services.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { presentModel } from '../../shared/catalog/present-model.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
-import { shorten } from '../../shared/contract/shorten.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import type { Services } from '../services.ts';

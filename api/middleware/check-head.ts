@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
-import { shorten } from '../../shared/contract/shorten.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 import { servedMethods } from './served-methods.ts';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../shared/contract/operation.ts';
-import { shorten } from '../../shared/contract/shorten.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
 import { ChunkList } from '../../shared/runtime/chunk-list.ts';
 import { JsonReader, maxJsonDepth, maxJsonValues, type JsonFault } from '../../shared/runtime/json-reader.ts';
 import { isWellFormed } from '../../shared/runtime/surrogate-check.ts';
@@ -202,7 +202,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw invalidJson(`: ${(error as Error).message.slice(0, 200)}`);
+    throw invalidJson(shorten((error as Error).message));
   }
 }
 
@@ -222,7 +222,7 @@ function checkUtf8(offset: number): void {
 const maxNameChars = 100;
 
 function loneSurrogate(path: readonly (string | number)[]): AppError {
-  const names = path.map((name) => (typeof name === 'string' ? name.slice(0, maxNameChars) : name));
+  const names = path.map((name) => (typeof name === 'string' ? shorten(name, maxNameChars) : name));
   const msg =
     'has half of a surrogate pair, an escape such as \\ud83d by itself, which is no character. Cut texts between ' +
     'characters; in JavaScript, text.toWellFormed() replaces such halves.';
@@ -232,20 +232,27 @@ function loneSurrogate(path: readonly (string | number)[]): AppError {
 function toFault(fault: JsonFault, path: readonly (string | number)[] = []): AppError {
   switch (fault) {
     case 'too_deep':
-      return invalidField(['body'], `The body is nested deeper than ${maxJsonDepth} levels.`);
+      return invalidField(
+        ['body'],
+        `The body is nested deeper than ${maxJsonDepth} levels. Send a flatter one.`,
+      );
     case 'too_many_values':
-      return invalidField(['body'], `The body holds more than ${maxJsonValues} values.`);
+      return invalidField(['body'], `The body holds more than ${maxJsonValues} values. Send fewer at once.`);
     case 'lone_surrogate':
       return loneSurrogate(path);
     case 'invalid':
-      return invalidJson('.');
+      return invalidJson();
     default:
       return fault satisfies never;
   }
 }
 
-const invalidJson = (reason: string): AppError =>
-  invalidField(['body'], `The body is not valid JSON${reason}`, { type: 'json_invalid' });
+/** @param reason what the parser says, where it does */
+function invalidJson(reason?: string): AppError {
+  const what = `The body is not valid JSON${reason === undefined ? '' : `: ${reason}`}`;
+  const msg = `${what}. Write it with a JSON library, and send the whole of it.`;
+  return invalidField(['body'], msg, { type: 'json_invalid' });
+}
 
 function noMemory(): AppError {
   return new AppError('queue_full', {
@@ -256,6 +263,6 @@ function noMemory(): AppError {
 function tooLarge(limitBytes: number): AppError {
   const size = limitBytes >= 1_000_000 ? `${limitBytes / 1_000_000} MB` : `${limitBytes / 1_000} KB`;
   return new AppError('payload_too_large', {
-    message: `The body is larger than the ${size} that this operation takes.`,
+    message: `The body is larger than the ${size} that this operation takes. Send less at once.`,
   });
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
-import { shorten } from '../../shared/contract/shorten.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { lateStatus, smallBodyBytes } from './body-pace.ts';
 import { drainBody } from './drain-body.ts';

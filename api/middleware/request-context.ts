@@ -2,7 +2,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import type { PreAdmission } from '../../shared/billing/pre-admit-script.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { shorten } from '../../shared/contract/shorten.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { wasCutUnread } from '../connections/stall-guard.ts';
@@ -64,13 +64,11 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
   };
 }
 
-/** Field names are the caller's own text. */
-const maxParamChars = 200;
-
 function describeError(error: AppError | undefined): { code?: string; param?: string } {
   if (error === undefined) return {};
   const { code, param } = error;
-  return param === null ? { code } : { code, param: param.slice(0, maxParamChars) };
+  // Field names are the caller's own text.
+  return param === null ? { code } : { code, param: shorten(param) };
 }
 
 /** A doubled slash is a wrongly formed base URL; answering it as if it were right would hide that. */

@@ -1,4 +1,5 @@
 import { AppError, errorKind, type ErrorCode } from '../contract/errors.ts';
+import { shorten } from '../runtime/shorten.ts';
 import type { PriceStore } from '../ledger/price-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
@@ -66,7 +67,7 @@ export async function finishRequest(
     success: error === null,
     responseCode: error === null ? 200 : errorKind(error.code).status,
     errorCode: error?.code ?? null,
-    details: (error?.message ?? outcome.note)?.slice(0, maxDetails) ?? null,
+    details: shortenDetails(error?.message ?? outcome.note ?? null),
     userIp: request.userIp,
     promptTokens: usage.promptTokens,
     cacheReadTokens: usage.cacheReadTokens,
@@ -101,6 +102,9 @@ export async function finishRequest(
 
 /** A row must stay far below what MongoDB takes as one document, whatever a vendor says. */
 const maxDetails = 1_000;
+
+const shortenDetails = (text: string | null): string | null =>
+  text === null ? null : shorten(text, maxDetails);
 
 const defaultRetryPauseMs = 500;
 

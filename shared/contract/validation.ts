@@ -11,7 +11,7 @@ import type { Static, TSchema } from 'typebox';
 import { AppError, type ValidationIssue } from './errors.ts';
 import { wrongTypeHint } from './fields.ts';
 import { readQuery } from './read-query.ts';
-import { shorten } from './shorten.ts';
+import { shorten } from '../runtime/shorten.ts';
 
 /** A longer list would tell a caller no more, and a body of a million wrong items must not become a long answer. */
 export const maxIssues = 20;

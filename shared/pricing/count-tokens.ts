@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as o200kBase from 'gpt-tokenizer/encoding/o200k_base';
 import { nextWorkTurn } from '../fairness/work-turns.ts';
+import { isFirstHalf } from '../runtime/surrogate-check.ts';
 
 /**
  * Counts tokens by OpenAI's public encodings: what prompts are estimated by, and what is billed where a vendor reports
@@ -170,7 +171,7 @@ function findBlockEnd(text: string, start: number): number {
   for (let end = furthest; end > start; end--) {
     if (isPunctuationAfterWord(text, end)) return end;
   }
-  return isHighSurrogate(text.charCodeAt(furthest - 1)) ? furthest - 1 : furthest;
+  return isFirstHalf(text.charCodeAt(furthest - 1)) ? furthest - 1 : furthest;
 }
 
 /** The end of what takes at most BLOCK_BYTES. */
@@ -207,8 +208,4 @@ function isPunctuationAfterWord(text: string, index: number): boolean {
 function isWhitespace(code: number): boolean {
   if (code < 0x80) return code === 0x20 || (code >= 0x09 && code <= 0x0d);
   return /\s/u.test(String.fromCharCode(code));
-}
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff;
 }

@@ -1,4 +1,5 @@
 import { takeInTurns } from '../fairness/work-turns.ts';
+import { isFirstHalf } from './surrogate-check.ts';
 
 /** Characters of one piece: well under a millisecond to write, hash or encode. */
 const pieceChars = 64 * 1024;
@@ -77,7 +78,7 @@ function findPieceEnd(text: string, at: number): number {
   const end = at + pieceChars;
   if (end >= text.length) return text.length;
   const code = text.charCodeAt(end - 1);
-  return code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
+  return isFirstHalf(code) ? end - 1 : end;
 }
 
 /** Whether a value's JSON has more than so many characters, or nearly; looks at no more than it must to know. */

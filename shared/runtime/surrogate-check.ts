@@ -1,4 +1,5 @@
-const isFirstHalf = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
+/** Whether a unit of a text is the first half of a surrogate pair. */
+export const isFirstHalf = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
 const isSecondHalf = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
 
 /** Whether surrogates come in pairs in a text that comes in parts: the halves of a pair may be in two of them. */

@@ -1,4 +1,5 @@
 import type { ChatRequest } from '../../shared/contract/chat.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
 import type { WebSource } from '../upstreams/upstream.ts';
 
 /** A longer list helps nobody. */
@@ -64,7 +65,7 @@ function isWebAddress(url: string): boolean {
 /** A title must not break out of its brackets, nor a URL out of its parentheses. */
 function cleanTitle(title: string | null, url: string): string {
   const text = (title ?? '').replaceAll(/[[\]\s]+/g, ' ').trim();
-  return text === '' ? new URL(url).hostname : text.slice(0, maxTitle);
+  return text === '' ? new URL(url).hostname : shorten(text, maxTitle);
 }
 
 function cleanUrl(url: string): string {

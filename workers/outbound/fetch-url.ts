@@ -1,4 +1,5 @@
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
 
 const maxShownLength = 120;
 
@@ -30,7 +31,7 @@ export function showUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const shown = url === null || url.host === '' ? '' : `${url.protocol}//${url.host}${url.pathname}`;
   if (shown === '') return 'of an image_url';
-  return shown.length > maxShownLength ? `${shown.slice(0, maxShownLength)}…` : shown;
+  return shorten(shown, maxShownLength);
 }
 
 /** The URL, or one that it redirects to, must not be fetched. */

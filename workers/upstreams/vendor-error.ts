@@ -1,5 +1,8 @@
+import { shorten } from '../../shared/runtime/shorten.ts';
 import { cleanVendorText } from './http-failure.ts';
 import { UpstreamError, type UpstreamFailure } from './upstream.ts';
+
+const maxNameChars = 100;
 
 /** What a status means for routing, unless the vendor's own code says otherwise. */
 export function classifyStatus(status: number): UpstreamFailure {
@@ -38,13 +41,13 @@ export interface VendorErrorParts {
 /** A vendor's refusal in our words, without secrets and of one bounded line. */
 export function createVendorError(parts: VendorErrorParts): UpstreamError {
   const { failure, status, retryAfterMs, name, apiKey } = parts;
-  const vendorCode = name === null ? null : cleanVendorText(name, apiKey).slice(0, 100);
+  const vendorCode = name === null ? null : shorten(cleanVendorText(name, apiKey), maxNameChars);
   return new UpstreamError(failure, describe(parts), { status, retryAfterMs, vendorCode });
 }
 
 function describe({ failure, status, name, message, apiKey }: VendorErrorParts): string {
   const text = cleanVendorText(message, apiKey);
-  const label = name === null ? '' : ` (${cleanVendorText(name, apiKey).slice(0, 100)})`;
+  const label = name === null ? '' : ` (${shorten(cleanVendorText(name, apiKey), maxNameChars)})`;
   const head = `the upstream answered ${status}${label}`;
   if (failure === 'auth') {
     // Vendors like to repeat the key here, in shapes that no redaction foresees: status and code say enough.

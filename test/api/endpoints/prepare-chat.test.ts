@@ -207,7 +207,7 @@ test('what a dialect would refuse once it is called is a need, so that another r
 });
 
 test('a chat in which nothing is said is refused', (t) => {
-  const empty = 'must not be empty, as no message says anything';
+  const empty = 'must not be empty, as no message says anything: write what the model is to answer';
   const part = { type: 'text', text: '' };
   for (const content of ['', null, [part], [part, { type: 'image_url', image_url: null }], [{ txt: 'hi' }]]) {
     t.is(refusedAt('plain', { messages: [{ role: 'user', content }] }), `body.messages.0.content: ${empty}`);

@@ -47,5 +47,5 @@ test('the line of a failed request holds its code and field, of bounded length',
   const { status, code, param } = await waitForLine();
   t.deepEqual([status, code], [422, 'validation_failed']);
   t.true(String(param).startsWith('messages.0.xxx'));
-  t.is(String(param).length, 200);
+  t.regex(String(param), /^.{200}…$/);
 });

@@ -1,4 +1,4 @@
-import { shorten } from '../../../shared/contract/shorten.ts';
+import { shorten } from '../../../shared/runtime/shorten.ts';
 import { isRecord, readText } from '../json-value.ts';
 import { type ChatMessage, UpstreamError } from '../upstream.ts';
 import { type Block, type MediaMap, readWords, toBlocks, toTextBlocks } from './to-content.ts';

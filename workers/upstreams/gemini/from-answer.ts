@@ -1,3 +1,4 @@
+import { shorten } from '../../../shared/runtime/shorten.ts';
 import { isRecord, type JsonRecord, readArray, readCount, readText } from '../json-value.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import { toFinishReason } from './finish-reason.ts';
@@ -101,7 +102,7 @@ export function createAnswerTranslator(options: AnswerOptions): AnswerTranslator
         // where the vendor has counted it, it charges for each try, and an empty text that says why it is one costs once.
         throw new UpstreamError(
           'unavailable',
-          `the model ended without an answer (${failed.native?.slice(0, 100)})`,
+          `the model ended without an answer (${shorten(failed.native ?? '', 100)})`,
           { isOfRequest: true },
         );
       }

@@ -1,3 +1,4 @@
+import { shorten } from '../../../shared/runtime/shorten.ts';
 import { decodePicture, sniffImageType } from '../image-bytes.ts';
 import { dropEmptyCounts } from '../image-usage.ts';
 import { isRecord, type JsonRecord, readArray, readText } from '../json-value.ts';
@@ -67,7 +68,7 @@ function explainNone(body: JsonRecord, candidates: readonly JsonRecord[], isCoun
   return new UpstreamError('unavailable', message, { isOfRequest: own !== undefined });
 }
 
-const cut = (reason: string): string => reason.slice(0, 100);
+const cut = (reason: string): string => shorten(reason, 100);
 
 /**
  * The answers of several calls as one, those that failed left out. A count that any of them lacks is unknown in all.

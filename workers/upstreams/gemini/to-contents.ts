@@ -1,4 +1,4 @@
-import { shorten } from '../../../shared/contract/shorten.ts';
+import { shorten } from '../../../shared/runtime/shorten.ts';
 import { isRecord, isTooDeep, type JsonRecord, readArray, readText } from '../json-value.ts';
 import {
   type ChatBody,

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { shorten } from '../../../shared/contract/shorten.ts';
+import { shorten } from '../../../shared/runtime/shorten.ts';
 
 test('a long text is shown by its first 200 characters, and none of them is halved', (t) => {
   t.is(shorten('short'), 'short');
@@ -7,4 +7,5 @@ test('a long text is shown by its first 200 characters, and none of them is halv
   t.is(shorten('a'.repeat(201)), `${'a'.repeat(200)}…`);
   t.is(shorten(`${'a'.repeat(199)}😀😀`), `${'a'.repeat(199)}…`);
   t.is(shorten(`${'a'.repeat(198)}😀😀`), `${'a'.repeat(198)}😀…`);
+  t.is(shorten('abc😀', 4), 'abc…');
 });
