@@ -73,7 +73,7 @@ export class BulkShares {
     const ticket = line.entered;
     return {
       // Accounts take turns: before its second, each of the others has one.
-      place: () => Math.max(1, ticket - line.passed) * Math.max(1, queue.budget.waitingAccounts),
+      place: () => Math.max(1, ticket - line.passed) * Math.max(1, queue.budget.waitingHolders),
       granted: this.#acquire(queue, accountId, deadlineAtMs, ended).finally(() => {
         line.passed += 1;
         if (line.passed === line.entered) queue.lines.delete(accountId);
@@ -106,7 +106,7 @@ export class BulkShares {
   #queueOf(name: QueueName): BulkQueue {
     const known = this.#queues.get(name);
     if (known !== undefined) return known;
-    const budget = new FairBudget({ capacity: firstCapacity, maxWaitingPerAccount });
+    const budget = new FairBudget({ capacity: firstCapacity, maxWaitingPerHolder: maxWaitingPerAccount });
     const queue = { budget, known: this.#look(name, budget), lines: new Map<string, AccountLine>() };
     this.#queues.set(name, queue);
     return queue;

@@ -186,8 +186,8 @@ export class IncomingResults {
       const room = Math.floor((maxAskedBytes - this.#askedBytes) / pieceBytes) * pieceBytes;
       const next = this.#queue.peek();
       if (room <= 0 || next === undefined) return;
-      this.#askFor(next.item, this.#queue.accountCount > 1 ? Math.min(room, turnBytes) : room);
-      this.#queue.rotate(next.accountId);
+      this.#askFor(next.item, this.#queue.holderCount > 1 ? Math.min(room, turnBytes) : room);
+      this.#queue.rotate(next.holder);
     }
   }
 

@@ -88,16 +88,14 @@ const listShares = (socket: Socket): HeldShare[] =>
  * for each budget all of the account that holds most, and of no other until that one has given its memory back.
  */
 export function findContested(slow: readonly Socket[]): readonly Socket[] {
-  const holders = slow.flatMap((socket) =>
+  const contested = slow.flatMap((socket) =>
     listShares(socket)
-      .filter(({ budget, share }) => budget.isContested(share.accountId))
-      .map(({ budget, share: { accountId } }) => ({ socket, budget, accountId })),
+      .filter(({ budget, share }) => budget.isContested(share.holder))
+      .map(({ budget, share: { holder } }) => ({ socket, budget, holder })),
   );
   const most = new Map<FairBudget, string>();
-  for (const { budget, accountId } of holders) {
-    if (budget.heldBy(accountId) > budget.heldBy(most.get(budget) ?? '')) most.set(budget, accountId);
+  for (const { budget, holder } of contested) {
+    if (budget.heldBy(holder) > budget.heldBy(most.get(budget) ?? '')) most.set(budget, holder);
   }
-  return holders
-    .filter(({ budget, accountId }) => accountId === most.get(budget))
-    .map(({ socket }) => socket);
+  return contested.filter(({ budget, holder }) => holder === most.get(budget)).map(({ socket }) => socket);
 }

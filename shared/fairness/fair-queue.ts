@@ -1,6 +1,7 @@
 /** An item in the queue, as the code that added it holds it. */
 export interface QueueEntry<T> {
-  readonly accountId: string;
+  /** Who takes turns with others: an account, or a network of callers where there is none. */
+  readonly holder: string;
   readonly item: T;
 }
 
@@ -8,119 +9,119 @@ interface Node<T> extends QueueEntry<T> {
   previous: Node<T> | null;
   next: Node<T> | null;
   /** Null once the entry has left the queue. */
-  account: AccountQueue<T> | null;
+  queue: HolderQueue<T> | null;
 }
 
-/** One account's entries, first in, first out; a linked list, so that an entry in the middle leaves in constant time. */
-interface AccountQueue<T> {
-  readonly accountId: string;
+/** One holder's entries, first in, first out; a linked list, so that an entry in the middle leaves in constant time. */
+interface HolderQueue<T> {
+  readonly holder: string;
   head: Node<T> | null;
   tail: Node<T> | null;
   count: number;
 }
 
 /**
- * A queue in which accounts take turns: however many entries one account has added, the next turn is another's. The
- * entries of one account keep their order. An account that was served goes behind the others, and so does one that
+ * A queue in which holders take turns: however many entries one holder has added, the next turn is another's. The
+ * entries of one holder keep their order. A holder that was served goes behind the others, and so does one that
  * begins to wait.
  */
 export class FairQueue<T> {
   /** In the order of their turns. */
-  readonly #accounts = new Map<string, AccountQueue<T>>();
+  readonly #holders = new Map<string, HolderQueue<T>>();
   #size = 0;
 
   get size(): number {
     return this.#size;
   }
 
-  /** Accounts that have at least one entry. */
-  get accountCount(): number {
-    return this.#accounts.size;
+  /** Holders that have at least one entry. */
+  get holderCount(): number {
+    return this.#holders.size;
   }
 
-  countOf(accountId: string): number {
-    return this.#accounts.get(accountId)?.count ?? 0;
+  countOf(holder: string): number {
+    return this.#holders.get(holder)?.count ?? 0;
   }
 
-  /** The accounts that wait, in the order of their turns. */
-  accountIds(): IterableIterator<string> {
-    return this.#accounts.keys();
+  /** The holders that wait, in the order of their turns. */
+  holders(): IterableIterator<string> {
+    return this.#holders.keys();
   }
 
-  add(accountId: string, item: T): QueueEntry<T> {
-    let account = this.#accounts.get(accountId);
-    if (account === undefined) {
-      account = { accountId, head: null, tail: null, count: 0 };
-      this.#accounts.set(accountId, account);
+  add(holder: string, item: T): QueueEntry<T> {
+    let queue = this.#holders.get(holder);
+    if (queue === undefined) {
+      queue = { holder, head: null, tail: null, count: 0 };
+      this.#holders.set(holder, queue);
     }
-    const node: Node<T> = { accountId, item, previous: account.tail, next: null, account };
-    if (account.tail === null) account.head = node;
-    else account.tail.next = node;
-    account.tail = node;
-    account.count += 1;
+    const node: Node<T> = { holder, item, previous: queue.tail, next: null, queue };
+    if (queue.tail === null) queue.head = node;
+    else queue.tail.next = node;
+    queue.tail = node;
+    queue.count += 1;
     this.#size += 1;
     return node;
   }
 
-  /** The first entry of each account, in the order of the accounts' turns. The queue must not change meanwhile. */
+  /** The first entry of each holder, in the order of the holders' turns. The queue must not change meanwhile. */
   *heads(): Generator<QueueEntry<T>> {
-    for (const { head } of this.#accounts.values()) yield head!;
+    for (const { head } of this.#holders.values()) yield head!;
   }
 
-  /** All entries, account by account. The queue must not change meanwhile. */
+  /** All entries, holder by holder. The queue must not change meanwhile. */
   *entries(): Generator<QueueEntry<T>> {
-    for (const { head } of this.#accounts.values()) {
+    for (const { head } of this.#holders.values()) {
       for (let node = head; node !== null; node = node.next) yield node;
     }
   }
 
   /** The entry whose turn it is. */
   peek(): QueueEntry<T> | undefined {
-    const [account] = this.#accounts.values();
-    return account?.head ?? undefined;
+    const [queue] = this.#holders.values();
+    return queue?.head ?? undefined;
   }
 
-  /** The account's first entry. */
-  headOf(accountId: string): QueueEntry<T> | undefined {
-    return this.#accounts.get(accountId)?.head ?? undefined;
+  /** The holder's first entry. */
+  headOf(holder: string): QueueEntry<T> | undefined {
+    return this.#holders.get(holder)?.head ?? undefined;
   }
 
-  /** Takes an entry out; its account keeps its turn. @returns false where the entry had left before */
+  /** Takes an entry out; its holder keeps its turn. @returns false where the entry had left before */
   remove(entry: QueueEntry<T>): boolean {
     const node = entry as Node<T>;
-    const { account } = node;
-    if (account === null) return false;
-    node.account = null;
-    if (node.previous === null) account.head = node.next;
+    const { queue } = node;
+    if (queue === null) return false;
+    node.queue = null;
+    if (node.previous === null) queue.head = node.next;
     else node.previous.next = node.next;
-    if (node.next === null) account.tail = node.previous;
+    if (node.next === null) queue.tail = node.previous;
     else node.next.previous = node.previous;
-    account.count -= 1;
+    queue.count -= 1;
     this.#size -= 1;
-    if (account.count === 0) this.#accounts.delete(account.accountId);
+    if (queue.count === 0) this.#holders.delete(queue.holder);
     return true;
   }
 
-  /** Takes an entry out because it is served: its account goes behind the others. */
+  /** Takes an entry out because it is served: its holder goes behind the others. */
   serve(entry: QueueEntry<T>): T {
     this.remove(entry);
-    this.rotate(entry.accountId);
+    this.rotate(entry.holder);
     return entry.item;
   }
 
-  /** The account has had its turn. */
-  rotate(accountId: string): void {
-    const account = this.#accounts.get(accountId);
-    if (account === undefined) return;
-    this.#accounts.delete(accountId);
-    this.#accounts.set(accountId, account);
+  /** The holder has had its turn. */
+  rotate(holder: string): void {
+    const queue = this.#holders.get(holder);
+    if (queue === undefined) return;
+    this.#holders.delete(holder);
+    this.#holders.set(holder, queue);
   }
 
-  /** Empties the queue. @returns all items, account by account */
+  /** Empties the queue. @returns all items, holder by holder */
   drain(): T[] {
     const items: T[] = [];
-    for (const account of this.#accounts.values()) {
-      for (let node = account.head; node !== null; node = account.head) {
+    for (const queue of this.#holders.values()) {
+      for (let node = queue.head; node !== null; node = queue.head) {
         items.push(node.item);
         this.remove(node);
       }

@@ -58,7 +58,7 @@ export class WaitingInputs<T extends WaitingInput> {
 
   /** The accounts that wait, in the order of their turns. */
   accountIds(): Iterable<string> {
-    return this.#turns.accountIds();
+    return this.#turns.holders();
   }
 
   add(input: T): QueueEntry<T> {
@@ -91,7 +91,7 @@ export class WaitingInputs<T extends WaitingInput> {
   take(servedId: string, plan: CallPlan): T[] {
     const turn = this.#turns.headOf(servedId) ?? this.#turns.peek();
     if (turn === undefined) return [];
-    const { accountId, item: name } = turn;
+    const { holder: accountId, item: name } = turn;
     const queue = this.#queues.get(name)!;
     const accounts = this.#findCompany(queue, accountId, plan.enough);
     this.#turns.serve(turn);
@@ -122,7 +122,7 @@ export class WaitingInputs<T extends WaitingInput> {
   #findCompany(queue: FairQueue<T>, accountId: string, most: number): string[] {
     const cohort = this.#cohortOf(accountId);
     const accounts = [accountId];
-    for (const id of queue.accountIds()) {
+    for (const id of queue.holders()) {
       if (accounts.length >= most) break;
       if (id !== accountId && this.#cohortOf(id) === cohort) accounts.push(id);
     }

@@ -7,7 +7,7 @@ const defaultResponseMemoryBytes = 512_000_000;
 
 /** What whole answers hold of a process. Nobody knows how much that will be before a vendor has made them. */
 export function createResponseBudget(capacity = defaultResponseMemoryBytes): FairBudget {
-  return new FairBudget({ capacity, mayOverrun: true, maxWaitingPerAccount: Infinity });
+  return new FairBudget({ capacity, mayOverrun: true, maxWaitingPerHolder: Infinity });
 }
 
 /**

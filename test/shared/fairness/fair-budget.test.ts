@@ -114,7 +114,7 @@ test('what a share gives back before its end goes to who waits', async (t) => {
 });
 
 test('no account has more than the stated number of requests waiting', async (t) => {
-  const budget = new FairBudget({ capacity: 1, maxWaitingPerAccount: 256 });
+  const budget = new FairBudget({ capacity: 1, maxWaitingPerHolder: 256 });
   const requests = Array.from({ length: 258 }, () => request(budget, 'ann', 1));
   await nextTurn();
   t.is(statesOf(requests).filter((state) => state === 'waits').length, 256);

@@ -11,9 +11,9 @@ function serveAll<T>(queue: FairQueue<T>): T[] {
 test('accounts take turns, and the entries of one keep their order', (t) => {
   const queue = new FairQueue<string>();
   for (const item of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) queue.add(item[0]!, item);
-  t.deepEqual([queue.size, queue.accountCount, queue.countOf('a'), queue.countOf('z')], [6, 3, 3, 0]);
+  t.deepEqual([queue.size, queue.holderCount, queue.countOf('a'), queue.countOf('z')], [6, 3, 3, 0]);
   t.deepEqual(serveAll(queue), ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
-  t.deepEqual([queue.size, queue.accountCount], [0, 0]);
+  t.deepEqual([queue.size, queue.holderCount], [0, 0]);
 });
 
 test('an account that begins to wait goes behind the others, however much they have added', (t) => {
@@ -62,19 +62,15 @@ test('however entries come, are served and leave: no account is served twice whi
         if (one === 'serve') {
           const entry = queue.peek();
           if (entry === undefined) continue;
-          const first = entries.find(({ accountId }) => accountId === entry.accountId)!;
+          const first = entries.find(({ holder }) => holder === entry.holder)!;
           t.is(first, entry);
           queue.serve(entry);
           entries = entries.filter((other) => other !== entry);
-          servedWhileWaiting.set(entry.accountId, []);
+          servedWhileWaiting.set(entry.holder, []);
           for (const [id, served] of servedWhileWaiting) {
-            if (id === entry.accountId) continue;
-            served.push(entry.accountId);
-            t.is(
-              new Set(served).size,
-              served.length,
-              `${entry.accountId} was served twice while ${id} waited`,
-            );
+            if (id === entry.holder) continue;
+            served.push(entry.holder);
+            t.is(new Set(served).size, served.length, `${entry.holder} was served twice while ${id} waited`);
           }
         } else if (typeof one === 'string') {
           entries.push(queue.add(one, (count += 1)));
@@ -85,7 +81,7 @@ test('however entries come, are served and leave: no account is served twice whi
         }
         forgetIdle();
         t.is(queue.size, entries.length);
-        t.is(queue.accountCount, new Set(entries.map(({ accountId }) => accountId)).size);
+        t.is(queue.holderCount, new Set(entries.map(({ holder }) => holder)).size);
       }
     }),
   );
