@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import { invalidField } from '../../shared/contract/errors.ts';
+import { modelDisabled, modelNotFound } from '../../shared/contract/model-errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
-import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -10,31 +10,13 @@ import type { Services } from '../services.ts';
  */
 export function findModel({ catalog }: Services, id: string, types: readonly ModelType[]): CatalogModel {
   const model = catalog.find(id);
-  if (model === undefined) {
-    throw new AppError('model_not_found', {
-      message: `There is no model "${shorten(id)}". GET /v1/models lists those there are.`,
-      issues: [
-        {
-          loc: ['body', 'model'],
-          msg: 'There is no such model: GET /v1/models lists those there are.',
-          type: 'model_not_found',
-        },
-      ],
-    });
-  }
+  if (model === undefined) throw modelNotFound(id, ['body', 'model']);
   if (!types.includes(model.type)) {
     throw invalidField(
       ['body', 'model'],
       `"${id}" is a model of type ${model.type}; this operation takes ${types.join(' or ')}.`,
     );
   }
-  if (!catalog.isActive(model)) {
-    throw invalidField(
-      ['body', 'model'],
-      `The model "${id}" is switched off, or no vendor serves it now. Choose one that GET /v1/models shows as active, ` +
-        'or try again later.',
-      { code: 'model_disabled' },
-    );
-  }
+  if (!catalog.isActive(model)) throw modelDisabled(id);
   return model;
 }

@@ -1,7 +1,6 @@
 import { presentModel } from '../../shared/catalog/present-model.ts';
-import { AppError } from '../../shared/contract/errors.ts';
+import { modelNotFound } from '../../shared/contract/model-errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
-import { shorten } from '../../shared/runtime/shorten.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import type { Services } from '../services.ts';
@@ -31,12 +30,7 @@ export function getModel({ catalog }: Services) {
   return async (context: ApiContext): Promise<void> => {
     const id = decodeId(context.path.slice('/v1/models/'.length).replace(/\/$/, ''));
     const model = id === null ? undefined : catalog.find(id);
-    if (model === undefined) {
-      const shown = shorten(id ?? context.path.slice('/v1/models/'.length));
-      throw new AppError('model_not_found', {
-        message: `There is no model "${shown}". GET /v1/models lists those there are.`,
-      });
-    }
+    if (model === undefined) throw modelNotFound(id ?? context.path.slice('/v1/models/'.length));
     const body = bodies.get(catalog.state, model.id, () =>
       PreparedBody.ofJson(presentModel(model, catalog.isActive(model))),
     );

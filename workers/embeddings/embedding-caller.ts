@@ -1,4 +1,4 @@
-import { AppError } from '../../shared/contract/errors.ts';
+import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
@@ -64,11 +64,7 @@ export class EmbeddingCaller {
     model: CatalogModel | undefined,
     { accountIds, stop, chooseUnits }: ModelCall,
   ): Promise<readonly WorkUnit[]> {
-    if (model === undefined || model.routes.length === 0) {
-      throw new AppError('model_disabled', {
-        message: `No vendor serves the model "${this.#modelId}" now. Choose another, or try again later.`,
-      });
-    }
+    if (model === undefined || model.routes.length === 0) throw modelDisabled(this.#modelId);
     let units: readonly WorkUnit[] | null = null;
     return await callRoute(this.#dependencies.routing, {
       accountIds,

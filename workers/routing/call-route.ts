@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { RouteGrant } from '../../shared/routing/grant-script.ts';
 import { findWays, type RouteWay } from '../../shared/routing/route-way.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -71,12 +72,7 @@ export interface RouteCall<T> {
  * @throws AppError what the caller is told; the signal's reason where it was aborted
  */
 export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promise<T> {
-  if (call.routes.length === 0) {
-    throw new AppError('model_disabled', {
-      message:
-        'No vendor serves this model now. Choose one that GET /v1/models shows as active, or try again later.',
-    });
-  }
+  if (call.routes.length === 0) throw modelDisabled();
   await findMissingOfAll(routing, call)?.();
   const failed: RouteWay[] = [];
   const budgetMs = 2 * Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));

@@ -1,0 +1,18 @@
+import { shorten } from '../runtime/shorten.ts';
+import { AppError, invalidField } from './errors.ts';
+
+/** @param loc where the request names the model; left out where its address does */
+export function modelNotFound(id: string, loc: readonly string[] = []): AppError {
+  const msg = `There is no model "${shorten(id)}". GET /v1/models lists those there are.`;
+  const issues = loc.length === 0 ? [] : [{ loc, msg, type: 'model_not_found' }];
+  return new AppError('model_not_found', { message: msg, issues });
+}
+
+/** @param id where it is known */
+export function modelDisabled(id?: string): AppError {
+  const subject = id === undefined ? 'This model' : `The model "${shorten(id)}"`;
+  const msg =
+    `${subject} is switched off, or no vendor serves it now. Choose one that GET /v1/models shows as active, ` +
+    'or try again later.';
+  return invalidField(['body', 'model'], msg, { code: 'model_disabled' });
+}

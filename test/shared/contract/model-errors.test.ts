@@ -1,0 +1,18 @@
+import test from 'ava';
+import { modelDisabled, modelNotFound } from '../../../shared/contract/model-errors.ts';
+
+test('a model that is not there is named by its beginning, and its field where it has one', (t) => {
+  const unknown = modelNotFound('nope', ['body', 'model']);
+  t.like(unknown, { code: 'model_not_found', status: 404, param: 'model' });
+  t.is(unknown.message, 'There is no model "nope". GET /v1/models lists those there are.');
+  t.is(modelNotFound('nope').param, null);
+  t.true(modelNotFound('m'.repeat(10_000)).message.length < 300);
+});
+
+test('a model that is not served is told in the same words wherever that is found out', (t) => {
+  const rest =
+    ' is switched off, or no vendor serves it now. Choose one that GET /v1/models shows as active, or try again later.';
+  t.is(modelDisabled('off').message, `model: The model "off"${rest}`);
+  t.is(modelDisabled().message, `model: This model${rest}`);
+  t.like(modelDisabled(), { code: 'model_disabled', status: 422, param: 'model' });
+});
