@@ -10,42 +10,12 @@ import formatsPlugin from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import { AppError, type ValidationIssue } from './errors.ts';
 import { wrongTypeHint } from './fields.ts';
+import { isImageUrl } from './image-url.ts';
 import { readQuery } from './read-query.ts';
 import { shorten } from '../runtime/shorten.ts';
 
 /** A longer list would tell a caller no more, and a body of a million wrong items must not become a long answer. */
 export const maxIssues = 20;
-
-const maxHttpsUrlLength = 2083;
-const maxDataUriBytes = 20_000_000;
-/** Some vendors take what comes here by its type, or by its bytes where that says nothing, and bill documents by their text. */
-const dataUriStart = /^data:image\/[a-z0-9.+-]+(?:;[a-z0-9=.+-]+)*;base64,/i;
-/** Readers of PDFs look for the beginning in 1024 bytes, whatever stands before it. */
-const sniffedChars = Math.ceil(1024 / 3) * 4;
-/** Some encoders break the line after 64 or 76 characters. */
-const lineBreakChars = 2 * Math.ceil(sniffedChars / 64);
-const base64Only = /^[a-z0-9+/]*={0,2}$/i;
-/** The first bytes of PNG, JPEG, GIF, WebP, BMP, TIFF, and of HEIC and AVIF. SVG is text, and billed as such. */
-const pictureStart =
-  /^(?:\x89PNG\r\n.\n|\xff\xd8\xff|GIF8[79]a|RIFF[^]{4}WEBP|BM[^]{4}\0{4}|II\*\0|MM\0\*|[^]{4}ftyp(?:hei|hev|mif1|msf1|avi[fs]))/;
-
-/** An https URL or a base64 data URI of a picture; the rest of the base64 is checked by who decodes it. */
-export function isImageUrl(value: string): boolean {
-  if (value.startsWith('https://')) return value.length <= maxHttpsUrlLength && URL.canParse(value);
-  const start = dataUriStart.exec(value.slice(0, 200))?.[0].length;
-  if (start === undefined || !startsAsPicture(value.slice(start))) return false;
-  return ((value.length - start) * 3) / 4 <= maxDataUriBytes;
-}
-
-function startsAsPicture(base64: string): boolean {
-  const part = base64.slice(0, sniffedChars + lineBreakChars);
-  const start = part.replaceAll(/\r?\n/g, '').slice(0, sniffedChars);
-  // Decoders pass over what is no base64: enough of it would hide from us what they see.
-  const isSeen = start.length === sniffedChars || part.length === base64.length;
-  if (!isSeen || !base64Only.test(start)) return false;
-  const head = Buffer.from(start, 'base64').toString('latin1');
-  return pictureStart.test(head) && !head.includes('%PDF-');
-}
 
 const formatMessages: Record<string, string> = {
   date: 'must be a day of the calendar, written as YYYY-MM-DD',
@@ -73,6 +43,14 @@ function createLengthKeyword(
   return { keyword, type: 'string', schemaType: 'number', errors: false, error, validate: isValid };
 }
 
+/** What a text must be, beside what JSON Schema has words for. */
+export interface TextFormat {
+  readonly isValid: (text: string) => boolean;
+  /** What is said of a text that is not. */
+  readonly describe: (text: string) => string;
+}
+export type TextFormats = Readonly<Record<string, TextFormat>>;
+
 function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
   const ajv = new Ajv2020({
     allErrors,
@@ -99,8 +77,6 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
 /** Stops at the first fault: what a body of a million faults is checked with. */
 const firstFaultAjv = createAjv(false, false);
 const allFaultsAjv = createAjv(false, true);
-/** Environment variables are text: numbers and booleans are read from it. */
-const textAjv = createAjv(true, true);
 
 /** Values in a body up to which all of its faults are looked for. */
 const fullCheckNodes = 5_000;
@@ -124,13 +100,19 @@ export function compileValidator<T extends TSchema>(schema: T, part: 'body' | 'q
   };
 }
 
-/** Like compileValidator, for values that are not a request: returns the issues instead of throwing them. */
+/**
+ * Like compileValidator, for values that are not a request: returns the issues instead of throwing them.
+ * @param from `text` for environment variables and the like: numbers and booleans are read from it
+ */
 export function compileChecker(
   schema: TSchema,
   from: 'json' | 'text',
+  formats: TextFormats = {},
 ): (value: unknown) => ValidationIssue[] {
-  const validate = (from === 'json' ? allFaultsAjv : textAjv).compile(schema);
-  return (value) => (validate(value) ? [] : describeIssues(dropNoise(validate.errors ?? [])));
+  const ajv = from === 'json' ? allFaultsAjv : createAjv(true, true);
+  for (const [name, { isValid }] of Object.entries(formats)) ajv.addFormat(name, isValid);
+  const validate: ValidateFunction = ajv.compile(schema);
+  return (value) => (validate(value) ? [] : describeIssues(dropNoise(validate.errors ?? []), null, formats));
 }
 
 /** Whether a value holds no more than so many values, looking at no more than those. */
@@ -177,10 +159,14 @@ function dropNoise(errors: readonly ErrorObject[]): ErrorObject[] {
   return errors.filter((error) => !isNoise(error));
 }
 
-function describeIssues(errors: readonly ErrorObject[], part?: 'body' | 'query'): ValidationIssue[] {
+function describeIssues(
+  errors: readonly ErrorObject[],
+  part: 'body' | 'query' | null,
+  formats: TextFormats = {},
+): ValidationIssue[] {
   return errors.slice(0, maxIssues).map((error) => ({
-    loc: [...(part === undefined ? [] : [part]), ...toLocation(error)],
-    msg: part === 'body' && error.instancePath === '' ? describeBody(error) : describe(error),
+    loc: [...(part === null ? [] : [part]), ...toLocation(error)],
+    msg: part === 'body' && error.instancePath === '' ? describeBody(error) : describe(error, formats),
     type: error.keyword,
   }));
 }
@@ -229,15 +215,18 @@ function describeBody(error: ErrorObject): string {
   return error.keyword === 'type' ? 'The body must be a JSON object.' : describe(error);
 }
 
-function describe(error: ErrorObject): string {
+function describe(error: ErrorObject, formats: TextFormats = {}): string {
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
     case 'required':
       return 'is required';
     case 'enum':
       return `must be one of: ${listValues(params['allowedValues'] as unknown[])}`;
-    case 'format':
+    case 'format': {
+      const own = formats[String(params['format'])];
+      if (own !== undefined) return own.describe(String(error.data));
       return formatMessages[String(params['format'])] ?? `must be a ${String(params['format'])}`;
+    }
     case 'type': {
       const hint = (error.parentSchema as { [wrongTypeHint]?: string })[wrongTypeHint];
       const types = [params['type']].flat().map((type) => nameType({ type: String(type) }));

@@ -1,7 +1,4 @@
-interface AddressRule {
-  readonly example: string;
-  readonly isValid: (value: string) => boolean;
-}
+import type { TextFormat, TextFormats } from '../contract/validation.ts';
 
 function isUrl(value: string, schemes: readonly string[]): boolean {
   if (!URL.canParse(value)) return false;
@@ -16,32 +13,23 @@ function isMongoUrl(value: string): boolean {
   return hosts?.split(',').every(isHost) ?? false;
 }
 
-const http: AddressRule = {
-  example: 'https://gateway.example',
-  isValid: (value) => isUrl(value, ['http:', 'https:']),
-};
-
-const rules: Readonly<Record<string, AddressRule>> = {
-  REDIS_URL: {
-    example: 'redis://:password@10.0.0.1:6379; several nodes are separated by commas',
-    isValid: (value) => value.split(',').every((node) => isUrl(node.trim(), ['redis:', 'rediss:'])),
-  },
-  MONGODB_URL: { example: 'mongodb://user:password@10.0.0.1:27017/model_gateway', isValid: isMongoUrl },
-  S3_ENDPOINT: http,
-  S3_PUBLIC_URL: http,
-  PUBLIC_URL: http,
-  BACKUP_URL: http,
-  DIRECT_URL: http,
-};
-
-/** What is wrong with variables that hold addresses. Their values are not told: they may hold passwords. */
-export function findWrongAddresses(values: Readonly<Record<string, unknown>>): string[] {
-  return Object.entries(rules).flatMap(([name, { example, isValid }]) => {
-    const value = values[name];
-    if (typeof value !== 'string' || isValid(value)) return [];
+/** What is wrong with an address is told without it: it may hold a password. */
+function createFormat(example: string, isValid: (value: string) => boolean): TextFormat {
+  const describe = (value: string): string => {
     const hint = value.includes('@')
       ? '. Characters such as #, / and @ in a password are percent-encoded'
       : '';
-    return [`${name} must be an address such as ${example}${hint}`];
-  });
+    return `must be an address such as ${example}${hint}`;
+  };
+  return { isValid, describe };
 }
+
+/** Addresses that variables hold. */
+export const addressFormats = {
+  'http-url': createFormat('https://gateway.example', (value) => isUrl(value, ['http:', 'https:'])),
+  'redis-urls': createFormat(
+    'redis://:password@10.0.0.1:6379; several nodes are separated by commas',
+    (value) => value.split(',').every((node) => isUrl(node.trim(), ['redis:', 'rediss:'])),
+  ),
+  'mongodb-url': createFormat('mongodb://user:password@10.0.0.1:27017/model_gateway', isMongoUrl),
+} as const satisfies TextFormats;

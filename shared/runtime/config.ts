@@ -4,10 +4,12 @@ import Type, { type Static } from 'typebox';
 import { compileChecker } from '../contract/validation.ts';
 import { StringEnum } from '../contract/fields.ts';
 import { readCorsOrigins, type CorsOrigins } from './cors-origins.ts';
-import { findWrongAddresses } from './check-addresses.ts';
+import { addressFormats } from './check-addresses.ts';
 import { explainFileError } from './explain-file-error.ts';
 
 const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
+
+const Address = (format: keyof typeof addressFormats) => Type.Optional(Type.String({ format }));
 
 /** Every variable the product reads, under the names an operator sets. */
 const Environment = Type.Object({
@@ -16,20 +18,20 @@ const Environment = Type.Object({
   PORT: Type.Integer({ default: 8080, minimum: 0, maximum: 65_535 }),
   HOST: Type.String({ default: '127.0.0.1', minLength: 1 }),
   CATALOG: Type.String({ default: 'catalog.yaml', minLength: 1 }),
-  REDIS_URL: Type.Optional(Type.String()),
-  MONGODB_URL: Type.Optional(Type.String()),
+  REDIS_URL: Address('redis-urls'),
+  MONGODB_URL: Address('mongodb-url'),
   MONGOD_BIN: Type.Optional(Type.String()),
-  S3_ENDPOINT: Type.Optional(Type.String()),
+  S3_ENDPOINT: Address('http-url'),
   S3_BUCKET: Type.String({ default: 'model-gateway', minLength: 3, maxLength: 63 }),
-  S3_PUBLIC_URL: Type.Optional(Type.String()),
+  S3_PUBLIC_URL: Address('http-url'),
   AWS_ACCESS_KEY_ID: Type.Optional(Type.String()),
   AWS_SECRET_ACCESS_KEY: Type.Optional(Type.String()),
   AWS_REGION: Type.String({ default: 'us-east-1' }),
   MASTER_KEY: Type.Optional(Type.String({ minLength: 32 })),
   REVEAL: OnOff('on'),
-  PUBLIC_URL: Type.Optional(Type.String()),
-  BACKUP_URL: Type.Optional(Type.String()),
-  DIRECT_URL: Type.Optional(Type.String()),
+  PUBLIC_URL: Address('http-url'),
+  BACKUP_URL: Address('http-url'),
+  DIRECT_URL: Address('http-url'),
   TRUST_PROXY: OnOff('off'),
   KEEPALIVE_TIMEOUT_MS: Type.Integer({ default: 75_000, minimum: 1_000, maximum: 3_600_000 }),
   MAX_CONNECTIONS: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
@@ -112,7 +114,7 @@ const required = [
   'MASTER_KEY',
 ] as const;
 
-const checkEnvironment = compileChecker(Environment, 'text');
+const checkEnvironment = compileChecker(Environment, 'text', addressFormats);
 
 /** The variables alone, checked and completed with their defaults; what is embedded may still be missing. */
 export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
@@ -125,7 +127,6 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
       `CORS_ORIGINS ${JSON.stringify(entry)} is no origin: write https://app.example.com, or * alone`,
     );
   }
-  faults.push(...findWrongAddresses(values));
   if (faults.length > 0) {
     const lines = faults.map((fault) => `  ${fault}`);
     throw new ConfigError(`These environment variables are not valid:\n${lines.join('\n')}`);

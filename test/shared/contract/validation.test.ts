@@ -3,7 +3,8 @@ import { ChatRequest } from '../../../shared/contract/chat.ts';
 import { EmbeddingRequest } from '../../../shared/contract/embeddings.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { ImageRequest } from '../../../shared/contract/images.ts';
-import { compileValidator, isImageUrl } from '../../../shared/contract/validation.ts';
+import { isImageUrl } from '../../../shared/contract/image-url.ts';
+import { compileValidator } from '../../../shared/contract/validation.ts';
 
 const chat = compileValidator(ChatRequest, 'body');
 const embedding = compileValidator(EmbeddingRequest, 'body');

@@ -1,5 +1,19 @@
 import test from 'ava';
-import { findWrongAddresses } from '../../../shared/runtime/check-addresses.ts';
+import { ConfigError, readEnvironment } from '../../../shared/runtime/config.ts';
+
+/** What is said of a variable, a line each. */
+function findWrongAddresses(env: Readonly<Record<string, string>>): string[] {
+  try {
+    readEnvironment(env);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+  }
+}
 
 const isWrong = (name: string, value: string): boolean => findWrongAddresses({ [name]: value }).length > 0;
 
