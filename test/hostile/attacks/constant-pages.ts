@@ -1,17 +1,12 @@
 import { openRaw } from '../../support/raw-caller.ts';
+import type { Target } from './target.ts';
 
-export interface ConstantPagesTarget {
-  readonly url: string;
+export interface ConstantPagesTarget extends Pick<Target, 'url'> {
   /** Connections at once. */
   readonly connections?: number;
   /** Requests that each sends without waiting for an answer. */
   readonly pipelined?: number;
   readonly paths?: readonly string[];
-}
-
-export interface ConstantPages {
-  /** Answers that began with 200. */
-  readonly answered: number;
 }
 
 /** What anybody may read. */
@@ -25,22 +20,25 @@ const publicPaths = [
   '/v1/servers',
 ];
 
-/** Floods a gateway, without a key, with pipelined requests for pages that are the same for all; everything is read. */
+/**
+ * Floods a gateway, without a key, with pipelined requests for pages that are the same for all, and reads everything.
+ * @returns how many answers began with 200
+ */
 export async function floodConstantPages({
   url,
   connections = 8,
   pipelined = 100,
   paths = publicPaths,
-}: ConstantPagesTarget): Promise<ConstantPages> {
+}: ConstantPagesTarget): Promise<number> {
   const flood = async (i: number): Promise<number> => {
     const requests = Array.from({ length: pipelined }, (_, j) => {
       const close = j === pipelined - 1 ? 'Connection: close\r\n' : '';
-      return `GET ${paths[(i + j) % paths.length]!} HTTP/1.1\r\nHost: attacker\r\n${close}\r\n`;
+      return `GET ${paths[(i + j) % paths.length]!} HTTP/1.1\r\nHost: attacker\r\nAccept-Encoding: gzip\r\n${close}\r\n`;
     });
     const caller = await openRaw(url);
     caller.socket.write(requests.join(''));
     return (await caller.closed).split('HTTP/1.1 200 OK\r\n').length - 1;
   };
-  const answered = await Promise.all(Array.from({ length: connections }, (_, i) => flood(i)));
-  return { answered: answered.reduce((sum, count) => sum + count, 0) };
+  const all = await Promise.all(Array.from({ length: connections }, (_, i) => flood(i)));
+  return all.reduce((sum, answered) => sum + answered, 0);
 }
