@@ -51,7 +51,7 @@ test('what is no message of MongoDB ends its connection, and costs nobody else a
 
 test('connections that are held without a password are bounded, and keep out nobody that has it', async (t) => {
   const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
-  const { held } = await holdMongoConnections({ mongodbUrl, whileHeld: () => writeAndRead(url) });
+  const held = await holdMongoConnections({ mongodbUrl, whileHeld: () => writeAndRead(url) });
   t.true(held <= 256, `${held} are held`);
   await checkUnharmed(t, server, url, peakBytes);
 });

@@ -25,8 +25,8 @@ test('5000 reads pipelined on ten connections are at most ten at once, and end w
     most = Math.max(most, responses.filter(isUnderWay).length);
   }, 1);
   t.teardown(() => clearInterval(timer));
-  const { others } = await pipelineReads({ url: stack.url, apiKey });
-  t.deepEqual([...new Set(others.map(({ status }) => status))], [200]);
+  const { statuses } = await pipelineReads({ url: stack.url, apiKey });
+  t.deepEqual([...new Set(statuses)], [200]);
   t.true(responses.length > 1_000, 'they were read ahead');
   t.true(most > 0 && most <= 11, `${most} at once`);
   await waitFor('the last to end', () => !responses.some(isUnderWay));

@@ -19,7 +19,7 @@ models:
   const api = await startApi(stack.config, stack.env, log, { maxStallMs: 1_000 });
   t.teardown(() => api.stop());
   const account = await stack.createAccount();
-  const { requestId } = await leaveStreamUnread({ url: api.url, apiKey: account.apiKey, model: 'endless' });
+  const requestId = await leaveStreamUnread({ url: api.url, apiKey: account.apiKey, model: 'endless' });
   await vendor.ended;
   const row = await findRow(stack, requestId);
   t.is(row.responseCode, 499);

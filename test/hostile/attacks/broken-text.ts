@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import type { Target } from './target.ts';
 
 /** Beyond what is read before the account is looked at. */
 const largeChars = 100_000;
@@ -30,11 +31,6 @@ export interface BrokenText {
   readonly isEscape: boolean;
   readonly status: number;
   readonly body: string;
-}
-
-interface Target {
-  readonly url: string;
-  readonly apiKey: string;
 }
 
 /** Sends a body in pieces, so that its characters are torn where they are sent. */

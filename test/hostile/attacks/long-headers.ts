@@ -1,3 +1,5 @@
+import type { Target } from './target.ts';
+
 const blanks = ' '.repeat(15_000);
 
 /** Headers as long as they may be, of what takes expressions and parsers longest, on calls that need no key. */
@@ -13,10 +15,7 @@ const headers: readonly Readonly<Record<string, string>>[] = [
 export async function sendLongHeaders({
   url,
   rounds = 100,
-}: {
-  readonly url: string;
-  readonly rounds?: number;
-}): Promise<ReadonlySet<number>> {
+}: Pick<Target, 'url'> & { readonly rounds?: number }): Promise<ReadonlySet<number>> {
   const statuses = new Set<number>();
   for (let round = 0; round < rounds; round += 1) {
     for (const one of headers) {

@@ -1,10 +1,11 @@
 import { postJson } from '../../support/post-json.ts';
+import type { Target } from './target.ts';
 
 /** More than a call of a function takes arguments, and fewer values than a body may hold. */
 const keys = 190_000;
 
 /** Sends a body of very many fields with one fault. @returns the statuses of the answers */
-export async function sendManyKeys({ url, apiKey }: { url: string; apiKey: string }): Promise<number[]> {
+export async function sendManyKeys({ url, apiKey }: Target): Promise<number[]> {
   const fields = Array.from({ length: keys }, (_, i) => `"k${i}":0`).join(',');
   const bodies = [
     `{"model":7,"messages":[{"role":"user","content":"Hi"}],${fields}}`,

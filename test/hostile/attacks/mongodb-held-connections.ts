@@ -1,17 +1,12 @@
 import { closeSockets, openSockets } from '../../support/hostile-sockets.ts';
 import { encodeMessage } from '../../support/mongo-wire-client.ts';
 
-export interface HeldConnectionsReport {
-  readonly opened: number;
-  /** Those that were still there when all had been opened. */
-  readonly held: number;
-}
-
 const count = 600;
 
 /**
  * Connections that say nothing, half a message, a byte now and then, or `hello` and no more, all at once and for as long
  * as `whileHeld` takes.
+ * @returns how many were still there when it was done
  */
 export async function holdMongoConnections({
   mongodbUrl,
@@ -19,7 +14,7 @@ export async function holdMongoConnections({
 }: {
   mongodbUrl: string;
   whileHeld: () => Promise<void>;
-}): Promise<HeldConnectionsReport> {
+}): Promise<number> {
   const sockets = await openSockets(mongodbUrl, count);
   const hello = encodeMessage({ hello: 1, $db: 'admin' });
   const openings = [Buffer.alloc(0), hello.subarray(0, 20), hello.subarray(0, 1), hello];
@@ -33,7 +28,7 @@ export async function holdMongoConnections({
   }, 20);
   try {
     await whileHeld();
-    return { opened: count, held: sockets.filter((socket) => !socket.destroyed).length };
+    return sockets.filter((socket) => !socket.destroyed).length;
   } finally {
     clearInterval(drip);
     closeSockets(sockets);

@@ -1,6 +1,6 @@
-export interface ParallelReadsTarget {
-  readonly url: string;
-  readonly apiKey: string;
+import type { Target } from './target.ts';
+
+export interface ParallelReadsTarget extends Target {
   /** How many calls at once. */
   readonly count?: number;
   /** Below `/v1`; those of the history in turns unless given. */

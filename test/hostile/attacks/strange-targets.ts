@@ -1,4 +1,5 @@
 import { sendRaw } from '../../support/raw-caller.ts';
+import type { Target } from './target.ts';
 
 /** Addresses that parsers of URLs stumble over; Latin-1, a character a byte. */
 const targets = [
@@ -41,9 +42,7 @@ const preflight = 'host: gateway\r\norigin: https://page.example\r\naccess-contr
 /** @returns the statuses of the answers to each target: one, unless something is wrong */
 export async function sendStrangeTargets({
   url,
-}: {
-  readonly url: string;
-}): Promise<Map<string, readonly number[]>> {
+}: Pick<Target, 'url'>): Promise<Map<string, readonly number[]>> {
   const seen = new Map<string, readonly number[]>();
   for (const target of targets) {
     // With and without a Host, as the one is refused before the address counts, and as preflights, which are answered early.

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { postJson } from '../../support/post-json.ts';
+import type { Target } from './target.ts';
 
-export interface UncountedBodiesOptions {
-  readonly url: string;
-  readonly apiKey: string;
+export interface UncountedBodiesOptions extends Target {
   /** A chat model that reads so much. */
   readonly model: string;
   readonly requests: number;

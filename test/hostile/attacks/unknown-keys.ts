@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
+import type { Target } from './target.ts';
 
-export interface UnknownKeysOptions {
-  readonly url: string;
+export interface UnknownKeysOptions extends Pick<Target, 'url'> {
   readonly requests: number;
   readonly atOnce: number;
 }
