@@ -3,6 +3,7 @@ import type { Logger } from './logger.ts';
 import { ConfigError } from './config.ts';
 import { logUncaught } from './log-uncaught.ts';
 import { letHeapGrow } from './heap-growth.ts';
+import { collectWhenIdle } from './idle-collection.ts';
 
 /** Something that was started and can be stopped; stopping waits for what is in hand. */
 export interface Running {
@@ -33,6 +34,7 @@ export async function runProcess(
   logUncaught(role, 1);
   quietLibraries(process.env);
   letHeapGrow();
+  collectWhenIdle();
   let stopping = false;
   let stoppingSinceMs = 0;
   let current: { running: Running; log: Logger } | null = null;
