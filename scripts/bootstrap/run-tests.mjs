@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 
-/** Load and deaths for minutes: other tests beside them would be tested for their patience. */
-const aloneTests = ['dist/test/crash/random-deaths.test.js'];
+/** Load and deaths for minutes, or attacks by the thousand: other tests beside them would be tested for their patience. */
+const aloneTests = ['dist/test/crash/random-deaths.test.js', 'dist/test/hostile/all-attacks.test.js'];
 
 /**
  * Lint, format check and tests, or the named test files alone: who names a file is at work on it.

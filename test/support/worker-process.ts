@@ -9,11 +9,16 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 
 export interface RoleProcess {
   readonly child: ChildProcess;
+  readonly readyLine: LogLine;
+  /** Resolves to the next line of its log that has this message. */
+  nextLine(message: string): Promise<LogLine>;
   /** Ends it as a crash would. */
   kill(): Promise<void>;
   /** Asks it to stop, and tells its exit code. */
   terminate(): Promise<number | null>;
 }
+
+export type LogLine = Readonly<Record<string, unknown>>;
 
 /**
  * Runs a role as its own process, until the log line that says that it is ready; it is gone when the test ends.
@@ -25,9 +30,20 @@ export async function startRole(
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
   maxOpenFiles?: number,
-): Promise<RoleProcess & { readonly readyLine: Record<string, unknown> }> {
+): Promise<RoleProcess> {
   const entry = `${root}${role === 'api' ? 'api' : 'workers'}/main.js`;
-  const [program, ...rest] = limitOpenFiles([process.execPath, entry, ...args], maxOpenFiles);
+  return await startProgram(t, role, [entry, ...args], env, maxOpenFiles);
+}
+
+/** The same of another program of Node, which says that the role is ready. */
+export async function startProgram(
+  t: ExecutionContext,
+  role: 'api' | 'worker',
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  maxOpenFiles?: number,
+): Promise<RoleProcess> {
+  const [program, ...rest] = limitOpenFiles([process.execPath, ...args], maxOpenFiles);
   const child = spawn(program, rest, {
     env: { PATH: process.env['PATH'], ...env, LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -39,16 +55,22 @@ export async function startRole(
     return child.exitCode;
   };
   t.teardown(() => end('SIGKILL'));
-  const readyLine = await new Promise<Record<string, unknown>>((resolve, reject) => {
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const entry = JSON.parse(line) as Record<string, unknown>;
-      if (entry['msg'] === `${role} ready`) resolve(entry);
+  const lines = createInterface({ input: child.stdout });
+  const nextLine = (message: string): Promise<LogLine> =>
+    new Promise((resolve, reject) => {
+      const take = (line: string): void => {
+        const entry = JSON.parse(line) as LogLine;
+        if (entry['msg'] !== message) return;
+        lines.off('line', take);
+        resolve(entry);
+      };
+      lines.on('line', take);
+      exited.then(() => reject(new Error(`the ${role} ended before it said "${message}"`)), reject);
     });
-    exited.then(() => reject(new Error(`the ${role} ended before it was ready`)), reject);
-  });
   return {
     child,
-    readyLine,
+    readyLine: await nextLine(`${role} ready`),
+    nextLine,
     kill: async () => {
       await end('SIGKILL');
     },

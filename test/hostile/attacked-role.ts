@@ -1,0 +1,32 @@
+import { findCollector, countHeldBytes } from '../../shared/runtime/idle-collection.ts';
+import { readRssMb } from '../../scripts/bench/rss-clock.ts';
+import { loadConfig } from '../../shared/runtime/config.ts';
+import { runProcess } from '../../shared/runtime/lifecycle.ts';
+import { createLogger } from '../../shared/runtime/logger.ts';
+import { startApi } from '../../api/server.ts';
+import { startWorker } from '../../workers/worker.ts';
+import { allQueues } from '../support/stack.ts';
+
+/**
+ * `node attacked-role.js api|worker`: the role as it runs, but less patient with callers, so that a test of them is short.
+ * At SIGUSR2 it collects all garbage and logs what is left.
+ */
+
+const role = process.argv[2] === 'api' ? 'api' : 'worker';
+const bytesPerMb = 1_048_576;
+const patience = { maxStallMs: 4_000, bodyTimes: { smallMs: 4_000, stallMs: 4_000, graceMs: 1_000 } };
+
+await runProcess(role, async () => {
+  const config = loadConfig(process.env);
+  const log = createLogger(role, config.logLevel);
+  const collect = findCollector();
+  process.on('SIGUSR2', () => {
+    collect();
+    log.info({ heldMb: countHeldBytes() / bytesPerMb, rssMb: readRssMb(process.pid) }, 'garbage collected');
+  });
+  const running =
+    role === 'api'
+      ? await startApi(config, process.env, log, patience)
+      : await startWorker(config, process.env, log, allQueues);
+  return { running, log };
+});
