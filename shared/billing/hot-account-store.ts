@@ -5,8 +5,8 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { AccountDocument, AccountStore } from '../accounts/account-store.ts';
 import { unknownKey } from '../accounts/unknown-key.ts';
-import { LedgerConflict, type LedgerDocument, type LedgerStore } from '../ledger/ledger-store.ts';
-import { formatStreamId } from '../ledger/usage-event.ts';
+import { sumForgotten } from '../ledger/forgotten-entries-store.ts';
+import type { LedgerStore } from '../ledger/ledger-store.ts';
 import { runRestore, type RestoreOutcome } from './restore-script.ts';
 
 /** An account as Redis holds it: the truth of money in flight. */
@@ -184,33 +184,10 @@ export class HotAccountStore {
     const trimmed = (await callRedis(() => this.#redis.get(redisKeys.ledgerTrimmed(shard)))) ?? '';
     const account = await this.#accounts.findById(accountId);
     if (account === null) throw unknownKey();
-    if (await this.#applyLeftovers(account)) return { outcome: 'stale', account };
+    if (await sumForgotten(this.#redis, this.#ledger, account)) return { outcome: 'stale', account };
     const checkpoint = await this.#ledger.readCheckpoint(shard);
     const request = { account, trimmed, checkpoint, overwrites, entriesPerRun: this.#entriesPerRun };
     return { outcome: await callRedis(() => runRestore(this.#redis, request)), account };
-  }
-
-  /**
-   * A reader that crashed may have left rows that the account's sums do not have. They are applied from the stream,
-   * unless Redis has forgotten them since; then the rows are all there is.
-   */
-  async #applyLeftovers(account: AccountDocument): Promise<boolean> {
-    const from = { ms: account.appliedMs, seq: account.appliedSeq };
-    const leftovers: LedgerDocument[] = [];
-    for (const row of await this.#ledger.findUnapplied(account._id, from)) {
-      const id = formatStreamId({ ms: row.streamMs, seq: row.streamSeq });
-      const stream = redisKeys.ledgerStream(shardOf(account._id));
-      const found = await callRedis(() => this.#redis.xrange(stream, id, id));
-      if (found.length === 0) leftovers.push(row);
-    }
-    if (leftovers.length === 0) return false;
-    try {
-      await this.#ledger.addLeftovers(account._id, from, leftovers);
-    } catch (error) {
-      // They were applied and trimmed since the account was read.
-      if (!(error instanceof LedgerConflict)) throw error;
-    }
-    return true;
   }
 
   async #read(accountId: string): Promise<HotAccount | null> {

@@ -1,5 +1,5 @@
 import type { AccountDocument } from '../accounts/account-store.ts';
-import { formatStreamId, type StreamId } from '../ledger/usage-event.ts';
+import { formatStreamId, isAfter, type StreamId } from '../ledger/usage-event.ts';
 import { wakeStream } from '../ledger/wake-stream.ts';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
@@ -106,15 +106,17 @@ export async function runRestore(redis: RedisClient, request: RestoreRequest): P
     redisKeys.ledgerRecovering(shard),
   ];
   const fields = new Map(Object.entries(toFields(account)));
-  const applied = formatStreamId({ ms: account.appliedMs, seq: account.appliedSeq });
-  let [seen, from] = [trimmed, applied];
+  const applied = { ms: account.appliedMs, seq: account.appliedSeq };
+  // The sums may be of a batch that did not come to its checkpoint.
+  const end = formatStreamId(isAfter(applied, checkpoint) ? applied : checkpoint);
+  let [seen, from] = [trimmed, formatStreamId(applied)];
   for (;;) {
     const [outcome, last, ...sums] = (await script.run(redis, keys, [
       account._id,
       overwrites ? 1 : 0,
       seen,
       from,
-      formatStreamId(checkpoint),
+      end,
       entriesPerRun,
       ...[...fields].flat(),
     ])) as [RestoreOutcome] | ['more', string, ...string[]];

@@ -1,7 +1,8 @@
 import type mongoose from 'mongoose';
 import { insertMissing } from '../storage/insert-missing.ts';
 import type { Collection, Database } from '../storage/mongo-client.ts';
-import { firstStreamId, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
+import { IntentStore } from './intent-store.ts';
+import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
 
 /** Every entry that ever moved a balance; kept for good. `_id` is the request's or refill's id. */
 export interface LedgerDocument {
@@ -101,6 +102,7 @@ export class LedgerStore {
   readonly logs: Collection<RequestLogDocument>;
   readonly refillLogs: Collection<RefillLogDocument>;
   readonly stats: Collection<DailyStatDocument>;
+  readonly intents: IntentStore;
   readonly #accounts: Collection<AccountSums>;
   readonly #checkpoints: Collection<Checkpoint>;
 
@@ -109,6 +111,7 @@ export class LedgerStore {
     this.logs = db.collection('request_logs');
     this.refillLogs = db.collection('refill_logs');
     this.stats = db.collection('daily_stats');
+    this.intents = new IntentStore(db);
     this.#accounts = db.collection('accounts');
     this.#checkpoints = db.collection('ledger_checkpoints');
   }
@@ -137,15 +140,14 @@ export class LedgerStore {
       await insertMissing(this.#checkpoints, [{ _id: String(shard), ms: id.ms, seq: id.seq }]);
   }
 
-  /** Entries of an account at rest that its sums do not have yet, oldest first. */
-  async findUnapplied(accountId: string, applied: StreamId): Promise<LedgerDocument[]> {
-    const later = {
-      $or: [{ streamMs: { $gt: applied.ms } }, { streamMs: applied.ms, streamSeq: { $gt: applied.seq } }],
-    };
-    return await this.entries
-      .find({ accountId, ...later })
+  /** Entries at rest of these accounts that come after a place of the stream, oldest first. */
+  async findAfter(accountIds: readonly string[], place: StreamId): Promise<LedgerDocument[]> {
+    if (accountIds.length === 0) return [];
+    const found = await this.entries
+      .find({ accountId: { $in: [...accountIds] }, streamMs: { $gte: place.ms } })
       .sort({ streamMs: 1, streamSeq: 1 })
       .toArray();
+    return found.filter(({ streamMs, streamSeq }) => isAfter({ ms: streamMs, seq: streamSeq }, place));
   }
 
   async findEntries(ids: readonly string[]): Promise<LedgerDocument[]> {
@@ -236,7 +238,7 @@ export class LedgerStore {
   }
 
   /** Adds rows that are at rest to the account that they belong to. @throws LedgerConflict as addToAccounts does */
-  async addLeftovers(id: string, from: StreamId, rows: readonly LedgerDocument[]): Promise<void> {
+  async addRows(id: string, from: StreamId, rows: readonly LedgerDocument[]): Promise<void> {
     const last = rows[rows.length - 1]!;
     const highest = (kind: LedgerDocument['kind']): number =>
       Math.max(0, ...rows.filter((row) => row.kind === kind).map((row) => row.ordinal ?? 0));

@@ -13,7 +13,8 @@ import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
-import { moveBatch, startLedgerReader } from '../../workers/ledger/ledger-reader.ts';
+import { startLedgerReader } from '../../workers/ledger/ledger-reader.ts';
+import { ShardLedger } from '../../workers/ledger/shard-ledger.ts';
 import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
 import { startTestRedis } from './redis.ts';
 import { waitFor } from './wait-for.ts';
@@ -31,7 +32,8 @@ export interface Books {
     freeRequests?: number;
     shard?: number;
   }): Promise<{ readonly id: string; readonly keyHash: string }>;
-  startReader(): Running;
+  /** @param store what it writes to, where that is another one */
+  startReader(store?: LedgerStore): Running;
   /** Moves the first entries of a shard's stream to MongoDB. */
   moveSome(shard: number, most: number): Promise<void>;
   /** Moves all that is on the streams to MongoDB. */
@@ -58,10 +60,10 @@ export async function openBooks(): Promise<Books> {
   const ledger = new LedgerStore(mongo.db);
   await Promise.all([accounts.createIndexes(), ledger.createIndexes()]);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
-  const startReader = (): Running =>
+  const startReader = (store = ledger): Running =>
     startLedgerReader({
       redis,
-      store: ledger,
+      store,
       accounts,
       hotAccounts,
       leases: new ShardLeases(redis, randomUUID(), redisKeys.ledgerLease),
@@ -75,7 +77,7 @@ export async function openBooks(): Promise<Books> {
     hotAccounts,
     startReader,
     async moveSome(shard, most) {
-      await moveBatch({ redis, store: ledger, hotAccounts, log }, shard, most);
+      await new ShardLedger({ redis, store: ledger, accounts, hotAccounts, log }, shard).moveBatch(most);
     },
     async createAccount({ balanceNano = 1_000n, freeRequests = 0, shard } = {}) {
       let created = await accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });

@@ -1,14 +1,13 @@
 import { RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
 
 const leaseMs = 5_000;
 
-/** Takes the lease where it is free, and renews one's own; tells how far the shard's stream is trimmed. */
+/** Takes the lease where it is free, and renews one's own. */
 const takeScript = new RedisScript(`
 local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return false end
+if holder and holder ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return redis.call('GET', KEYS[2]) or '0-0'
+return 1
 `);
 
 const releaseScript = new RedisScript(`
@@ -32,13 +31,9 @@ export class ShardLeases {
     this.#keyOf = keyOf;
   }
 
-  /**
-   * @returns the id of the last entry that was trimmed from the shard's stream, or null where the lease is another
-   * worker's now
-   */
-  async take(shard: number): Promise<string | null> {
-    const keys = [this.#keyOf(shard), redisKeys.ledgerTrimmed(shard)];
-    return (await takeScript.run(this.#redis, keys, [this.#workerId, leaseMs])) as string | null;
+  /** @returns whether the lease is this worker's now */
+  async take(shard: number): Promise<boolean> {
+    return (await takeScript.run(this.#redis, [this.#keyOf(shard)], [this.#workerId, leaseMs])) === 1;
   }
 
   async release(shard: number): Promise<void> {

@@ -30,7 +30,7 @@ export class OrphanSweeper {
     this.#suspects = new Map();
     const found = new Map<string, number>();
     for (let shard = 0; shard < shardCount; shard++) {
-      if ((await this.#leases.take(shard)) === null) continue;
+      if (!(await this.#leases.take(shard))) continue;
       await this.#reservations.followClock(shard);
       const { orphans, ahead } = await this.#reservations.findOrphans(shard);
       for (const reservation of ahead) await this.#reservations.beginAge(reservation);

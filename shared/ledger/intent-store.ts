@@ -1,0 +1,33 @@
+import { insertMissing } from '../storage/insert-missing.ts';
+import type { Collection, Database } from '../storage/mongo-client.ts';
+
+interface Intent {
+  /** The shard. */
+  readonly _id: string;
+  readonly accountIds: readonly string[];
+}
+
+/**
+ * Of which accounts the ledger may have rows of a batch whose checkpoint is not written yet. Written before the first of
+ * those rows: whoever finds a batch half written, and Redis without its entries, knows by it where to look. It may name
+ * more accounts than that.
+ */
+export class IntentStore {
+  readonly #intents: Collection<Intent>;
+
+  constructor(db: Database) {
+    this.#intents = db.collection('ledger_intents');
+  }
+
+  async read(shard: number): Promise<ReadonlySet<string>> {
+    const found = await this.#intents.findOne({ _id: String(shard) });
+    return new Set(found?.accountIds);
+  }
+
+  async write(shard: number, accountIds: readonly string[]): Promise<void> {
+    const _id = String(shard);
+    const { matchedCount } = await this.#intents.updateOne({ _id }, { $set: { accountIds } });
+    if (matchedCount === 1 || (await insertMissing(this.#intents, [{ _id, accountIds }])) === 1) return;
+    await this.#intents.updateOne({ _id }, { $set: { accountIds } });
+  }
+}

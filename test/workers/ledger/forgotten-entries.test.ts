@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { runAdmission } from '../../../shared/billing/admit-script.ts';
+import { runRefill } from '../../../shared/billing/refill-script.ts';
+import { runSettlement } from '../../../shared/billing/settle-script.ts';
+import { LedgerStore, toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
+import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { ShardLedger } from '../../../workers/ledger/shard-ledger.ts';
+import { admission, readEntries, usageEvent } from '../../support/billing.ts';
+import { openBooks, type Books } from '../../support/books.ts';
+import { takeRedisSnapshot } from '../../support/redis-snapshot.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/**
+ * The power fails while a reader moves a batch: MongoDB keeps each step that it was told of, and Redis comes back
+ * without its last second. What is in the ledger must be in the balances, at rest and in Redis.
+ */
+
+interface TestAccount {
+  readonly id: string;
+  readonly keyHash: string;
+}
+
+async function useBooks(t: ExecutionContext): Promise<Books> {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  return books;
+}
+
+/** An account of 1 000 nano-roubles, at rest; no reader runs. */
+async function createAtRest(books: Books): Promise<TestAccount> {
+  const account = await books.createAccount({ balanceNano: 1_000n });
+  await books.moveAll();
+  return account;
+}
+
+async function admit({ redis }: Books, { id, keyHash }: TestAccount, fixedNano: bigint): Promise<string> {
+  const request = admission(id, { keyHash, fixedNano });
+  const { outcome } = await runAdmission(redis, request);
+  if (outcome !== 'ok') throw new Error(`the request was not admitted: ${outcome}`);
+  return request.requestId;
+}
+
+async function settle(
+  { redis }: Books,
+  account: TestAccount,
+  requestId: string,
+  cost: bigint,
+): Promise<void> {
+  await runSettlement(redis, usageEvent(account.id, requestId), cost, false);
+}
+
+async function charge(books: Books, account: TestAccount, costNano: bigint): Promise<void> {
+  await settle(books, account, await admit(books, account, costNano), costNano);
+}
+
+/** The steps by which a batch gets to MongoDB, in order. */
+const steps = [
+  'insertEntries',
+  'insertLogs',
+  'insertRefillLogs',
+  'addToAccounts',
+  'addToStats',
+  'writeCheckpoint',
+] as const satisfies readonly (keyof LedgerStore)[];
+type Step = (typeof steps)[number];
+
+/** A store of which the step does what is given in its place. */
+function replaceStep<S extends Step>(books: Books, step: S, run: LedgerStore[S]): LedgerStore {
+  return Object.assign(new LedgerStore(books.mongo.db), { [step]: run });
+}
+
+/** A reader that begins to move what is there, and gets no further than this step. */
+async function crashAt(books: Books, step: Step): Promise<void> {
+  let isReached = false;
+  const store = replaceStep(books, step, async () => {
+    isReached = true;
+    throw new Error('the power is gone');
+  });
+  const reader = books.startReader(store);
+  await waitFor(step, () => isReached, 15_000);
+  await reader.stop();
+}
+
+async function sumAtRest({ ledger }: Books, id: string): Promise<bigint> {
+  const rows = await ledger.entries.find({ accountId: id }).toArray();
+  return rows.reduce((sum, row) => sum + row.amountNano, 0n);
+}
+
+/** A reader runs until ledger, balance at rest and balance in Redis are this. */
+async function expectEverywhere(
+  t: ExecutionContext,
+  books: Books,
+  { id }: TestAccount,
+  balance: bigint,
+): Promise<void> {
+  const reader = books.startReader();
+  const look = async () => {
+    const stream = await books.redis.xlen(redisKeys.ledgerStream(shardOf(id)));
+    const inLedger = await sumAtRest(books, id);
+    const atRest = (await books.accounts.findById(id))?.balanceNano;
+    return { stream, inLedger, atRest, inRedis: (await books.readHash(id))['bal'] };
+  };
+  const wanted = { stream: 0, inLedger: balance, atRest: balance, inRedis: String(balance) };
+  const isThere = async (): Promise<boolean> => {
+    const found = await look();
+    return (Object.keys(wanted) as (keyof typeof wanted)[]).every((key) => found[key] === wanted[key]);
+  };
+  await waitFor('one balance everywhere', isThere, 15_000).catch(() => undefined);
+  await reader.stop();
+  t.deepEqual(await look(), wanted);
+}
+
+for (const step of steps) {
+  test.serial(`a charge that Redis forgot counts once a reader died before ${step}`, async (t) => {
+    const books = await useBooks(t);
+    const account = await createAtRest(books);
+    const goBack = await takeRedisSnapshot(books.redis);
+    await charge(books, account, 100n);
+    await crashAt(books, step);
+    await goBack();
+    await charge(books, account, 5n);
+    // Before the first row is written MongoDB knows nothing of the charge, and it is given back.
+    await expectEverywhere(t, books, account, step === 'insertEntries' ? 995n : 895n);
+  });
+}
+
+test.serial(
+  'a charge that Redis forgot after its sums were written is not given back, although nothing follows it',
+  async (t) => {
+    const books = await useBooks(t);
+    const account = await createAtRest(books);
+    const goBack = await takeRedisSnapshot(books.redis);
+    await charge(books, account, 100n);
+    await crashAt(books, 'writeCheckpoint');
+    await goBack();
+    t.is((await books.readHash(account.id))['bal'], '1000');
+    await expectEverywhere(t, books, account, 900n);
+    await charge(books, account, 7n);
+    await expectEverywhere(t, books, account, 893n);
+  },
+);
+
+for (const step of ['insertRefillLogs', 'writeCheckpoint'] as const) {
+  test.serial(
+    `a redeemed code that Redis forgot is credited where a reader died before ${step}`,
+    async (t) => {
+      const books = await useBooks(t);
+      const account = await createAtRest(books);
+      const goBack = await takeRedisSnapshot(books.redis);
+      const event = createRefillEvent(randomUUID(), account.id, 'code', 'CODE');
+      await runRefill(books.redis, { amountNano: 50n, freeRequests: 0, event });
+      await crashAt(books, step);
+      await goBack();
+      await charge(books, account, 5n);
+      await expectEverywhere(t, books, account, 1_045n);
+    },
+  );
+}
+
+test.serial(
+  'a request that runs again since Redis forgot its end is paid once, whatever is charged after it',
+  async (t) => {
+    const books = await useBooks(t);
+    const account = await createAtRest(books);
+    const image = await admit(books, account, 100n);
+    const goBack = await takeRedisSnapshot(books.redis);
+    await settle(books, account, image, 100n);
+    await crashAt(books, 'insertLogs');
+    await goBack();
+    await settle(books, account, image, 100n);
+    await charge(books, account, 5n);
+    await expectEverywhere(t, books, account, 895n);
+  },
+);
+
+test.serial(
+  'an account whose last charge was forgotten keeps those before it that are still on the stream',
+  async (t) => {
+    const books = await useBooks(t);
+    const account = await createAtRest(books);
+    await charge(books, account, 10n);
+    const goBack = await takeRedisSnapshot(books.redis);
+    await charge(books, account, 200n);
+    // Rows are inserted in no order: the second is there without the first.
+    const entries = await readEntries(books.redis, account.id);
+    await books.ledger.insertEntries(entries.slice(1).map(toLedgerDocument));
+    await goBack();
+    await books.hotAccounts.reload(account.id);
+    t.is((await books.readHash(account.id))['bal'], '790');
+    await expectEverywhere(t, books, account, 790n);
+  },
+);
+
+test.serial('a batch of accounts that MongoDB was told of costs no further intent', async (t) => {
+  const books = await useBooks(t);
+  const account = await createAtRest(books);
+  const shard = shardOf(account.id);
+  const store = new LedgerStore(books.mongo.db);
+  const written: string[][] = [];
+  const write = store.intents.write.bind(store.intents);
+  store.intents.write = async (at, accountIds) => {
+    written.push([...accountIds]);
+    await write(at, accountIds);
+  };
+  const open = () => new ShardLedger({ ...books, store, log: createLogger('test', 'silent') }, shard);
+  const first = open();
+  for (let i = 0; i < 3; i++) {
+    await charge(books, account, 1n);
+    t.is(await first.moveBatch(), 1);
+  }
+  // The reader that made the account had told of it.
+  t.deepEqual(written, []);
+  const other = await books.createAccount({ shard });
+  t.is(await first.moveBatch(), 1);
+  t.deepEqual(written, [[account.id, other.id]]);
+  const second = open();
+  await charge(books, account, 1n);
+  t.is(await second.moveBatch(), 1);
+  t.is(written.length, 1);
+});

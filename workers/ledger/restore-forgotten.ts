@@ -1,0 +1,77 @@
+import type { AccountStore } from '../../shared/accounts/account-store.ts';
+import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { findMissing, placeOf } from '../../shared/ledger/forgotten-entries-store.ts';
+import type { LedgerDocument, LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { formatStreamId, isAfter, parseStreamId } from '../../shared/ledger/usage-event.ts';
+import { hasForgotten, rememberCheckpoint } from '../../shared/ledger/wake-stream.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+
+export interface RestoreForgottenDependencies {
+  readonly redis: RedisClient;
+  readonly store: LedgerStore;
+  readonly accounts: AccountStore;
+  readonly hotAccounts: HotAccountStore;
+  readonly log: Logger;
+}
+
+/**
+ * A Redis that came back without its last moments has accounts that are richer, or poorer, than MongoDB, which had been
+ * told of charges and refills since. Those accounts are restored from MongoDB, and it is said. Two kinds of entries may be
+ * forgotten: those up to the checkpoint, which the sums hold, and those of a batch that was not written to its end,
+ * which are rows and may be in no sum.
+ *
+ * @param trimmed id of the last entry that Redis remembers to have trimmed
+ * @param intent accounts that may have rows behind the checkpoint
+ * @returns whether anything was forgotten
+ */
+export async function restoreForgotten(
+  dependencies: RestoreForgottenDependencies,
+  shard: number,
+  trimmed: string,
+  intent: ReadonlySet<string>,
+): Promise<boolean> {
+  const { redis, store, accounts, hotAccounts, log } = dependencies;
+  const checkpoint = await store.readCheckpoint(shard);
+  const isBehind =
+    isAfter(checkpoint, parseStreamId(trimmed)) && (await hasForgotten(redis, shard, checkpoint));
+  const rows = await findForgottenRows(dependencies, shard, await store.findAfter([...intent], checkpoint));
+  if (!isBehind && rows.length === 0) return false;
+  const summed = isBehind ? await accounts.findAppliedSince(parseStreamId(trimmed).ms) : [];
+  const ids = new Set(await findHeld(redis, shard, summed));
+  // Entries of an account that is not there have no balance to move; `ledger verify` names them.
+  const known = await store.findAccountsApplied(rows.map(({ accountId }) => accountId));
+  for (const id of known.keys()) ids.add(id);
+  for (const id of ids) await hotAccounts.reload(id);
+  const last = rows
+    .map(placeOf)
+    .reduce((later, place) => (isAfter(place, later) ? place : later), checkpoint);
+  // Last: a reader that takes over before this restores them all again.
+  await rememberCheckpoint(redis, shard, last);
+  log.error(
+    { shard, redisHas: trimmed, mongodbHas: formatStreamId(last), restored: ids.size },
+    'Redis has forgotten entries that MongoDB has; accounts are restored from MongoDB',
+  );
+  return true;
+}
+
+/** Those that are not in the stream, and were not trimmed from it either. */
+async function findForgottenRows(
+  { redis }: RestoreForgottenDependencies,
+  shard: number,
+  rows: readonly LedgerDocument[],
+): Promise<LedgerDocument[]> {
+  const missing = await findMissing(redis, shard, rows);
+  if (missing.length === 0) return [];
+  // Read after the stream: another reader may have come to the end of the batch meanwhile.
+  const trimmed = parseStreamId((await redis.get(redisKeys.ledgerTrimmed(shard))) ?? '0-0');
+  return missing.filter((row) => isAfter(placeOf(row), trimmed));
+}
+
+/** Accounts of the shard that Redis holds; any other is restored by its first use. */
+async function findHeld(redis: RedisClient, shard: number, ids: readonly string[]): Promise<string[]> {
+  const own = ids.filter((id) => shardOf(id) === shard);
+  const found = await Promise.all(own.map((id) => redis.exists(redisKeys.account(id))));
+  return own.filter((_, i) => found[i] === 1);
+}
