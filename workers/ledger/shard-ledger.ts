@@ -15,7 +15,8 @@ const maxIntent = batchSize;
 
 /**
  * Trims what is at rest, and remembers up to where: whoever restores an account from MongoDB asks for it. A reader that
- * was paused and goes on where another has been further moves nothing back.
+ * was paused and goes on where another has been further moves nothing back. A stream without the last entry of what was
+ * read from it is one that forgot: then nothing is trimmed, so that what Redis remembers says so.
  */
 const trimScript = new RedisScript(`
 local function split(id)
@@ -26,6 +27,7 @@ local known = redis.call('GET', KEYS[2]) or '0-0'
 local ms, seq = split(ARGV[1])
 local knownMs, knownSeq = split(known)
 if ms > knownMs or (ms == knownMs and seq > knownSeq) then
+  if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return false end
   redis.call('SET', KEYS[2], ARGV[1])
   known = ARGV[1]
 end

@@ -194,6 +194,29 @@ test.serial(
   },
 );
 
+test.serial(
+  'a Redis that goes back while a batch is written is noticed when the batch is trimmed',
+  async (t) => {
+    const books = await useBooks(t);
+    const account = await createAtRest(books);
+    const goBack = await takeRedisSnapshot(books.redis);
+    await charge(books, account, 100n);
+    let isBack = false;
+    const store = replaceStep(books, 'writeCheckpoint', async (...args) => {
+      await books.ledger.writeCheckpoint(...args);
+      if ((await sumAtRest(books, account.id)) === 900n) {
+        await goBack();
+        isBack = true;
+      }
+    });
+    const reader = books.startReader(store);
+    await waitFor('Redis to be back', () => isBack, 15_000);
+    const isRestored = async (): Promise<boolean> => (await books.readHash(account.id))['bal'] === '900';
+    await t.notThrowsAsync(waitFor('the account to be restored', isRestored, 15_000));
+    await reader.stop();
+  },
+);
+
 test.serial('a batch of accounts that MongoDB was told of costs no further intent', async (t) => {
   const books = await useBooks(t);
   const account = await createAtRest(books);
