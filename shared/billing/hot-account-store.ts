@@ -169,7 +169,8 @@ export class HotAccountStore {
   async #restore(accountId: string, overwrites: boolean): Promise<void> {
     for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
       const { outcome, account } = await this.#tryToRestore(accountId, overwrites);
-      if (outcome === 'restored') await this.adopt(accountId, account);
+      // One that was replaced kept what Redis had of key, limit and ban.
+      if (outcome === 'restored') await this.adopt(accountId, overwrites ? null : account);
       if (outcome === 'restored' || outcome === 'present') return;
       if (outcome === 'recovering') await delay(restorePauseMs);
     }

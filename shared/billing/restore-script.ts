@@ -57,15 +57,18 @@ if #entries == tonumber(most) then
 end
 
 local reserved, freeHeld = 0, 0
-local own = accountId .. ' '
+local prefix = accountId .. ' '
 for _, value in ipairs(redis.call('HVALS', reservations)) do
-  if string.sub(value, 1, #own) == own then
+  if string.sub(value, 1, #prefix) == prefix then
     local cost, isFree = string.match(value, '^%S+ (%d+) (%d)')
     reserved = reserved + tonumber(cost)
     freeHeld = freeHeld + tonumber(isFree)
   end
 end
 fields.res, fields.fres, fields.win = string.format('%.0f', reserved), freeHeld, 0
+-- Of an account that is there these are its own: changes go to Redis as well, and may be younger than what MongoDB said.
+local own = redis.call('HMGET', account, 'key', 'rpm', 'ban')
+if own[1] then fields.key, fields.rpm, fields.ban = own[1], own[2], own[3] end
 redis.call('DEL', window)
 for name, value in pairs(fields) do redis.call('HSET', account, name, value) end
 return {'restored'}

@@ -30,3 +30,43 @@ test('a ban, a limit and a key that change while the account is loaded hold in R
   const atRest = await accounts.findById(id);
   t.like(await hotAccounts.get(id), { banned: true, requestsPerMinute: 1, keyHash: atRest!.keyHash });
 });
+
+test('a ban, a limit and a key that change while an account is loaded anew hold where MongoDB is not asked again', async (t) => {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const { redis, accounts, ledger, hotAccounts } = books;
+  const { id } = await books.createAccount();
+  await books.moveAll();
+  let reads = 0;
+  const dying = Object.create(accounts, {
+    findById: {
+      value: async (accountId: string) => {
+        reads += 1;
+        if (reads > 1) throw new Error('the process dies');
+        const found = await accounts.findById(accountId);
+        await changeAccount({ redis, accounts, hotAccounts }, id, { banned: true, requestsPerMinute: 1 });
+        const replaced = await accounts.replaceKey(id);
+        await hotAccounts.update(id, { keyHash: replaced!.keyHash });
+        return found;
+      },
+    },
+  }) as typeof accounts;
+  await redis.hset(redisKeys.account(id), 'bal', '5');
+  await t.throwsAsync(new HotAccountStore(redis, dying, ledger).reload(id), { message: 'the process dies' });
+  const atRest = await accounts.findById(id);
+  const expected = { banned: true, requestsPerMinute: 1, keyHash: atRest!.keyHash, balanceNano: 1_000n };
+  t.like(await hotAccounts.get(id), expected);
+});
+
+test('an account that is loaded anew takes key, limit and ban from MongoDB where Redis has older ones', async (t) => {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const { accounts, hotAccounts } = books;
+  const { id } = await books.createAccount();
+  await books.moveAll();
+  await accounts.update(id, { banned: true, requestsPerMinute: 1 });
+  await accounts.replaceKey(id);
+  await hotAccounts.reload(id);
+  const atRest = await accounts.findById(id);
+  t.like(await hotAccounts.get(id), { banned: true, requestsPerMinute: 1, keyHash: atRest!.keyHash });
+});
