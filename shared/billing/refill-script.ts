@@ -24,6 +24,7 @@ redis.call('SET', marker, '1', 'EX', 604800)
 redis.call('HINCRBY', account, 'bal', text)
 redis.call('HINCRBY', account, 'free', string.format('%.0f', free))
 if amount > 0 then redis.call('HINCRBY', account, 'added', text) end
+-- Kind and account come first in every entry: whoever looks for an account's entries goes by these places.
 local entry = {'kind', 'refill', 'account', ARGV[6], 'amount', text, 'free', string.format('%.0f', free), 'event', event}
 if isCode == '1' then
   entry[#entry + 1] = 'ordinal'

@@ -239,3 +239,21 @@ test('of many settlements in one run each is by itself: one that fails harms no 
   );
   t.is(new Set(ids).size, 150);
 });
+
+test('every entry names its kind first and its account second, which restoring and the refill log go by', async (t) => {
+  const id = await createAccount(1_000n);
+  const request = admission(id, { fixedNano: 100n });
+  await runAdmission(redis, request);
+  await runSettlement(redis, usageEvent(id, request.requestId), 100n, false);
+  for (const code of [null, 'CODE']) {
+    const event = createRefillEvent(randomUUID(), id, code === null ? 'test' : 'code', code);
+    await runRefill(redis, { amountNano: 1n, freeRequests: 0, event });
+  }
+  const entries = (await redis.xrange(redisKeys.ledgerStream(shardOf(id)), '-', '+'))
+    .map(([, fields]) => fields)
+    .filter((fields) => fields.includes(id));
+  t.deepEqual(
+    entries.map((fields) => fields.slice(0, 4)),
+    ['charge', 'refill', 'refill'].map((kind) => ['kind', kind, 'account', id]),
+  );
+});
