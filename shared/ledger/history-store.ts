@@ -108,16 +108,23 @@ export class HistoryStore {
     accountId: string,
     redeemedCodes: number,
   ): Promise<{ readonly atRest: number; readonly onTheWay: readonly RefillLogDocument[] }> {
-    const newestFirst = { ...limits, sort: { ordinal: -1 }, projection: { ordinal: 1 } } as const;
+    let atRest = await this.#findNewestRefill(accountId);
     for (let look = 1; ; look += 1) {
-      const newest = await callMongo(() => this.#ledger.refillLogs.findOne({ accountId }, newestFirst));
-      const atRest = newest?.ordinal ?? 0;
       if (atRest >= redeemedCodes) return { atRest, onTheWay: [] };
       const refills = await findRecentRefills(this.#redis, accountId, atRest);
-      // What is in neither was moved between the two looks, and is in MongoDB by now.
-      if (refills.length >= redeemedCodes - atRest || look === maxLooks)
+      const isComplete = refills.length >= redeemedCodes - atRest || look === maxLooks;
+      // What is in neither was moved between the two looks, and is in MongoDB by now; unless it is lost, or not found.
+      const atRestNow = isComplete ? atRest : await this.#findNewestRefill(accountId);
+      if (atRestNow === atRest)
         return { atRest, onTheWay: refills.flatMap((refill) => toRefillLog(refill) ?? []) };
+      atRest = atRestNow;
     }
+  }
+
+  async #findNewestRefill(accountId: string): Promise<number> {
+    const newestFirst = { ...limits, sort: { ordinal: -1 }, projection: { ordinal: 1 } } as const;
+    const newest = await callMongo(() => this.#ledger.refillLogs.findOne({ accountId }, newestFirst));
+    return newest?.ordinal ?? 0;
   }
 
   /** The days with requests among these and those between, oldest first; days as YYYY-MM-DD, in UTC. */

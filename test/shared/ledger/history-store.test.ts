@@ -31,3 +31,27 @@ test('a refill that moves to MongoDB between the two looks for it is in the log,
   }
   t.is(await books.redis.xlen(stream), 0);
 });
+
+test('a refill that is in neither place is looked for once', async (t) => {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const { id } = await books.createAccount();
+  const event = createRefillEvent(randomUUID(), id, 'code', 'CODE');
+  await runRefill(books.redis, { amountNano: 1n, freeRequests: 0, event });
+  let scripts = 0;
+  const redis = interruptScripts(books.redis, async () => {
+    scripts += 1;
+  });
+  // As after a Redis that had forgotten a code, and numbered the next one as it.
+  const { totalCount, rows } = await new HistoryStore(books.ledger, redis).readRefillLog(
+    { id, redeemedCodes: 2 },
+    1,
+    20,
+  );
+  t.is(totalCount, 1);
+  t.deepEqual(
+    rows.map((row) => row.code),
+    ['CODE'],
+  );
+  t.is(scripts, 1);
+});
