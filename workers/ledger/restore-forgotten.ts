@@ -1,7 +1,7 @@
 import type { AccountStore } from '../../shared/accounts/account-store.ts';
 import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { findMissing, placeOf } from '../../shared/ledger/forgotten-entries-store.ts';
-import type { LedgerDocument, LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import type { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { formatStreamId, isAfter, parseStreamId } from '../../shared/ledger/usage-event.ts';
 import { hasForgotten, rememberCheckpoint } from '../../shared/ledger/wake-stream.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
@@ -34,15 +34,20 @@ export async function restoreForgotten(
 ): Promise<boolean> {
   const { redis, store, accounts, hotAccounts, log } = dependencies;
   const checkpoint = await store.readCheckpoint(shard);
-  const isBehind =
+  const isMissing =
     isAfter(checkpoint, parseStreamId(trimmed)) && (await hasForgotten(redis, shard, checkpoint));
-  const rows = await findForgottenRows(dependencies, shard, await store.findAfter([...intent], checkpoint));
+  const missing = await findMissing(redis, shard, await store.findAfter([...intent], checkpoint));
+  if (!isMissing && missing.length === 0) return false;
+  // Read after the stream: another reader may have come to the end of a batch meanwhile, and trimmed it.
+  const known = parseStreamId((await redis.get(redisKeys.ledgerTrimmed(shard))) ?? '0-0');
+  const isBehind = isMissing && isAfter(checkpoint, known);
+  const rows = missing.filter((row) => isAfter(placeOf(row), known));
   if (!isBehind && rows.length === 0) return false;
-  const summed = isBehind ? await accounts.findAppliedSince(parseStreamId(trimmed).ms) : [];
+  const summed = isBehind ? await accounts.findAppliedSince(known.ms) : [];
   const ids = new Set(await findHeld(redis, shard, summed));
   // Entries of an account that is not there have no balance to move; `ledger verify` names them.
-  const known = await store.findAccountsApplied(rows.map(({ accountId }) => accountId));
-  for (const id of known.keys()) ids.add(id);
+  const touched = await store.findAccountsApplied(rows.map(({ accountId }) => accountId));
+  for (const id of touched.keys()) ids.add(id);
   for (const id of ids) await hotAccounts.reload(id);
   const last = rows
     .map(placeOf)
@@ -50,23 +55,10 @@ export async function restoreForgotten(
   // Last: a reader that takes over before this restores them all again.
   await rememberCheckpoint(redis, shard, last);
   log.error(
-    { shard, redisHas: trimmed, mongodbHas: formatStreamId(last), restored: ids.size },
+    { shard, redisHas: formatStreamId(known), mongodbHas: formatStreamId(last), restored: ids.size },
     'Redis has forgotten entries that MongoDB has; accounts are restored from MongoDB',
   );
   return true;
-}
-
-/** Those that are not in the stream, and were not trimmed from it either. */
-async function findForgottenRows(
-  { redis }: RestoreForgottenDependencies,
-  shard: number,
-  rows: readonly LedgerDocument[],
-): Promise<LedgerDocument[]> {
-  const missing = await findMissing(redis, shard, rows);
-  if (missing.length === 0) return [];
-  // Read after the stream: another reader may have come to the end of the batch meanwhile.
-  const trimmed = parseStreamId((await redis.get(redisKeys.ledgerTrimmed(shard))) ?? '0-0');
-  return missing.filter((row) => isAfter(placeOf(row), trimmed));
 }
 
 /** Accounts of the shard that Redis holds; any other is restored by its first use. */
