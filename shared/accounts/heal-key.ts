@@ -17,7 +17,7 @@ export async function healKey(
   { hotAccounts, apiKeys }: HealKeyDependencies,
   { accountId, keyHash }: KeyHolder,
 ): Promise<boolean> {
-  const account = await hotAccounts.adopt(accountId);
+  const account = await hotAccounts.adoptShared(accountId);
   // What the caches know of it may be from before the replacement.
   await apiKeys.forget(keyHash);
   return account !== null && isSameHash(account.keyHash, keyHash);

@@ -77,6 +77,7 @@ export class HotAccountStore {
   readonly #ledger: LedgerStore;
   readonly #entriesPerRun: number | undefined;
   readonly #loading: SingleFlight<void>;
+  readonly #adopting: SingleFlight<AccountDocument | null>;
 
   constructor(
     redis: RedisClient,
@@ -89,6 +90,7 @@ export class HotAccountStore {
     this.#ledger = ledger;
     this.#entriesPerRun = entriesPerRun;
     this.#loading = new SingleFlight('loading an account', maxLoadMs);
+    this.#adopting = new SingleFlight('the look-up of an account', maxLoadMs);
   }
 
   /** @throws AppError `invalid_api_key` where there is no such account at rest either. */
@@ -164,6 +166,11 @@ export class HotAccountStore {
       known = account;
     }
     return known;
+  }
+
+  /** As `adopt`, once for all who ask while it is under way; each of them is told what was there after it asked. */
+  async adoptShared(accountId: string): Promise<AccountDocument | null> {
+    return await this.#adopting.runNext(accountId, () => this.adopt(accountId));
   }
 
   async #restore(accountId: string, overwrites: boolean): Promise<void> {

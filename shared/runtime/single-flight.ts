@@ -27,4 +27,10 @@ export class SingleFlight<T> {
     }
     return await work;
   }
+
+  /** As `run`, but what it tells was not looked up before this was called: callers share the next one. */
+  async runNext(key: string, start: () => Promise<T>): Promise<T> {
+    await this.#underWay.get(key)?.catch(() => undefined);
+    return await this.run(key, start);
+  }
 }

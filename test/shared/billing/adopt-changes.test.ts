@@ -1,8 +1,10 @@
 import test from 'ava';
+import { AppError } from '../../../shared/contract/errors.ts';
 import { changeAccount } from '../../../shared/accounts/change-account.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { openBooks } from '../../support/books.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 test('a ban, a limit and a key that change while the account is loaded hold in Redis', async (t) => {
   const books = await openBooks();
@@ -70,3 +72,34 @@ test('an account that is loaded anew takes key, limit and ban from MongoDB where
   const atRest = await accounts.findById(id);
   t.like(await hotAccounts.get(id), { banned: true, requestsPerMinute: 1, keyHash: atRest!.keyHash });
 });
+
+test('however many ask which key an account has while MongoDB hangs, it is asked once, and anew once that is given up', async (t) => {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const { redis, accounts, ledger } = books;
+  const { id } = await books.createAccount();
+  await books.moveAll();
+  let isAway = true;
+  let asked = 0;
+  const hanging = Object.create(accounts, {
+    findById: {
+      value: async (accountId: string) => {
+        asked += 1;
+        if (isAway) await new Promise(() => undefined);
+        return await accounts.findById(accountId);
+      },
+    },
+  }) as typeof accounts;
+  const store = new HotAccountStore(redis, hanging, ledger, { maxLoadMs: 200 });
+  const crowd = await Promise.allSettled(Array.from({ length: 50 }, () => store.adoptShared(id)));
+  t.true(crowd.every(({ status }) => status === 'rejected'));
+  t.is(asked, 1);
+  await t.throwsAsync(store.load('another'));
+  isAway = false;
+  // A busy machine may take longer than what is given here.
+  const ask = () => store.adoptShared(id).catch(() => null);
+  t.is((await waitFor('the account', ask))._id, id);
+  await waitFor('the other', () => store.load('another').catch((error: unknown) => isUnknown(error)));
+});
+
+const isUnknown = (error: unknown): boolean => error instanceof AppError && error.code === 'invalid_api_key';

@@ -32,3 +32,25 @@ test('a look-up that never ends is a 503 in time, and the next is made anew', as
   );
   t.is(await flight.run('a', async () => 'whole'), 'whole');
 });
+
+test('callers who need what is there now share the look-up after the one under way', async (t) => {
+  const flight = new SingleFlight<string>('a test');
+  let current = 'old';
+  const read: (() => void)[] = [];
+  const look = async (): Promise<string> => {
+    const found = current;
+    await new Promise<void>((resolve) => read.push(resolve));
+    return found;
+  };
+  const first = flight.runNext('a', look);
+  await Promise.resolve();
+  current = 'new';
+  const later = [1, 2, 3].map(() => flight.runNext('a', look));
+  t.is(read.length, 1);
+  read[0]!();
+  t.is(await first, 'old');
+  while (read.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  read[1]!();
+  t.deepEqual(await Promise.all(later), ['new', 'new', 'new']);
+  t.is(read.length, 2);
+});
