@@ -10,7 +10,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
-import { errorHeaders, presentError } from '../middleware/render-error.ts';
+import { errorHeaders, presentError } from '../present/error-body.ts';
 
 /** How long a refused connection is still read: closing it under a caller who sends would lose the answer on its way. */
 const lingerMs = 1_000;

@@ -11,7 +11,7 @@ import { explainListenError } from '../../shared/runtime/explain-listen-error.ts
 import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { answerAllRequests } from './answer-all-requests.ts';
-import { callerNetwork } from '../middleware/caller-network.ts';
+import { callerNetwork } from '../callers/caller-network.ts';
 import type { Connection } from './connection.ts';
 import { ConnectionLimit, type ConnectionLimitOptions } from './connection-limit.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';

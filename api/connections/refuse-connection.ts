@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { AppError, errorKind } from '../../shared/contract/errors.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
-import { presentError } from '../middleware/render-error.ts';
+import { presentError } from '../present/error-body.ts';
 
 const refusal = new AppError('queue_full', {
   message: 'Too many connections are open. Close those that you do not use, or try again shortly.',

@@ -1,7 +1,8 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { cutUnread } from '../callers/unread-callers.ts';
 import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
 
 /** A caller that takes nothing for this long is cut: it holds an answer and a connection in vain. */
@@ -37,13 +38,6 @@ interface Progress {
 }
 
 type Waiting = readonly [Socket, Progress];
-
-const cut = new WeakSet<Socket>();
-
-/** Whether a response ended because its caller did not read it, as against having left. */
-export function wasCutUnread({ req: { socket } }: ServerResponse): boolean {
-  return cut.has(socket);
-}
 
 /**
  * Cuts connections whose callers do not read: bytes wait for them, and none has left for the longest stall. A caller that
@@ -92,7 +86,7 @@ export class StallGuard {
     const waiting = [...this.#sockets].filter(([socket, progress]) => notice(socket, progress, nowMs));
     const isNew = await askSystem(findStalled(waiting, nowMs - this.#maxStallMs * suspectPart), nowMs);
     for (const [socket] of findStalled(waiting, nowMs - this.#maxStallMs))
-      if (!isNew.has(socket)) cutOff(socket);
+      if (!isNew.has(socket)) cutUnread(socket);
     this.#cutContested(waiting, nowMs);
   }
 
@@ -103,7 +97,7 @@ export class StallGuard {
     ]);
     if (slow.size === 0) return;
     const contested = this.#findContested(Array.from(slow, ([socket]) => socket));
-    for (const socket of contested) cutOff(socket);
+    for (const socket of contested) cutUnread(socket);
   }
 }
 
@@ -135,12 +129,6 @@ async function askSystem(stalled: readonly Waiting[], nowMs: number): Promise<Re
     else if (bytes < before) progress.sinceMs = nowMs;
   }
   return isNew;
-}
-
-/** What the system still holds goes with the connection: closing it the usual way would leave that to wait for the caller. */
-function cutOff(socket: Socket): void {
-  cut.add(socket);
-  socket.resetAndDestroy();
 }
 
 /**

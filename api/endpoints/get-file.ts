@@ -3,7 +3,7 @@ import type { AcquireOptions } from '../../shared/fairness/fair-budget.ts';
 import { nextTurnWithoutKey } from '../../shared/fairness/work-turns.ts';
 import { objectLifetimeMs, type ReadRange } from '../../shared/storage/object-store.ts';
 import { noteShare } from '../dispatch/response-memory.ts';
-import { callerNetwork } from '../middleware/caller-network.ts';
+import { callerNetwork } from '../callers/caller-network.ts';
 import { callerSignal } from '../middleware/caller-signal.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import type { ChunkSource } from '../present/send-chunks.ts';

@@ -3,7 +3,7 @@ import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import type { Services } from '../services.ts';
-import { callerNetwork } from './caller-network.ts';
+import { callerNetwork } from '../callers/caller-network.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
 /** What stands between the blanks is not empty: else the blanks of a long header could be shared out in too many ways. */

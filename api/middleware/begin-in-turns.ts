@@ -1,5 +1,5 @@
 import { nextTurnWithoutKey } from '../../shared/fairness/work-turns.ts';
-import { callerNetwork } from './caller-network.ts';
+import { callerNetwork } from '../callers/caller-network.ts';
 import type { ApiMiddleware } from './request-context.ts';
 
 /** Together they take half a millisecond. */

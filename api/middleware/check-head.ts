@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
-import { servedMethods } from './served-methods.ts';
+import { servedMethods } from '../present/served-methods.ts';
 
 /** Where such a request ends, its sender and we may not agree on. */
 const close = { connection: 'close' };

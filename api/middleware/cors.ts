@@ -2,7 +2,7 @@ import createCors from '@koa/cors';
 import { responseHeaders } from '../../shared/contract/openapi/headers.ts';
 import type { CorsOrigins } from '../../shared/runtime/cors-origins.ts';
 import type { ApiMiddleware } from './request-context.ts';
-import { servedMethods } from './served-methods.ts';
+import { servedMethods } from '../present/served-methods.ts';
 
 /** Of what answers carry beside the headers of the description, what a client of the API may want to read. */
 const furtherHeaders = ['allow'];

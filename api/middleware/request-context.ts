@@ -5,8 +5,8 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
-import { wasCutUnread } from '../connections/stall-guard.ts';
-import { findCallerAddress } from './caller-address.ts';
+import { findCallerAddress } from '../callers/caller-address.ts';
+import { wasCutUnread } from '../callers/unread-callers.ts';
 import { normalizeTarget } from './normalize-target.ts';
 
 /** What the steps before a handler have found out. */
@@ -49,7 +49,7 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
       const durationMs = Math.round(performance.now() - startedAtMs);
       const whole = context.res.writableFinished || context.state.isAnswered === true;
       const reason =
-        whole || !wasCutUnread(context.res) ? {} : { reason: 'the caller did not read the answer' };
+        whole || !wasCutUnread(context.req.socket) ? {} : { reason: 'the caller did not read the answer' };
       const line = {
         requestId,
         method,

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import { wasCutUnread } from '../connections/stall-guard.ts';
-import { presentError } from '../middleware/render-error.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
+import { wasCutUnread } from '../callers/unread-callers.ts';
 import type { Receiver } from '../dispatch/waiter.ts';
 import type { DispatchedChat } from '../dispatch/dispatch-chat.ts';
+import { presentError } from './error-body.ts';
 
 /** A comment goes out at least every ten seconds while nothing is generated, so that no proxy cuts the connection. */
 const keepAliveMs = 9_000;
@@ -47,7 +47,7 @@ export class SseStream implements Receiver {
     const onClose = (): void => {
       if (this.#ended) return;
       this.#end();
-      this.#chat?.cancel(wasCutUnread(response) ? { isUnread: true } : {});
+      this.#chat?.cancel(wasCutUnread(response.req.socket) ? { isUnread: true } : {});
     };
     // A caller may have gone while the request was read and counted: `close` does not come again.
     if (response.destroyed) onClose();

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { TSchema } from 'typebox';
 import { ValidationErrorBody, createErrorExample, ErrorBody } from '../../../shared/contract/error-bodies.ts';
 import { errorKinds, AppError, type ErrorCode } from '../../../shared/contract/errors.ts';
-import { presentError } from '../../../api/middleware/render-error.ts';
+import { presentError } from '../../../api/present/error-body.ts';
 import type { Operation, OperationExample } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { compileChecker } from '../../../shared/contract/validation.ts';

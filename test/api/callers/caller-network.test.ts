@@ -1,5 +1,5 @@
 import test from 'ava';
-import { callerNetwork } from '../../../api/middleware/caller-network.ts';
+import { callerNetwork } from '../../../api/callers/caller-network.ts';
 
 test('an address of IPv4 is a caller, in whatever way a socket or proxy writes it', (t) => {
   t.is(callerNetwork('192.0.2.1'), '192.0.2.1');

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { findCallerAddress } from '../../../api/middleware/caller-address.ts';
+import { findCallerAddress } from '../../../api/callers/caller-address.ts';
 
 const socket = '192.0.2.10';
 
