@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
-import { wasCutUnread } from '../callers/unread-callers.ts';
+import { cutUnread, wasCutUnread } from '../callers/unread-callers.ts';
 import type { Receiver } from '../dispatch/waiter.ts';
 import type { DispatchedChat } from '../dispatch/dispatch-chat.ts';
 import { presentError } from './error-body.ts';
@@ -113,7 +113,7 @@ export class SseStream implements Receiver {
     // A caller who has gone reads nothing either, and is no slow reader: its worker is told that it left, at once.
     if (flushed || this.response.socket?.destroyed !== false) return;
     if (this.response.writableLength > maxPendingBytes) {
-      this.response.destroy();
+      cutUnread(this.response.req.socket);
       return;
     }
     if (this.#pausedAtMs === null) this.#pause();
