@@ -45,6 +45,7 @@ import { JobWaiting } from './dispatch/dispatch-job.ts';
 import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
 import { endWaiters } from './dispatch/end-account.ts';
 import { defaultBodyTimes, longestBodyMs, type BodyTimes } from './middleware/body-pace.ts';
+import { corsHeaders } from './middleware/cors.ts';
 import { RecentRefusals } from './middleware/recent-refusals.ts';
 import { KeptAnswers } from './dispatch/kept-answers.ts';
 import { ReplyWaiters } from './dispatch/reply-waiters.ts';
@@ -214,6 +215,7 @@ export async function startApi(
     isProxied: config.trustProxy,
     maxStallMs: options.maxStallMs ?? defaultMaxStallMs,
     findContested,
+    corsHeaders: (origin) => corsHeaders(config.corsOrigins, origin),
     handle: (request, response) => runInBackground(handle(request, response), 'answering a request', log),
     log,
   });

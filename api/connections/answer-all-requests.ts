@@ -1,15 +1,19 @@
 import type { RequestListener, Server } from 'node:http';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { answerClientErrors } from './client-error.ts';
-import { answerHalfClosed } from './half-close.ts';
+import { answerClientErrors, type ClientErrorOptions } from './client-error.ts';
+import { allowHalfOpen } from './node-internals.ts';
 
 /** Leaves no request for Node to answer, drop or abort by itself: what it would refuse is refused in our own form. */
-export function answerAllRequests(server: Server, handle: RequestListener, log: Logger): void {
+export function answerAllRequests(
+  server: Server,
+  handle: RequestListener,
+  options: ClientErrorOptions,
+): void {
   // `checkHead` looks at hosts and counts headers: Node would drop those beyond a bound without a word.
   Object.assign(server, { requireHostHeader: false, maxHeadersCount: 0 });
   // `100 Continue` is sent by the step that reads the body, once it is wanted.
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
-  answerClientErrors(server, log);
-  answerHalfClosed(server);
+  answerClientErrors(server, options);
+  // Of those, `answerHalfClosed` tells who has gone.
+  allowHalfOpen(server);
 }

@@ -1,37 +1,39 @@
-import {
-  maxHeaderSize,
-  STATUS_CODES,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { AppError } from '../../shared/contract/errors.ts';
-import { shorten } from '../../shared/runtime/shorten.ts';
+import type { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
+import { logAccess } from '../present/access-line.ts';
 import { errorHeaders, presentError } from '../present/error-body.ts';
+import type { Connection } from './connection.ts';
+import { unknownMethod } from './http-faults.ts';
+import { keepOpenAfter } from './node-internals.ts';
+import {
+  describeParserError,
+  findOrigin,
+  findRequestLine,
+  withoutQuery,
+  type ParserError,
+  type RequestLine,
+} from './parser-errors.ts';
 
 /** How long a refused connection is still read: closing it under a caller who sends would lose the answer on its way. */
 const lingerMs = 1_000;
 
-/** What Node's parser adds to its errors. */
-interface ParserError extends Error {
-  readonly code?: string;
-  readonly reason?: string;
-  readonly rawPacket?: Buffer;
-  readonly bytesParsed?: number;
+export interface ClientErrorOptions {
+  readonly log: Logger;
+  /** Undefined where the connection is not served. */
+  readonly findConnection: (socket: Socket) => Connection | undefined;
+  /** What lets the pages of an origin read the answer; of an empty one where it is not known. */
+  readonly corsHeaders: (origin: string) => Readonly<Record<string, string>>;
 }
 
-/** What Node's server keeps with a connection: the response whose turn it is, and the request that is being parsed. */
-interface HttpSocket extends Socket {
-  readonly _httpMessage?: (ServerResponse & { readonly req: IncomingMessage }) | null;
-  readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
-}
-
-interface RequestLine {
-  readonly method: string;
-  readonly path: string;
+/** What is answered, and what the access line says of it. */
+interface Refusal {
+  readonly error: AppError;
+  readonly line: RequestLine | null;
+  readonly reason: string;
+  readonly origin: string;
 }
 
 /**
@@ -39,46 +41,49 @@ interface RequestLine {
  * come too slowly, and CONNECT. The error goes to the request that it belongs to: those before it on the connection are
  * answered first, and an answer that has begun is cut off.
  */
-export function answerClientErrors(server: Server, log: Logger): void {
+export function answerClientErrors(server: Server, options: ClientErrorOptions): void {
   const refused = new WeakSet<Socket>();
-  const answer = (socket: HttpSocket, error: AppError, refusal: Refusal): void => {
-    refuse(socket, error, refusal).catch((failure: unknown) => socket.destroy(failure as Error));
+  const answer = (socket: Socket, refusal: Refusal): void => {
+    const connection = options.findConnection(socket);
+    if (connection === undefined) socket.destroy();
+    else refuse(connection, refusal, options).catch((failure: unknown) => socket.destroy(failure as Error));
   };
-  server.on('clientError', (fault: ParserError, socket: HttpSocket) => {
+  server.on('clientError', (fault: ParserError, socket: Socket) => {
     // The parser reports every further chunk of a connection that it has given up.
     if (refused.has(socket)) return;
+    const isLate = fault.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    if (isLate && options.findConnection(socket)?.wasHeldBack === true) return;
     refused.add(socket);
     const line = findRequestLine(fault);
-    answer(socket, toAppError(fault, line), { log, line, reason: fault.message });
+    const error = describeParserError(fault, line);
+    answer(socket, { error, line, reason: fault.message, origin: findOrigin(fault) });
   });
-  server.on('connect', ({ method = '', url = '' }: IncomingMessage, socket: HttpSocket) => {
+  server.on('connect', ({ method = '', url = '', headers }: IncomingMessage, socket: Socket) => {
     socket.on('error', () => undefined);
-    answer(socket, unknownMethod(method), { log, line: { method, path: url }, reason: 'CONNECT' });
+    // Node has given the connection up: nobody else takes what comes, and its end comes behind that.
+    socket.resume();
+    const line = { method, path: withoutQuery(url) };
+    answer(socket, { error: unknownMethod(method), line, reason: method, origin: headers.origin ?? '' });
   });
 }
 
-interface Refusal {
-  readonly log: Logger;
-  readonly line: RequestLine | null;
-  readonly reason: string;
-}
-
-async function refuse(socket: HttpSocket, error: AppError, refusal: Refusal): Promise<void> {
+async function refuse(connection: Connection, refusal: Refusal, options: ClientErrorOptions): Promise<void> {
+  const startedAtMs = performance.now();
+  const { socket, request } = connection;
   // Where a body was going on, the fault is in it; otherwise in what follows the last whole request.
-  const current = socket.parser?.incoming;
-  const faulty = current === undefined || current === null || current.complete ? null : current;
+  const faulty = request === null || request.complete ? null : request;
   while (socket.writable) {
-    const response = socket._httpMessage ?? null;
+    const { response } = connection;
     if (response === null) break;
     if (response.req === faulty) {
-      answerResponse(socket, response, error);
+      answerResponse(socket, response, refusal.error);
       return;
     }
     await new Promise((resolve) => response.once('close', resolve));
   }
   // A request whose answer has left already, or a caller who has gone: there is nothing to say, and nobody to hear it.
   if (faulty !== null || !socket.writable) socket.destroy();
-  else answerConnection(socket, error, refusal);
+  else answerConnection(socket, refusal, startedAtMs, options);
 }
 
 /** The request got as far as its handler, which has named it and logs it. */
@@ -87,13 +92,12 @@ function answerResponse(socket: Socket, response: ServerResponse, error: AppErro
     socket.destroy();
     return;
   }
-  const { status, headers, body } = formatAnswer(
+  const { headers, body } = formatAnswer(
     error,
     String(response.getHeader('x-request-id') ?? createTimeOrderedId()),
   );
-  response.writeHead(status, headers);
-  // Node would close the connection with the response's end, under a caller who still sends.
-  Object.assign(response, { _last: false });
+  response.writeHead(error.status, headers);
+  keepOpenAfter(response);
   // It ends at once, so that a handler that is still at work adds nothing to it.
   response.end(body);
   closeLater(socket, () => {
@@ -104,23 +108,26 @@ function answerResponse(socket: Socket, response: ServerResponse, error: AppErro
 }
 
 /** There is no request yet: only the connection. */
-function answerConnection(socket: Socket, error: AppError, { log, line, reason }: Refusal): void {
+function answerConnection(
+  socket: Socket,
+  { error, line, reason, origin }: Refusal,
+  startedAtMs: number,
+  { log, corsHeaders }: ClientErrorOptions,
+): void {
+  const { status } = error;
   const requestId = createTimeOrderedId();
-  const { status, headers, body } = formatAnswer(error, requestId);
-  const head = Object.entries({ date: new Date().toUTCString(), ...headers })
+  const { headers, body } = formatAnswer(error, requestId);
+  const head = Object.entries({ date: new Date().toUTCString(), ...headers, ...corsHeaders(origin) })
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('');
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`);
   socket.resume();
   closeLater(socket, () => socket.destroy());
   const { method = null, path = null } = line ?? {};
-  log.info({ requestId, method, path: path === null ? null : shorten(path), status, reason }, 'request');
+  logAccess(log, { requestId, method, path, status, startedAtMs, error, reason });
 }
 
-function formatAnswer(
-  error: AppError,
-  requestId: string,
-): { status: number; headers: Record<string, string>; body: string } {
+function formatAnswer(error: AppError, requestId: string): { headers: Record<string, string>; body: string } {
   const body = JSON.stringify(presentError(error));
   const headers = {
     ...errorHeaders(error),
@@ -129,7 +136,7 @@ function formatAnswer(
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close',
   };
-  return { status: error.status, headers, body };
+  return { headers, body };
 }
 
 /** Reads on, and drops it, until the caller is through or the time is over. */
@@ -142,58 +149,4 @@ function closeLater(socket: Socket, close: () => void): void {
   const timer = setTimeout(done, lingerMs);
   socket.once('end', done).once('close', done);
   if (socket.readableEnded) done();
-}
-
-const unknownMethod = (method: string): AppError =>
-  new AppError('method_not_allowed', {
-    status: 501,
-    message: `The method ${shorten(method)} is not known here. Use GET, POST or PUT, as /docs says of each address.`,
-  });
-
-/** The status is HTTP's; the code is the nearest of the closed set. */
-function toAppError({ code, reason }: ParserError, line: RequestLine | null): AppError {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return new AppError('payload_too_large', {
-        status: 431,
-        message: `The request line and the headers are larger than ${maxHeaderSize / 1024} KB. Send fewer or shorter ones.`,
-      });
-    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new AppError('payload_too_large', {
-        message: 'The extensions of the body’s chunks are too long. Send chunks without extensions.',
-      });
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new AppError('deadline_exceeded', {
-        status: 408,
-        message: 'The request did not arrive in time. Send it again, whole.',
-      });
-    case 'HPE_INVALID_EOF_STATE':
-      return malformed('The connection was closed before the request had ended. Send it again, whole.');
-    case 'HPE_INVALID_VERSION':
-    case 'HPE_PAUSED_H2_UPGRADE':
-      return malformed('This version of HTTP is not spoken here. Use HTTP/1.1.', 505);
-    case 'HPE_INVALID_METHOD':
-      if (line !== null) return unknownMethod(line.method);
-      return malformed(
-        'This is no HTTP request. Use an HTTP/1.1 client, and http:// where no proxy speaks TLS.',
-      );
-    default:
-      return malformed(
-        `This is not a valid HTTP request: ${reason ?? 'it cannot be read'}. Check the client or proxy.`,
-      );
-  }
-}
-
-const malformed = (message: string, status = 400): AppError =>
-  new AppError('validation_failed', { status, message });
-
-const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\S+) HTTP\//;
-const maxLineBytes = 4096;
-
-/** The line that the parser was at, where it is one of a request. */
-function findRequestLine({ rawPacket, bytesParsed = 0 }: ParserError): RequestLine | null {
-  if (rawPacket === undefined) return null;
-  const start = bytesParsed === 0 ? 0 : rawPacket.lastIndexOf('\n', bytesParsed - 1) + 1;
-  const match = requestLine.exec(rawPacket.toString('latin1', start, start + maxLineBytes));
-  return match === null ? null : { method: match[1]!, path: match[2]! };
 }

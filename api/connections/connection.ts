@@ -1,11 +1,19 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A caller's socket, as the parts of this folder see it. */
+/** A caller's connection, as all parts of this folder see it. */
 export interface Connection {
   readonly socket: Socket;
   /** Who shares connections with others: an address of IPv4, or the /64 of one of IPv6. */
   readonly network: string;
-  /** The response that is made or sent; null before the first request and between two of them. */
+  /** The last one whose head has come; null before the first. */
+  request: IncomingMessage | null;
+  /** The response whose turn it is; null before the first request and between two of them. */
   response: ServerResponse | null;
+  /** Whether it was not read for a while since that request came: what is late then is not so by its caller's fault. */
+  wasHeldBack: boolean;
+}
+
+export function createConnection(socket: Socket, network: string): Connection {
+  return { socket, network, request: null, response: null, wasHeldBack: false };
 }

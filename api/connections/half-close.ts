@@ -1,34 +1,27 @@
-import type { Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import type { Connection } from './connection.ts';
 
 /** After so long a caller who has gone has had time to say so. */
-export const defaultProbesAfterMs: readonly number[] = [0, 5, 50, 300, 1_500];
-
-type HttpSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
+const probesAfterMs = [0, 5, 50, 300, 1_500];
 
 /**
- * Answers callers who close their side once they have asked, and finds out those who have gone: both send a FIN, but
- * only one who has gone refuses what is written to him. So a little is written a few times, which a caller who listens
+ * Answers a caller who closes its side once it has asked, and finds out whether it has gone: both send a FIN, but only
+ * one who has gone refuses what is written to him. So a little is written a few times, which a caller who listens
  * passes over: an interim response, or a comment of an event stream. A refusal shows at the next write.
  * With HTTP/1.0, which has no interim responses, a caller counts as gone when the answer has not begun by the last time.
  */
-export function answerHalfClosed(server: Server, probesAfterMs = defaultProbesAfterMs): void {
-  // Node does not describe it; without it, the end of what a caller sends ends its answer.
-  Object.assign(server, { httpAllowHalfOpen: true });
-  server.on('connection', (socket: HttpSocket) => {
-    socket.once('end', () => {
-      if (!socket.destroyed && socket._httpMessage) probe(socket, probesAfterMs);
-    });
-  });
+export function answerHalfClosed(connection: Connection): void {
+  connection.socket.once('end', () => probe(connection));
 }
 
-function probe(socket: HttpSocket, probesAfterMs: readonly number[]): void {
+function probe(connection: Connection): void {
+  const { socket } = connection;
   const startedMs = performance.now();
   let sent = 0;
   let timer: NodeJS.Timeout | undefined;
   const next = (): void => {
-    const response = socket._httpMessage;
-    if (socket.destroyed || !response) return;
+    const { response } = connection;
+    if (socket.destroyed || response === null) return;
     sent += 1;
     const isLast = sent === probesAfterMs.length;
     if (!write(response) && isLast) socket.destroy();

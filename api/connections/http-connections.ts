@@ -10,12 +10,14 @@ import type { AddressInfo, Socket } from 'node:net';
 import { explainListenError } from '../../shared/runtime/explain-listen-error.ts';
 import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { answerAllRequests } from './answer-all-requests.ts';
 import { callerNetwork } from '../callers/caller-network.ts';
-import type { Connection } from './connection.ts';
+import { answerAllRequests } from './answer-all-requests.ts';
+import { createConnection, type Connection } from './connection.ts';
 import { ConnectionLimit, type ConnectionLimitOptions } from './connection-limit.ts';
+import type { ClientErrorOptions } from './client-error.ts';
+import { answerHalfClosed } from './half-close.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';
-import { refuseConnection } from './refuse-connection.ts';
+import { refuseRequest } from './refused-requests.ts';
 import { StallGuard, type FindContested } from './stall-guard.ts';
 
 /** From the opening of a connection, or the first byte of a request, to the end of its headers. */
@@ -36,11 +38,14 @@ export interface HttpConnectionsOptions {
   /** For all of a request. Bodies are timed by their own length, so this is for the longest of all. */
   readonly requestTimeoutMs: number;
   readonly limit: ConnectionLimitOptions;
-  /** Whether sockets come from a proxy: then their addresses say nothing of callers. */
+  /** Whether sockets come from a proxy: then their addresses say nothing of callers, and all of them share as one. */
   readonly isProxied: boolean;
   readonly maxStallMs: number;
   readonly findContested: FindContested;
+  /** Asks `checkRefused` before it does anything for a request. */
   readonly handle: HandleRequest;
+  /** What lets the pages of an origin read what is answered without the handler. */
+  readonly corsHeaders: ClientErrorOptions['corsHeaders'];
   readonly log: Logger;
   /** For tests, as all that follows. */
   readonly headersTimeoutMs?: number;
@@ -57,21 +62,29 @@ export class HttpConnections {
   readonly #stallGuard: StallGuard;
   readonly #refused = new Set<Connection>();
   readonly #onResponseError: (error: Error) => void;
-  #loggedAtMs = -Infinity;
+  /** By message. */
+  readonly #loggedAtMs = new Map<string, number>();
   #isStopping = false;
 
   constructor(options: HttpConnectionsOptions) {
     this.#options = options;
     this.#onResponseError = (error) => options.log.warn({ err: error }, 'a response could not be written');
-    this.#limit = new ConnectionLimit(options.limit);
+    // Of a proxy all of them may be one.
+    const { max } = options.limit;
+    this.#limit = new ConnectionLimit(options.isProxied ? { max, maxPerNetwork: max } : options.limit);
     this.#server = createServer(describeTimes(options));
-    this.#server.maxConnections = options.limit.max + maxRefused;
-    this.#stallGuard = new StallGuard(this.#server, options);
+    this.#server.maxConnections = max + maxRefused;
+    this.#stallGuard = new StallGuard(options);
     this.#server.on('connection', (socket) => this.#open(socket));
     this.#server.on('drop', () => this.#logFull());
     const take: HandleRequest = (request, response) => this.#take(request, response);
     this.#server.on('request', take);
-    answerAllRequests(this.#server, take, options.log);
+    const { log, corsHeaders } = options;
+    answerAllRequests(this.#server, take, {
+      log,
+      corsHeaders,
+      findConnection: (socket) => this.#connections.get(socket),
+    });
   }
 
   /** @returns where it listens, without a last slash */
@@ -108,8 +121,10 @@ export class HttpConnections {
       return;
     }
     const network = this.#options.isProxied ? '' : callerNetwork(socket.remoteAddress ?? '');
-    const connection: Connection = { socket, network, response: null };
+    const connection = createConnection(socket, network);
     this.#connections.set(socket, connection);
+    this.#stallGuard.watch(connection);
+    answerHalfClosed(connection);
     socket.once('close', () => {
       this.#connections.delete(socket);
       this.#limit.close(connection);
@@ -134,9 +149,12 @@ export class HttpConnections {
   #take(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined) return;
+    connection.request = request;
+    connection.wasHeldBack = false;
+    const begin = (): void => this.#begin(connection, request, response);
     // Only the response whose turn it is has the socket.
-    if (response.socket !== null) this.#begin(connection, request, response);
-    else this.#pipelined.wait(connection, response, () => this.#begin(connection, request, response));
+    if (response.socket === null) this.#pipelined.wait(connection, request, response, begin);
+    else begin();
   }
 
   #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
@@ -150,21 +168,21 @@ export class HttpConnections {
       if (connection.response !== response) return;
       connection.response = null;
       this.#limit.markIdle(connection);
-      if (!request.complete) endUnlessComplete(request, this.#options.unwantedBodyMs);
+      if (!request.complete) endUnlessComplete(connection, request, this.#options.unwantedBodyMs);
     });
-    if (this.#refused.has(connection)) refuseConnection(response);
-    else this.#options.handle(request, response);
+    if (this.#refused.has(connection)) refuseRequest(request);
+    this.#options.handle(request, response);
   }
 
   #logFull(): void {
     this.#logOnce('connections are at their limit', { open: this.#limit.size, ...this.#options.limit });
   }
 
-  /** What befalls one connection befalls thousands. */
+  /** Logs each message once a minute: what happens to one connection happens to thousands. */
   #logOnce(message: string, fields: object): void {
     const nowMs = performance.now();
-    if (nowMs - this.#loggedAtMs < logIntervalMs) return;
-    this.#loggedAtMs = nowMs;
+    if (nowMs - (this.#loggedAtMs.get(message) ?? -Infinity) < logIntervalMs) return;
+    this.#loggedAtMs.set(message, nowMs);
     this.#options.log.warn(fields, message);
   }
 }
@@ -186,9 +204,17 @@ function endWithResponse({ socket, response }: Connection): void {
 }
 
 /** The caller was answered, and its body goes on. */
-function endUnlessComplete(request: IncomingMessage, afterMs = defaultUnwantedBodyMs): void {
+function endUnlessComplete(
+  { socket }: Connection,
+  request: IncomingMessage,
+  afterMs = defaultUnwantedBodyMs,
+): void {
+  if (socket.destroyed) return;
   const timer = setTimeout(() => {
-    if (!request.complete) request.socket.destroy();
+    socket.off('close', stop);
+    if (!request.complete) socket.destroy();
   }, afterMs);
+  const stop = (): void => clearTimeout(timer);
   timer.unref();
+  socket.once('close', stop);
 }

@@ -1,49 +1,59 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { Connection } from './connection.ts';
+import { readAhead } from './node-internals.ts';
 
-/** On all connections together, shared by address. Each holds two kilobytes. */
-const maxWaitingRequests = 16_384;
+/** What a request holds while it waits, beside its body. */
+const requestBytes = 2 * 1024;
+/** So much of its body is read meanwhile. */
+const maxBodyBytes = 64 * 1024;
+/** On all connections together, shared by address: 16 384 requests without a body. */
+const maxWaitingBytes = 16_384 * requestBytes;
 
-/** A connection with more is not read meanwhile. With fewer it is, so that a caller who leaves is noticed at once. */
-const maxReadAhead = 64;
+/** A connection with more is not read meanwhile. With less it is, so that a caller who leaves is noticed at once. */
+const maxReadAheadBytes = 64 * requestBytes;
 
 /** The requests of one connection that wait for their turn. */
 interface Waiting {
-  count: number;
+  /** What they hold together. */
+  bytes: number;
   /** @returns false where the caller's network has its share of what may wait */
-  add(): boolean;
-  remove(): void;
+  add(bytes: number): boolean;
+  remove(bytes: number): void;
 }
 
 /**
  * Handles the requests of one connection one after the other. HTTP/1.1 lets a client send more of them before the first
  * is answered. Responses keep the order of the requests in any case, so working on them at once would only let one
- * connection have any number under way. While many wait nothing more is read, so there are never more than that and what
- * one read brings, which is 64 KB. A request whose connection has closed by its turn is never begun.
+ * connection have any number under way. While many wait, or large ones, nothing more is read, so there are never more
+ * than that and what one read brings, which is 64 KB. A request whose connection has closed by its turn is never begun.
  */
 export class PipelinedRequests {
   readonly #budget: FairBudget;
   readonly #waiting = new Map<Connection, Waiting>();
 
-  constructor(capacity = maxWaitingRequests) {
+  /** @param capacity in bytes */
+  constructor(capacity = maxWaitingBytes) {
     this.#budget = new FairBudget({ capacity });
   }
 
-  /** How many wait, on all connections. */
-  get size(): number {
+  /** How many bytes those that wait hold, on all connections. */
+  get held(): number {
     return this.#budget.held;
   }
 
   /** Calls `begin` once all responses before this one have been sent, which is when Node gives it its socket. */
-  wait(connection: Connection, response: ServerResponse, begin: () => void): void {
+  wait(connection: Connection, request: IncomingMessage, response: ServerResponse, begin: () => void): void {
     const waiting = this.#waiting.get(connection) ?? this.#open(connection);
-    if (waiting?.add() !== true) {
+    const bytes = countBytes(request);
+    if (waiting?.add(bytes) !== true) {
       connection.socket.destroy();
       return;
     }
+    readAhead(request, maxBodyBytes);
     response.once('socket', () => {
-      waiting.remove();
+      connection.response = response;
+      waiting.remove(bytes);
       // Node has yet to finish giving the response its socket.
       process.nextTick(begin);
     });
@@ -56,7 +66,9 @@ export class PipelinedRequests {
     if (share === null) return null;
     // Node reads on after each message, and with each body that is read; it says so by this event.
     const pause = (): void => {
-      if (waiting.count >= maxReadAhead) socket.pause();
+      if (waiting.bytes < maxReadAheadBytes) return;
+      connection.wasHeldBack = true;
+      socket.pause();
     };
     const close = (): void => {
       share.release();
@@ -64,22 +76,30 @@ export class PipelinedRequests {
       this.#waiting.delete(connection);
     };
     const waiting: Waiting = {
-      count: 0,
-      add() {
-        if (!share.tryGrow(this.count + 1)) return false;
-        this.count += 1;
+      bytes: 0,
+      add(bytes) {
+        if (!share.tryGrow(this.bytes + bytes)) return false;
+        this.bytes += bytes;
         pause();
         return true;
       },
-      remove() {
-        this.count -= 1;
-        share.shrink(this.count);
-        if (this.count === 0) close();
-        if (this.count === maxReadAhead - 1) socket.resume();
+      remove(bytes) {
+        const wasHeldBack = this.bytes >= maxReadAheadBytes;
+        this.bytes -= bytes;
+        share.shrink(this.bytes);
+        if (this.bytes === 0) close();
+        if (wasHeldBack && this.bytes < maxReadAheadBytes) socket.resume();
       },
     };
     socket.on('resume', pause).once('close', close);
     this.#waiting.set(connection, waiting);
     return waiting;
   }
+}
+
+/** What a request takes while it waits, by what its head says. A body that is sent in chunks may be of any length. */
+function countBytes({ headers }: IncomingMessage): number {
+  const length =
+    headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity;
+  return requestBytes + Math.min(length, maxBodyBytes);
 }

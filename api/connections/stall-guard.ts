@@ -1,8 +1,9 @@
-import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { cutUnread } from '../callers/unread-callers.ts';
+import type { Connection } from './connection.ts';
+import { readWritten } from './node-internals.ts';
 import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
 
 /** A caller that takes nothing for this long is cut: it holds an answer and a connection in vain. */
@@ -52,15 +53,9 @@ export class StallGuard {
   readonly #timer: NodeJS.Timeout;
   #isChecking = false;
 
-  constructor(server: Server, { maxStallMs, findContested, log }: StallGuardOptions) {
+  constructor({ maxStallMs, findContested, log }: StallGuardOptions) {
     this.#maxStallMs = maxStallMs;
     this.#findContested = findContested;
-    server.on('connection', (socket) => {
-      const nowMs = performance.now();
-      const none = { taken: 0, unacknowledged: null, sinceMs: nowMs, busySinceMs: nowMs, busyFrom: 0 };
-      this.#sockets.set(socket, none);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
     const check = (): void => runInBackground(this.#check(), 'looking for callers that do not read', log);
     this.#timer = setInterval(check, Math.min(maxCheckIntervalMs, maxStallMs / 4));
     this.#timer.unref();
@@ -68,6 +63,14 @@ export class StallGuard {
 
   close(): void {
     clearInterval(this.#timer);
+  }
+
+  /** Looks at a connection until it is closed. */
+  watch({ socket }: Connection): void {
+    const nowMs = performance.now();
+    const none = { taken: 0, unacknowledged: null, sinceMs: nowMs, busySinceMs: nowMs, busyFrom: 0 };
+    this.#sockets.set(socket, none);
+    socket.once('close', () => this.#sockets.delete(socket));
   }
 
   async #check(): Promise<void> {
@@ -147,16 +150,4 @@ function notice(socket: Socket, progress: Progress, nowMs: number): boolean {
   }
   progress.taken = taken;
   return isWaiting;
-}
-
-/**
- * What the system has taken of all that was written. Node counts the whole of a write as waiting until its last byte has
- * left; its own idle timeout looks at this number for the same reason, but takes bytes that come in for progress.
- */
-function readWritten(socket: Socket): { taken: number; isWaiting: boolean } {
-  const { _handle: handle } = socket as unknown as {
-    _handle?: { bytesWritten?: number; writeQueueSize?: number } | null;
-  };
-  const queued = handle?.writeQueueSize ?? 0;
-  return { taken: (handle?.bytesWritten ?? 0) - queued, isWaiting: queued > 0 || socket.writableLength > 0 };
 }

@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
+import { closing, malformed, unknownVersion } from '../connections/http-faults.ts';
+import { checkRefused } from '../connections/refused-requests.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 import { servedMethods } from '../present/served-methods.ts';
-
-/** Where such a request ends, its sender and we may not agree on. */
-const close = { connection: 'close' };
 
 /** More than any client and its proxies send. */
 const maxHeaderLines = 1_000;
 
-/** What RFC 9112 asks of every request before its address counts. */
+/** What is asked of every request before its address counts: room for its connection, and what RFC 9112 says. */
 export const checkHead: ApiMiddleware = async (context, next) => {
+  checkRefused(context.req);
   checkHeaders(context.req);
   if (context.originalUrl === '*') answerForServer(context);
   else await next();
@@ -23,10 +23,10 @@ function checkHeaders(request: IncomingMessage): void {
     throw new AppError('payload_too_large', {
       status: 431,
       message: `The request has more than ${maxHeaderLines} header lines. Send fewer.`,
-      headers: close,
+      headers: closing,
     });
   }
-  if (httpVersionMajor !== 1) throw malformed('This version of HTTP is not spoken here. Use HTTP/1.1.', 505);
+  if (httpVersionMajor !== 1) throw unknownVersion();
   const hosts = countHosts(rawHeaders);
   const isOld = httpVersionMinor === 0;
   if (hosts === 0 && !isOld)
@@ -66,6 +66,3 @@ function answerForServer(context: ApiContext): void {
   context.status = 204;
   context.set('allow', servedMethods.join(', '));
 }
-
-const malformed = (message: string, status = 400): AppError =>
-  new AppError('validation_failed', { status, message, headers: close });

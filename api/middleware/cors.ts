@@ -10,6 +10,23 @@ const furtherHeaders = ['allow'];
 /** Browsers ask again after two hours at the latest, some sooner. */
 const maxAgeSeconds = 7_200;
 
+const exposeHeaders = [...Object.keys(responseHeaders), ...furtherHeaders].join(',');
+
+const findAllowed = (origins: CorsOrigins, origin: string): string =>
+  origins === '*' ? '*' : origins.has(origin) ? origin : '';
+
+/** What `cors` adds to an answer, for those that no step has a part in; nothing where no pages may call. */
+export function corsHeaders(origins: CorsOrigins | null, origin: string): Record<string, string> {
+  if (origins === null) return {};
+  const allowed = findAllowed(origins, origin);
+  if (allowed === '') return { vary: 'Origin' };
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': allowed,
+    'access-control-expose-headers': exposeHeaders,
+  };
+}
+
 /**
  * Lets pages of these origins call the API, and answers what browsers ask before they do (preflights). Whatever header a
  * page wants to send is allowed: official clients send many, and new ones with each version. Node bounds their length.
@@ -17,8 +34,8 @@ const maxAgeSeconds = 7_200;
  */
 export function cors(origins: CorsOrigins): ApiMiddleware {
   return createCors({
-    origin: origins === '*' ? '*' : ({ headers: { origin = '' } }) => (origins.has(origin) ? origin : ''),
-    exposeHeaders: [...Object.keys(responseHeaders), ...furtherHeaders],
+    origin: origins === '*' ? '*' : ({ headers: { origin = '' } }) => findAllowed(origins, origin),
+    exposeHeaders,
     allowMethods: [...servedMethods],
     maxAge: maxAgeSeconds,
     credentials: false,

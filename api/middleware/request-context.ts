@@ -7,6 +7,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { findCallerAddress } from '../callers/caller-address.ts';
 import { wasCutUnread } from '../callers/unread-callers.ts';
+import { logAccess } from '../present/access-line.ts';
 import { normalizeTarget } from './normalize-target.ts';
 
 /** What the steps before a handler have found out. */
@@ -45,30 +46,21 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
     const forwardedFor = trustsProxy ? context.get('x-forwarded-for') : '';
     context.request.ip = findCallerAddress(context.socket.remoteAddress, forwardedFor);
     context.res.once('close', () => {
-      const { method, path, status } = context;
-      const durationMs = Math.round(performance.now() - startedAtMs);
-      const whole = context.res.writableFinished || context.state.isAnswered === true;
-      const reason =
-        whole || !wasCutUnread(context.req.socket) ? {} : { reason: 'the caller did not read the answer' };
-      const line = {
+      const { method, path, status, state } = context;
+      const isWhole = context.res.writableFinished || state.isAnswered === true;
+      logAccess(log, {
         requestId,
         method,
-        path: shorten(path),
-        status: whole ? status : 499,
-        durationMs,
-        ...reason,
-      };
-      log.info({ ...line, ...describeError(context.state.error) }, 'request');
+        path,
+        status: isWhole ? status : 499,
+        startedAtMs,
+        error: state.error,
+        reason:
+          !isWhole && wasCutUnread(context.req.socket) ? 'the caller did not read the answer' : undefined,
+      });
     });
     await next();
   };
-}
-
-function describeError(error: AppError | undefined): { code?: string; param?: string } {
-  if (error === undefined) return {};
-  const { code, param } = error;
-  // Field names are the caller's own text.
-  return param === null ? { code } : { code, param: shorten(param) };
 }
 
 /** A doubled slash is a wrongly formed base URL; answering it as if it were right would hide that. */

@@ -56,14 +56,12 @@ function prefix(part: string, time: Date, paint: Paint): string {
 }
 
 function isAccess(entry: Entry): boolean {
-  return (
-    entry['msg'] === accessMessage && typeof entry['path'] === 'string' && typeof entry['status'] === 'number'
-  );
+  return entry['msg'] === accessMessage && 'path' in entry && typeof entry['status'] === 'number';
 }
 
 /** Of a failed request also what was wrong, where, and the id by which its other lines are found. */
 function formatAccess(
-  { method, path, status, durationMs, code, param, requestId }: Entry,
+  { method, path, status, durationMs, code, param, reason, requestId }: Entry,
   paint: Paint,
 ): string {
   // A stream that ended with an error had begun with 200.
@@ -72,10 +70,12 @@ function formatAccess(
   const isFailed = style !== 'green';
   const words = [
     paint(style, String(status)),
-    String(method),
-    String(path),
+    // Of what is no request there is neither.
+    String(method ?? '-'),
+    String(path ?? '-'),
     ...(typeof code === 'string' ? [paint(style, code)] : []),
     ...(typeof param === 'string' ? [param] : []),
+    ...(typeof reason === 'string' ? [reason] : []),
     ...(typeof durationMs === 'number' ? [paint('dim', `${Math.round(durationMs)} ms`)] : []),
     ...(isFailed && typeof requestId === 'string' ? [paint('dim', requestId)] : []),
   ];

@@ -1,7 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
 import { startApi } from '../../api/server.ts';
 import type { CorsOrigins } from '../../shared/runtime/cors-origins.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
+import { useRaw } from '../support/raw-caller.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const origin = 'https://app.example';
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'Hello!' }] };
@@ -130,6 +133,36 @@ test('a page may read that a part of the service is away', async (t) => {
   const answer = await own.post('/v1/chat/completions', apiKey, chat, { origin });
   t.is(answer.status, 503);
   t.is(answer.headers.get('access-control-allow-origin'), origin);
+});
+
+test('a page may read that no further connection is taken, and the answer is in the log', async (t) => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino(
+    {},
+    { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+  );
+  const api = await startApi({ ...stack.config, maxConnections: 1 }, stack.env, log);
+  t.teardown(() => api.stop());
+  const { apiKey } = await stack.createAccount();
+  const busy = await useRaw(t, api.url);
+  busy.socket.write(
+    `POST /v1/embeddings HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${apiKey}\r\n` +
+      'expect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: 50000\r\n\r\n{',
+  );
+  await busy.until('100 Continue');
+  const answer = await fetch(`${api.url}/v1/models`, { headers: { origin } });
+  t.is(answer.status, 503);
+  t.is(answer.headers.get('access-control-allow-origin'), origin);
+  t.is(answer.headers.get('cache-control'), 'no-store');
+  t.is(answer.headers.get('connection'), 'close');
+  t.truthy(answer.headers.get('retry-after'));
+  const { error } = (await answer.json()) as { error: { code: string } };
+  t.is(error.code, 'queue_full');
+  const requestId = answer.headers.get('x-request-id');
+  const line = await waitFor('its line', () =>
+    lines.find((each) => each['requestId'] === requestId && each['msg'] === 'request'),
+  );
+  t.like(line, { method: 'GET', path: '/v1/models', status: 503, code: 'queue_full' });
 });
 
 test('with * any page may call, and none with cookies', async (t) => {

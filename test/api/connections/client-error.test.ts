@@ -1,23 +1,22 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type ServerOptions, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
-import { answerAllRequests } from '../../../api/connections/answer-all-requests.ts';
+import { HttpConnections, type HttpConnectionsOptions } from '../../../api/connections/http-connections.ts';
 import { captureLog } from '../../support/captured-log.ts';
+import { connectionDefaults } from '../../support/connection-defaults.ts';
 import { openRaw, sendRaw } from '../../support/raw-caller.ts';
 
 /** A server that answers all requests, and the lines that it logs. */
-async function startServer(t: ExecutionContext, handle: RequestListener, options: ServerOptions = {}) {
+async function startServer(
+  t: ExecutionContext,
+  handle: HttpConnectionsOptions['handle'],
+  options: Partial<HttpConnectionsOptions> = {},
+) {
   const { log, waitForLine } = captureLog();
-  const server = createServer(options, handle);
-  answerAllRequests(server, handle, log);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, waitForLine };
+  const connections = new HttpConnections({ ...connectionDefaults, handle, log, ...options });
+  const url = await connections.listen('127.0.0.1', 0);
+  t.teardown(() => connections.stop());
+  return { url, waitForLine };
 }
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: gateway\r\n\r\n`;
@@ -25,8 +24,10 @@ const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: gateway\r\n
 test('what is no request has an access line, with the id that its sender was told', async (t) => {
   const { url, waitForLine } = await startServer(t, () => t.fail());
   const path = `/${'a'.repeat(1_000)}`;
+  const query = '?key=mg-secret';
   for (const [bytes, method, status] of [
     ['garbage\r\n\r\n', null, 400],
+    [`BREW /${query} HTTP/1.1\r\nhost: gateway\r\n\r\n`, 'BREW', 501],
     [`BREW ${path} HTTP/1.1\r\nhost: gateway\r\n\r\n`, 'BREW', 501],
     ['CONNECT example.com:443 HTTP/1.1\r\nhost: gateway\r\n\r\n', 'CONNECT', 501],
   ] as const) {
@@ -36,6 +37,9 @@ test('what is no request has an access line, with the id that its sender was tol
     t.like(line, { msg: 'request', method, status });
     t.truthy(line['reason']);
     t.true(String(line['path']).length <= 201);
+    t.false(String(line['path']).includes('secret'));
+    t.is(line['code'], status === 400 ? 'validation_failed' : 'method_not_allowed');
+    t.is(typeof line['durationMs'], 'number');
   }
 });
 
@@ -90,7 +94,7 @@ test('a body that breaks off is a 400 to a caller who still listens', async (t) 
 });
 
 test('a request that does not come to its end in time is a 408 that may be sent again', async (t) => {
-  const options = { headersTimeout: 50, requestTimeout: 50, connectionsCheckingInterval: 20 };
+  const options = { headersTimeoutMs: 60, requestTimeoutMs: 60 };
   const { url } = await startServer(
     t,
     (request) => {
@@ -132,4 +136,20 @@ test('a handler that reads a body that breaks off hears of it, and what it answe
     await heard.at(-1);
   }
   t.is(heard.length, 2);
+});
+
+test('a page may read what is answered to no request, where its origin can be made out', async (t) => {
+  const { url } = await startServer(t, () => t.fail(), {
+    corsHeaders: (origin) => ({ 'access-control-allow-origin': origin }),
+  });
+  const head = 'host: gateway\r\norigin: https://app.example\r\n';
+  for (const [bytes, origin] of [
+    [`BREW / HTTP/1.1\r\n${head}\r\n`, 'https://app.example'],
+    [`GET / HTTP/1.1\r\n${head}x: ${'x'.repeat(20_000)}\r\n\r\n`, 'https://app.example'],
+    [`CONNECT a:1 HTTP/1.1\r\n${head}\r\n`, 'https://app.example'],
+    ['garbage\r\n\r\n', ''],
+  ] as const) {
+    const [response] = await sendRaw(url, bytes);
+    t.is(response?.headers['access-control-allow-origin'], origin, bytes.slice(0, 40));
+  }
 });

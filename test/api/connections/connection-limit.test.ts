@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import test from 'ava';
-import type { Connection } from '../../../api/connections/connection.ts';
+import { createConnection, type Connection } from '../../../api/connections/connection.ts';
 import { ConnectionLimit, type ConnectionLimitOptions } from '../../../api/connections/connection-limit.ts';
 
 /** Connections that tell whether they were closed for others. */
@@ -9,7 +9,7 @@ function createRig(options: ConnectionLimitOptions) {
   const closed: string[] = [];
   const open = (network: string): Connection | null => {
     const socket = { destroy: () => closed.push(network) } as unknown as Socket;
-    const connection: Connection = { socket, network, response: null };
+    const connection = createConnection(socket, network);
     return limit.open(connection) ? connection : null;
   };
   return { limit, closed, open };

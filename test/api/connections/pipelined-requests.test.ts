@@ -1,24 +1,28 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import test from 'ava';
-import type { Connection } from '../../../api/connections/connection.ts';
+import test, { type ExecutionContext } from 'ava';
+import { createConnection, type Connection } from '../../../api/connections/connection.ts';
 import { PipelinedRequests } from '../../../api/connections/pipelined-requests.ts';
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
+/** What one without a body holds. */
+const requestBytes = 2_048;
 const get = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
-test('an address that has its share of requests in line is closed on, and what its connections held is there for others', async (t) => {
-  const pipelined = new PipelinedRequests(8);
+/** A server whose requests wait in line, and how many were begun. */
+async function start(t: ExecutionContext, capacity: number) {
+  const pipelined = new PipelinedRequests(capacity);
   const begun: ServerResponse[] = [];
   const connections = new WeakMap<Socket, Connection>();
-  const server = createServer(({ socket }, response) => {
+  const server = createServer((request, response) => {
+    const connection = connections.get(request.socket)!;
     if (response.socket !== null) begun.push(response);
-    else pipelined.wait(connections.get(socket)!, response, () => begun.push(response));
+    else pipelined.wait(connection, request, response, () => begun.push(response));
   }).listen(0, '127.0.0.1');
   server.on('connection', (socket) => {
-    connections.set(socket, { socket, network: socket.remoteAddress!, response: null });
+    connections.set(socket, createConnection(socket, socket.remoteAddress!));
   });
   await once(server, 'listening');
   t.teardown(() => {
@@ -26,25 +30,49 @@ test('an address that has its share of requests in line is closed on, and what i
     server.closeAllConnections();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { pipelined, begun, url };
+}
+
+test('an address that has its share of requests in line is closed on, and what its connections held is there for others', async (t) => {
+  const { pipelined, begun, url } = await start(t, 8 * requestBytes);
   const [first, greedy] = [await useRaw(t, url), await useRaw(t, url)];
   first.socket.write(get.repeat(4));
-  await waitFor('three in line', () => pipelined.size === 3);
+  await waitFor('three in line', () => pipelined.held === 3 * requestBytes);
   greedy.socket.write(get.repeat(20));
   await greedy.closed;
-  await waitFor('three in line', () => pipelined.size === 3);
+  await waitFor('three in line', () => pipelined.held === 3 * requestBytes);
   const third = await useRaw(t, url, { from: '127.0.0.3' });
   third.socket.write(get.repeat(6));
-  await waitFor('eight in line', () => pipelined.size === 8);
+  await waitFor('eight in line', () => pipelined.held === 8 * requestBytes);
   const another = await useRaw(t, url, { from: '127.0.0.3' });
   another.socket.write(get.repeat(2));
   await another.closed;
   third.socket.destroy();
   first.socket.destroy();
-  await waitFor('none in line', () => pipelined.size === 0);
+  await waitFor('none in line', () => pipelined.held === 0);
   const modest = await useRaw(t, url, { from: '127.0.0.2' });
   modest.socket.write(get.repeat(4));
-  await waitFor('three in line', () => pipelined.size === 3);
+  await waitFor('three in line', () => pipelined.held === 3 * requestBytes);
   modest.socket.destroy();
-  await waitFor('none in line', () => pipelined.size === 0);
+  await waitFor('none in line', () => pipelined.held === 0);
   t.is(begun.length, 5);
+});
+
+test('the bodies of requests in line count in what may wait, by what their heads say of them', async (t) => {
+  const bytes = 15_000;
+  const { pipelined, begun, url } = await start(t, 16 * (requestBytes + bytes));
+  const body = 'x'.repeat(bytes);
+  const post = `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\n\r\n${body}`;
+  const first = await useRaw(t, url);
+  first.socket.write(get + post.repeat(6));
+  await waitFor('six in line', () => pipelined.held === 6 * (requestBytes + bytes));
+  const greedy = await useRaw(t, url);
+  greedy.socket.write(get + post.repeat(6));
+  await greedy.closed;
+  await waitFor('six in line', () => pipelined.held === 6 * (requestBytes + bytes));
+  // However long a body is, so much of it is read at the most.
+  const other = await useRaw(t, url, { from: '127.0.0.2' });
+  other.socket.write(`${get}POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`);
+  await waitFor('another', () => pipelined.held === 6 * (requestBytes + bytes) + requestBytes + 65_536);
+  t.is(begun.length, 3);
 });

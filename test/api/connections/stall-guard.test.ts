@@ -1,8 +1,9 @@
 import { EventEmitter, once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
+import { createConnection } from '../../../api/connections/connection.ts';
 import { StallGuard, type FindContested } from '../../../api/connections/stall-guard.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { useRaw } from '../../support/raw-caller.ts';
@@ -39,7 +40,8 @@ async function serve(
     response.once('close', onClose);
     handle(response);
   }).listen(0, '127.0.0.1');
-  const guard = new StallGuard(server, { maxStallMs: stallMs, findContested, log });
+  const guard = new StallGuard({ maxStallMs: stallMs, findContested, log });
+  server.on('connection', (socket) => guard.watch(createConnection(socket, '')));
   t.teardown(() => {
     guard.close();
     server.close();
@@ -198,15 +200,15 @@ const createWaiting = () => ({
 });
 
 test('a caller that takes a little now and then is cut where others wait for what is held for it, and else is not', async (t) => {
-  const [server, stallMs] = [new EventEmitter(), 2_000];
+  const stallMs = 2_000;
   const [wanted, other] = [createWaiting(), createWaiting()];
-  const guard = new StallGuard(server as unknown as Server, {
+  const guard = new StallGuard({
     maxStallMs: stallMs,
     findContested: (slow) => slow.filter((socket) => (socket as unknown) === wanted),
     log,
   });
   t.teardown(() => guard.close());
-  for (const socket of [wanted, other]) server.emit('connection', socket);
+  for (const socket of [wanted, other]) guard.watch(createConnection(socket as unknown as Socket, ''));
   const trickle = setInterval(() => {
     for (const { _handle } of [wanted, other]) _handle.writeQueueSize -= 1;
   }, 1);

@@ -45,6 +45,15 @@ test('a failed request is told with its code, its field and its id', (t) => {
   );
 });
 
+test('what was no request is told by the same kind of line, with the reason', (t) => {
+  const fields = { method: null, path: null, durationMs: 0, requestId: 'r-1', msg: 'request' };
+  const failed = { status: 400, reason: 'Parse Error', code: 'validation_failed' };
+  t.is(
+    formatLogLine('api', line({ ...fields, ...failed }), plain),
+    '03:04:05 api      400 - - validation_failed Parse Error 0 ms r-1',
+  );
+});
+
 test('a failure shows its message and fields, but no stack', (t) => {
   const fields = {
     level: 'error',

@@ -1,0 +1,71 @@
+import { maxHeaderSize } from 'node:http';
+import { AppError } from '../../shared/contract/errors.ts';
+import { malformed, unknownMethod, unknownVersion } from './http-faults.ts';
+
+/** What Node's parser adds to its errors. */
+export interface ParserError extends Error {
+  readonly code?: string;
+  readonly reason?: string;
+  readonly rawPacket?: Buffer;
+  readonly bytesParsed?: number;
+}
+
+export interface RequestLine {
+  readonly method: string;
+  /** Without its query, which may hold a key. */
+  readonly path: string;
+}
+
+/** The status is HTTP's; the code is the nearest of the closed set. */
+export function describeParserError({ code, reason }: ParserError, line: RequestLine | null): AppError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new AppError('payload_too_large', {
+        status: 431,
+        message: `The request line and the headers are larger than ${maxHeaderSize / 1024} KB. Send fewer or shorter ones.`,
+      });
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new AppError('payload_too_large', {
+        message: 'The extensions of the body’s chunks are too long. Send chunks without extensions.',
+      });
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new AppError('deadline_exceeded', {
+        status: 408,
+        message: 'The request did not arrive in time. Send it again, whole.',
+      });
+    case 'HPE_INVALID_EOF_STATE':
+      return malformed('The connection was closed before the request had ended. Send it again, whole.');
+    case 'HPE_INVALID_VERSION':
+    case 'HPE_PAUSED_H2_UPGRADE':
+      return unknownVersion();
+    case 'HPE_INVALID_METHOD':
+      if (line !== null) return unknownMethod(line.method);
+      return malformed(
+        'This is no HTTP request. Use an HTTP/1.1 client, and http:// where no proxy speaks TLS.',
+      );
+    default:
+      return malformed(
+        `This is not a valid HTTP request: ${reason ?? 'it cannot be read'}. Check the client or proxy.`,
+      );
+  }
+}
+
+const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\S+) HTTP\//;
+const maxLineBytes = 4096;
+
+/** The line that the parser was at, where it is one of a request. */
+export function findRequestLine({ rawPacket, bytesParsed = 0 }: ParserError): RequestLine | null {
+  if (rawPacket === undefined) return null;
+  const start = bytesParsed === 0 ? 0 : rawPacket.lastIndexOf('\n', bytesParsed - 1) + 1;
+  const match = requestLine.exec(rawPacket.toString('latin1', start, start + maxLineBytes));
+  return match === null ? null : { method: match[1]!, path: withoutQuery(match[2]!) };
+}
+
+export const withoutQuery = (target: string): string => target.replace(/[?#].*$/s, '');
+
+const originLine = /^origin:[ \t]*(\S+)/im;
+
+/** The page that the request came from, as far as the parser's last packet says so; empty where it does not. */
+export function findOrigin({ rawPacket }: ParserError): string {
+  return (rawPacket === undefined ? null : originLine.exec(rawPacket.toString('latin1')))?.[1] ?? '';
+}

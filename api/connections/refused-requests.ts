@@ -1,0 +1,19 @@
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '../../shared/contract/errors.ts';
+import { closing } from './http-faults.ts';
+
+const refused = new WeakSet<IncomingMessage>();
+
+/** Marks a request on a connection for which there is no room. */
+export function refuseRequest(request: IncomingMessage): void {
+  refused.add(request);
+}
+
+/** @throws AppError where the request came on a connection for which there is no room */
+export function checkRefused(request: IncomingMessage): void {
+  if (!refused.has(request)) return;
+  throw new AppError('queue_full', {
+    message: 'Too many connections are open. Close those that you do not use, or try again shortly.',
+    headers: closing,
+  });
+}

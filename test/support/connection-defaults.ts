@@ -1,0 +1,12 @@
+import type { HttpConnectionsOptions } from '../../api/connections/http-connections.ts';
+
+/** Limits that no test reaches unless it sets its own. */
+export const connectionDefaults: Omit<HttpConnectionsOptions, 'handle' | 'log'> = {
+  keepAliveTimeoutMs: 60_000,
+  requestTimeoutMs: 60_000,
+  limit: { max: 1_000, maxPerNetwork: null },
+  isProxied: false,
+  maxStallMs: 60_000,
+  findContested: () => [],
+  corsHeaders: () => ({}),
+};
