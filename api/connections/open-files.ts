@@ -9,7 +9,7 @@ const otherFiles = 256;
 const mostConnections = 16_384;
 
 /** How many files this process may have open at once (`ulimit -n`); null where the system does not say. */
-export function readMaxOpenFiles(): number | null {
+function readMaxOpenFiles(): number | null {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8');
     const [, soft] = /^Max open files +(\d+|unlimited)/m.exec(limits) ?? [];
@@ -21,20 +21,26 @@ export function readMaxOpenFiles(): number | null {
 }
 
 /** How many connections leave enough files for everything else. */
-export function countConnections(maxOpenFiles: number | null): number {
+function countConnections(maxOpenFiles: number | null): number {
   if (maxOpenFiles === null) return mostConnections;
-  const left = Math.max(maxOpenFiles - otherFiles, Math.floor(maxOpenFiles / 2));
-  return Math.max(1, Math.min(mostConnections, left));
+  return Math.max(1, Math.min(mostConnections, leaveFiles(maxOpenFiles)));
 }
 
-/** The operator's limits, or those that the process's files set. Behind a proxy all connections come from its address. */
+/** What is left for connections; half of a small limit. */
+const leaveFiles = (maxOpenFiles: number): number =>
+  Math.max(maxOpenFiles - otherFiles, Math.floor(maxOpenFiles / 2));
+
+/**
+ * The operator's limits, or those that the process's files set.
+ * @param maxOpenFiles null where the system does not say
+ */
 export function limitConnections(
-  { maxConnections, maxConnectionsPerAddress, trustProxy }: Config,
-  log: Logger,
+  { maxConnections, maxConnectionsPerAddress }: Pick<Config, 'maxConnections' | 'maxConnectionsPerAddress'>,
+  log: Pick<Logger, 'warn'>,
+  maxOpenFiles = readMaxOpenFiles(),
 ): ConnectionLimitOptions {
-  const maxOpenFiles = readMaxOpenFiles();
   const max = maxConnections ?? countConnections(maxOpenFiles);
-  if (maxOpenFiles !== null && max > Math.max(maxOpenFiles - otherFiles, maxOpenFiles / 2))
+  if (maxOpenFiles !== null && max > leaveFiles(maxOpenFiles))
     log.warn({ maxConnections, maxOpenFiles }, 'MAX_CONNECTIONS too high for ulimit -n');
-  return { max, maxPerNetwork: trustProxy ? max : maxConnectionsPerAddress };
+  return { max, maxPerNetwork: maxConnectionsPerAddress };
 }
