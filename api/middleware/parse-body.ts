@@ -86,6 +86,7 @@ class IncomingBody {
   #reader: JsonReader | null = null;
   /** Time spent on reading since its turn began. */
   #spentMs = 0;
+  #isReading = true;
 
   constructor(services: Services, context: ApiContext, operation: Operation) {
     this.#services = services;
@@ -109,7 +110,10 @@ class IncomingBody {
     whole.release();
     await preAdmitBody(this.#services, this.#context, modelTypes);
     this.#hold(Math.max(this.#length, smallBodyBytes));
-    this.#context.res.once('close', () => this.#release());
+    // What was read of it lives on until the reading ends, also where somebody else has answered the request.
+    this.#context.res.once('close', () => {
+      if (!this.#isReading) this.#release();
+    });
     this.#reader = new JsonReader();
     for (const chunk of this.#chunks.takeChunks()) readOn(this.#reader, chunk);
   }
@@ -130,14 +134,17 @@ class IncomingBody {
       // Nothing of it is kept, while its caller may take a while to hear of that.
       this.#release();
       throw error;
+    } finally {
+      this.#isReading = false;
+      if (res.destroyed) this.#release();
     }
   }
 
   /** @throws AppError where there is not so much for the account */
   #hold(bytes: number): void {
-    if (this.#share?.tryGrow(bytes) === true) return;
-    // What was held has been given back, and nobody would give back more.
+    // Its caller has gone, or was answered: nobody wants the rest.
     if (this.#context.res.destroyed) throw new AppError('job_cancelled');
+    if (this.#share?.tryGrow(bytes) === true) return;
     const { accountId } = holderOf(this.#context);
     this.#share ??= this.#services.requestMemory.tryAcquire(accountId, bytes);
     if (this.#share === null || this.#share.amount < bytes) throw noMemory();

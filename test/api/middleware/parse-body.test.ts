@@ -1,0 +1,67 @@
+import { EventEmitter } from 'node:events';
+import { PassThrough } from 'node:stream';
+import test from 'ava';
+import { defaultBodyTimes } from '../../../api/middleware/body-pace.ts';
+import { parseBody } from '../../../api/middleware/parse-body.ts';
+import type { ApiContext } from '../../../api/middleware/request-context.ts';
+import type { Services } from '../../../api/services.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** An account that may send what it likes. */
+const admitted = ['ok', 60, 59, 1, '1000000000', 0, 0, 1];
+
+/** A large body that is read, and what all bodies hold. */
+function startReading() {
+  const requestMemory = new FairBudget({ capacity: 100_000_000 });
+  const services = { requestMemory, bodyTimes: defaultBodyTimes, redis: { evalsha: async () => admitted } };
+  const body = new PassThrough();
+  const response = Object.assign(new EventEmitter(), { destroyed: false });
+  const context = {
+    req: Object.assign(body, { headers: {}, httpVersion: '1.1', complete: false }),
+    res: response,
+    request: { length: 1_000_000, charset: '' },
+    state: { holder: { accountId: 'an-account', keyHash: 'x' } },
+    is: () => 'application/json',
+    get: () => '',
+    set: () => undefined,
+  } as unknown as ApiContext;
+  const step = parseBody(operations.createEmbedding, services as unknown as Services);
+  const read = Promise.resolve(step(context as never, async () => undefined));
+  const closeResponse = (): void => {
+    response.destroyed = true;
+    response.emit('close');
+  };
+  body.write(`{"model":"${'a'.repeat(300_000)}`);
+  return { requestMemory, body, closeResponse, read };
+}
+
+test('a large body counts until its reading has ended, also where its request was answered before', async (t) => {
+  const { requestMemory, body, closeResponse, read } = startReading();
+  await waitFor('the first part', () => requestMemory.held > 300_000);
+  closeResponse();
+  t.true(requestMemory.held > 300_000);
+  body.destroy();
+  t.is((await t.throwsAsync(read, { instanceOf: AppError }))?.code, 'job_cancelled');
+  t.is(requestMemory.held, 0);
+});
+
+test('nothing more is read of a large body whose request was answered', async (t) => {
+  const { requestMemory, body, closeResponse, read } = startReading();
+  await waitFor('the first part', () => requestMemory.held > 300_000);
+  closeResponse();
+  body.write('more');
+  t.is((await t.throwsAsync(read, { instanceOf: AppError }))?.code, 'job_cancelled');
+  t.is(requestMemory.held, 0);
+});
+
+test('a large body that was read counts until its request was answered', async (t) => {
+  const { requestMemory, body, closeResponse, read } = startReading();
+  body.end('"}');
+  await read;
+  t.true(requestMemory.held > 300_000);
+  closeResponse();
+  t.is(requestMemory.held, 0);
+});
