@@ -13,6 +13,8 @@ const contestedPart = 1 / 10;
 /** The part of it after which the system is asked what it still holds for the caller. */
 const suspectPart = 1 / 3;
 const maxCheckIntervalMs = 1_000;
+/** The part of the time that asking may take at most: a system with a hundred thousand connections answers in a second. */
+const mostAskingPart = 1 / 10;
 /** A caller that takes less on average, over twice the longest stall, is treated like one that takes nothing. */
 const leastBytesPerSecond = 32 * 1024;
 const paceStalls = 2;
@@ -52,6 +54,7 @@ export class StallGuard {
   readonly #sockets = new Map<Socket, Progress>();
   readonly #timer: NodeJS.Timeout;
   #isChecking = false;
+  #askAtMs = 0;
 
   constructor({ maxStallMs, findContested, log }: StallGuardOptions) {
     this.#maxStallMs = maxStallMs;
@@ -87,10 +90,16 @@ export class StallGuard {
     // What passes while the system is asked is nobody's stall.
     const nowMs = performance.now();
     const waiting = [...this.#sockets].filter(([socket, progress]) => notice(socket, progress, nowMs));
+    if (nowMs >= this.#askAtMs) await this.#cutUnread(waiting, nowMs);
+    this.#cutContested(waiting, nowMs);
+  }
+
+  async #cutUnread(waiting: readonly Waiting[], nowMs: number): Promise<void> {
     const isNew = await askSystem(findStalled(waiting, nowMs - this.#maxStallMs * suspectPart), nowMs);
     for (const [socket] of findStalled(waiting, nowMs - this.#maxStallMs))
       if (!isNew.has(socket)) cutUnread(socket);
-    this.#cutContested(waiting, nowMs);
+    const tookMs = performance.now() - nowMs;
+    this.#askAtMs = nowMs + Math.min(tookMs / mostAskingPart, this.#maxStallMs * suspectPart);
   }
 
   #cutContested(waiting: readonly Waiting[], nowMs: number): void {
