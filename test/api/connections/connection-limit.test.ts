@@ -7,12 +7,16 @@ import { ConnectionLimit, type ConnectionLimitOptions } from '../../../api/conne
 function createRig(options: ConnectionLimitOptions) {
   const limit = new ConnectionLimit(options);
   const closed: string[] = [];
+  const gone = new Set<Connection>();
   const open = (network: string): Connection | null => {
-    const socket = { destroy: () => closed.push(network) } as unknown as Socket;
-    const connection = createConnection(socket, network);
+    const destroy = (): void => {
+      closed.push(network);
+      gone.add(connection);
+    };
+    const connection = createConnection({ destroy } as unknown as Socket, network);
     return limit.open(connection) ? connection : null;
   };
-  return { limit, closed, open };
+  return { limit, closed, gone, open };
 }
 
 test('where others have taken nearly all, the largest gives way as long as it stays no smaller than the newcomer', (t) => {
@@ -49,4 +53,48 @@ test('of many small networks each keeps what it has', (t) => {
   for (const network of ['a', 'b', 'c', 'd']) t.truthy(open(network));
   t.is(open('e'), null);
   t.deepEqual(closed, []);
+});
+
+test('whatever happens to connections, the largest network that has an idle one gives way', (t) => {
+  const { limit, closed, gone, open } = createRig({ max: 40, maxPerNetwork: 12 });
+  const opened: Connection[] = [];
+  // The same numbers each time.
+  let seed = 1;
+  const pick = (count: number): number => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % count;
+  };
+  const busy = new Set<Connection>();
+  for (let step = 0; step < 5_000; step += 1) {
+    const connection = opened[pick(Math.max(1, opened.length))];
+    const action = pick(5);
+    if (connection !== undefined && action === 0) {
+      limit.markBusy(connection);
+      busy.add(connection);
+    } else if (connection !== undefined && action === 1) {
+      limit.markIdle(connection);
+      busy.delete(connection);
+    } else if (connection !== undefined && action === 2 && pick(4) === 0) {
+      limit.close(connection);
+      opened.splice(opened.indexOf(connection), 1);
+    } else {
+      const network = `n${pick(6)}`;
+      const sizeOf = (name: string): number => opened.filter((each) => each.network === name).length;
+      const withIdle = new Set(opened.filter((each) => !busy.has(each)).map((each) => each.network));
+      const most = Math.max(0, ...Array.from(withIdle, sizeOf));
+      const before = closed.length;
+      const own = sizeOf(network);
+      const added = open(network);
+      const [victim] = closed.slice(before);
+      if (victim !== undefined) {
+        const isOwn = victim === network;
+        t.true(isOwn ? own >= 12 || most <= own + 1 : sizeOf(victim) === most, `step ${step}`);
+        const at = opened.findIndex((each) => gone.has(each));
+        opened.splice(at, 1);
+      }
+      if (added !== null) opened.push(added);
+    }
+    t.is(limit.size, opened.length);
+  }
+  t.true(closed.length > 100);
 });
