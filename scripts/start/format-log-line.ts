@@ -71,8 +71,8 @@ function formatAccess(
   const words = [
     paint(style, String(status)),
     // Of what is no request there is neither.
-    String(method ?? '-'),
-    String(path ?? '-'),
+    typeof method === 'string' ? method : '-',
+    typeof path === 'string' ? path : '-',
     ...(typeof code === 'string' ? [paint(style, code)] : []),
     ...(typeof param === 'string' ? [param] : []),
     ...(typeof reason === 'string' ? [reason] : []),
