@@ -6,7 +6,7 @@ import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { logAccess } from '../present/access-line.ts';
 import { errorHeaders, presentError } from '../present/error-body.ts';
 import type { Connection } from './connection.ts';
-import { unknownMethod } from './http-faults.ts';
+import { unknownMethod } from './http-errors.ts';
 import { keepOpenAfter } from './node-internals.ts';
 import {
   describeParserError,

@@ -10,6 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { explainListenError } from '../../shared/runtime/explain-listen-error.ts';
 import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
 import { callerNetwork } from '../callers/caller-network.ts';
 import { answerAllRequests } from './answer-all-requests.ts';
 import { createConnection, type Connection } from './connection.ts';
@@ -29,7 +30,6 @@ const maxRefused = 64;
 const refusedMs = 1_000;
 /** A body that no operation wanted may go on for so long after the answer, and the connection is kept. */
 const defaultUnwantedBodyMs = 10_000;
-const logIntervalMs = 60_000;
 
 export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -62,12 +62,16 @@ export class HttpConnections {
   readonly #stallGuard: StallGuard;
   readonly #refused = new Set<Connection>();
   readonly #onResponseError: (error: Error) => void;
-  /** By message. */
-  readonly #loggedAtMs = new Map<string, number>();
+  // What happens to one connection happens to thousands.
+  readonly #warnFull: (message: string, fields: object) => void;
+  readonly #warnNotAccepted: (message: string, fields: object) => void;
   #isStopping = false;
 
   constructor(options: HttpConnectionsOptions) {
     this.#options = options;
+    const warn = (message: string, fields: object): void => options.log.warn(fields, message);
+    this.#warnFull = createThrottledWarning(warn);
+    this.#warnNotAccepted = createThrottledWarning(warn);
     this.#onResponseError = (error) => options.log.warn({ err: error }, 'a response could not be written');
     // Of a proxy all of them may be one.
     const { max } = options.limit;
@@ -98,7 +102,7 @@ export class HttpConnections {
       });
     });
     // A connection that could not be accepted, as where the process has no file left for it, ends nothing else.
-    this.#server.on('error', (error) => this.#logOnce('a connection could not be accepted', { err: error }));
+    this.#server.on('error', (err) => this.#warnNotAccepted('a connection could not be accepted', { err }));
     const { port: actual } = this.#server.address() as AddressInfo;
     return formatHttpOrigin(host, actual);
   }
@@ -175,15 +179,7 @@ export class HttpConnections {
   }
 
   #logFull(): void {
-    this.#logOnce('connections are at their limit', { open: this.#limit.size, ...this.#options.limit });
-  }
-
-  /** Logs each message once a minute: what happens to one connection happens to thousands. */
-  #logOnce(message: string, fields: object): void {
-    const nowMs = performance.now();
-    if (nowMs - (this.#loggedAtMs.get(message) ?? -Infinity) < logIntervalMs) return;
-    this.#loggedAtMs.set(message, nowMs);
-    this.#options.log.warn(fields, message);
+    this.#warnFull('connections are at their limit', { open: this.#limit.size, ...this.#options.limit });
   }
 }
 

@@ -1,6 +1,6 @@
 import { maxHeaderSize } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
-import { malformed, unknownMethod, unknownVersion } from './http-faults.ts';
+import { malformed, unknownMethod, unknownVersion } from './http-errors.ts';
 
 /** What Node's parser adds to its errors. */
 export interface ParserError extends Error {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
-import { closing } from './http-faults.ts';
+import { closing } from './http-errors.ts';
 
 const refused = new WeakSet<IncomingMessage>();
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
-import { closing, malformed, unknownVersion } from '../connections/http-faults.ts';
+import { closing, malformed, unknownVersion } from '../connections/http-errors.ts';
 import { checkRefused } from '../connections/refused-requests.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 import { servedMethods } from '../present/served-methods.ts';
