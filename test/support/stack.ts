@@ -25,6 +25,8 @@ import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 const builtinCatalog = 'catalog.yaml';
 const mongoPassword = 'test-mongo-password';
+/** Of look-ups in MongoDB: on a busy machine one may take longer than callers of a product should wait. */
+const patientWaits: ApiOptions = { keyWaitMs: 30_000, accountWaitMs: 30_000 };
 
 export interface StackOptions {
   /** YAML text; the project's own catalog unless given. */
@@ -118,7 +120,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const mongo = openMongo(firstMongo.url, log);
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
-  const api = await startApi(config, env, log, options.api);
+  const api = await startApi(config, env, log, { ...patientWaits, ...options.api });
   const workers: Running[] = [];
   for (const worker of options.workers ?? [allQueues])
     workers.push(await startWorker(config, env, log, worker));
