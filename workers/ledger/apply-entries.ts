@@ -13,7 +13,8 @@ import { firstStreamId, isAfter, type LedgerEntry, type StreamId } from '../../s
  * or a second reader that believes to hold the lease, repeats work and changes nothing.
  *
  * @returns accounts of entries that were there before, from another place of the stream: Redis had forgotten them and
- * moved the money again. They count once here, and those accounts are to be restored.
+ * moved the money again. They count once here, and those accounts are to be restored. Who applies the batch again is told
+ * of them again.
  */
 export async function applyEntries(
   store: LedgerStore,
@@ -21,17 +22,23 @@ export async function applyEntries(
 ): Promise<ReadonlySet<string>> {
   const documents = all.map(toLedgerDocument);
   const repeated = await store.insertEntries(documents);
-  const entries = all.filter((_, i) => !repeated.has(documents[i]!._id));
+  const isRepeated = new Set(all.filter((_, i) => repeated.has(documents[i]!._id)));
+  const entries = all.filter((entry) => !isRepeated.has(entry));
   const charges = entries.filter((entry) => entry.kind === 'charge');
   await store.insertLogs(charges.map(toRequestLog));
   const refills = entries.filter((entry) => entry.kind === 'refill');
   await store.insertRefillLogs(refills.flatMap((entry) => toRefillLog(entry) ?? []));
-  await applyToAccounts(store, entries);
+  await applyToAccounts(store, all, isRepeated);
   await applyToStats(store, charges);
-  return new Set(documents.filter(({ _id }) => repeated.has(_id)).map(({ accountId }) => accountId));
+  return new Set([...isRepeated].map(({ event }) => event.accountId));
 }
 
-async function applyToAccounts(store: LedgerStore, entries: readonly LedgerEntry[]): Promise<void> {
+/** Repeated entries add nothing, and are applied all the same: else who restores the account adds them from the stream. */
+async function applyToAccounts(
+  store: LedgerStore,
+  entries: readonly LedgerEntry[],
+  isRepeated: ReadonlySet<LedgerEntry>,
+): Promise<void> {
   const byAccount = groupBy(entries, (entry) => entry.event.accountId);
   const applied = await store.findAccountsApplied([...byAccount.keys()]);
   const changes = [...byAccount].flatMap(([id, own]) => {
@@ -46,6 +53,7 @@ async function applyToAccounts(store: LedgerStore, entries: readonly LedgerEntry
     let charges = 0;
     let codes = 0;
     for (const entry of fresh) {
+      if (isRepeated.has(entry)) continue;
       if (entry.kind === 'refill') {
         balanceNano += entry.amountNano;
         freeRequests += entry.freeRequests;

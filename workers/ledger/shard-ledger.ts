@@ -101,20 +101,28 @@ export class ShardLedger {
   }
 
   async #move(entries: readonly LedgerEntry[]): Promise<void> {
-    const { redis, store, hotAccounts, log } = this.#dependencies;
+    const { redis, store } = this.#dependencies;
     const shard = this.#shard;
     const repeated = await applyEntries(store, entries);
+    // Before anything is trimmed: where this fails, the batch is read again, and its repeated entries are found again.
+    await this.#restoreRepeated(repeated);
     const last = entries[entries.length - 1]!.streamId;
     await store.writeCheckpoint(shard, last);
     const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerTrimmed(shard)];
     const args = [formatStreamId(last), formatStreamId(next(last))];
     this.#remembered = (await trimScript.run(redis, keys, args)) as string | null;
-    for (const accountId of repeated) {
+  }
+
+  async #restoreRepeated(accountIds: ReadonlySet<string>): Promise<void> {
+    if (accountIds.size === 0) return;
+    const { store, hotAccounts, log } = this.#dependencies;
+    // Entries of an account that is not there have no balance to move; `ledger verify` names them.
+    for (const accountId of (await store.findAccountsApplied([...accountIds])).keys()) {
+      await hotAccounts.reload(accountId);
       log.error(
-        { shard, accountId },
+        { shard: this.#shard, accountId },
         'Redis moved money again that it had forgotten; the account is restored',
       );
-      await hotAccounts.reload(accountId);
     }
   }
 }

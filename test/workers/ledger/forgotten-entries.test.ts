@@ -177,6 +177,45 @@ test.serial(
 );
 
 test.serial(
+  'requests that ran again are paid once, also where restoring one of their accounts fails at first',
+  async (t) => {
+    const books = await useBooks(t);
+    const one = await createAtRest(books);
+    const other = await books.createAccount({ balanceNano: 1_000n, shard: shardOf(one.id) });
+    await books.moveAll();
+    const runs = [
+      { account: one, requestId: await admit(books, one, 100n) },
+      { account: other, requestId: await admit(books, other, 100n) },
+    ];
+    const goBack = await takeRedisSnapshot(books.redis);
+    const settleAll = async (): Promise<void> => {
+      for (const { account, requestId } of runs) await settle(books, account, requestId, 100n);
+    };
+    await settleAll();
+    await books.moveAll();
+    await goBack();
+    await settleAll();
+    const open = () =>
+      new ShardLedger(
+        { ...books, store: books.ledger, log: createLogger('test', 'silent') },
+        shardOf(one.id),
+      );
+    const ledger = open();
+    t.is(await ledger.moveBatch(), 0, 'what Redis has forgotten is restored first');
+    const { hotAccounts } = books;
+    const reload = hotAccounts.reload.bind(hotAccounts);
+    hotAccounts.reload = async () => {
+      hotAccounts.reload = reload;
+      throw new Error('Redis is away');
+    };
+    await t.throwsAsync(ledger.moveBatch(), { message: 'Redis is away' });
+    await open().moveBatch();
+    await expectEverywhere(t, books, one, 900n);
+    await expectEverywhere(t, books, other, 900n);
+  },
+);
+
+test.serial(
   'an account whose last charge was forgotten keeps those before it that are still on the stream',
   async (t) => {
     const books = await useBooks(t);
