@@ -1,3 +1,4 @@
+import type mongoose from 'mongoose';
 import { insertMissing } from '../storage/insert-missing.ts';
 import type { Collection, Database } from '../storage/mongo-client.ts';
 
@@ -24,10 +25,24 @@ export class IntentStore {
     return new Set(found?.accountIds);
   }
 
-  async write(shard: number, accountIds: readonly string[]): Promise<void> {
+  /** Beside those that are there: another reader may add its own at the same time. */
+  async add(shard: number, accountIds: readonly string[]): Promise<void> {
+    await this.#change(shard, accountIds, { $addToSet: { accountIds: { $each: [...accountIds] } } });
+  }
+
+  /** Begins anew, where the list has become long. */
+  async replace(shard: number, accountIds: readonly string[]): Promise<void> {
+    await this.#change(shard, accountIds, { $set: { accountIds } });
+  }
+
+  async #change(
+    shard: number,
+    accountIds: readonly string[],
+    update: mongoose.mongo.UpdateFilter<Intent>,
+  ): Promise<void> {
     const _id = String(shard);
-    const { matchedCount } = await this.#intents.updateOne({ _id }, { $set: { accountIds } });
+    const { matchedCount } = await this.#intents.updateOne({ _id }, update);
     if (matchedCount === 1 || (await insertMissing(this.#intents, [{ _id, accountIds }])) === 1) return;
-    await this.#intents.updateOne({ _id }, { $set: { accountIds } });
+    await this.#intents.updateOne({ _id }, update);
   }
 }

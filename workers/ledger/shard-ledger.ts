@@ -15,7 +15,7 @@ const maxIntent = batchSize;
 
 /**
  * Trims what is at rest, and remembers up to where: whoever restores an account from MongoDB asks for it. A reader that
- * was paused and goes on where another has been further moves nothing back. A stream without the last entry of what was
+ * was paused and goes on where another has been further moves nothing back, and has to look at what the other left. A stream without the last entry of what was
  * read from it is one that forgot: then nothing is trimmed, so that what Redis remembers says so.
  */
 const trimScript = new RedisScript(`
@@ -23,16 +23,15 @@ local function split(id)
   local ms, seq = string.match(id, '^(%d+)-(%d+)$')
   return tonumber(ms), tonumber(seq)
 end
-local known = redis.call('GET', KEYS[2]) or '0-0'
 local ms, seq = split(ARGV[1])
-local knownMs, knownSeq = split(known)
-if ms > knownMs or (ms == knownMs and seq > knownSeq) then
+local knownMs, knownSeq = split(redis.call('GET', KEYS[2]) or '0-0')
+local isFurther = ms > knownMs or (ms == knownMs and seq > knownSeq)
+if isFurther then
   if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return false end
   redis.call('SET', KEYS[2], ARGV[1])
-  known = ARGV[1]
 end
 redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])
-return known
+return isFurther and ARGV[1]
 `);
 
 /**
@@ -93,11 +92,16 @@ export class ShardLedger {
   /** Most batches are of accounts that were announced already, and cost no write. */
   async #announce(entries: readonly LedgerEntry[]): Promise<void> {
     const own = new Set(entries.map((entry) => entry.event.accountId));
-    const all = new Set([...this.#intent, ...own]);
-    if (all.size === this.#intent.size) return;
-    const intent = all.size <= maxIntent ? all : own;
-    await this.#dependencies.store.intents.write(this.#shard, [...intent]);
-    this.#intent = intent;
+    const added = [...own].filter((id) => !this.#intent.has(id));
+    if (added.length === 0) return;
+    const { intents } = this.#dependencies.store;
+    if (this.#intent.size + added.length <= maxIntent) {
+      await intents.add(this.#shard, added);
+      this.#intent = new Set([...this.#intent, ...added]);
+    } else {
+      await intents.replace(this.#shard, [...own]);
+      this.#intent = own;
+    }
   }
 
   async #move(entries: readonly LedgerEntry[]): Promise<void> {
