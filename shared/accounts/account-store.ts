@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { StreamId } from '../ledger/usage-event.ts';
 import type { Config } from '../runtime/config.ts';
 import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
@@ -111,12 +112,12 @@ export class AccountStore {
     return this.#accounts.find({}).sort({ createdAt: 1 });
   }
 
-  /** Accounts whose sums hold an entry of this time or a later one, in no order. */
-  async findAppliedSince(ms: number): Promise<string[]> {
+  /** Accounts whose sums hold an entry of this time or a later one, each with the last that they hold. */
+  async findAppliedSince(ms: number): Promise<Map<string, StreamId>> {
     const found = await this.#accounts
-      .find({ appliedMs: { $gte: ms } }, { projection: { _id: 1 } })
+      .find({ appliedMs: { $gte: ms } }, { projection: { appliedMs: 1, appliedSeq: 1 } })
       .toArray();
-    return found.map((account) => account._id);
+    return new Map(found.map(({ _id, appliedMs, appliedSeq }) => [_id, { ms: appliedMs, seq: appliedSeq }]));
   }
 
   async update(

@@ -2,6 +2,18 @@ import { redisKeys } from '../redis/redis-keys.ts';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { formatStreamId, type StreamId } from './usage-event.ts';
 
+/** Lua: whether one id of a stream is later than another one. */
+export const isLaterId = `
+local function isLaterId(one, other)
+  local function split(id)
+    local ms, seq = string.match(id, '^(%d+)-(%d+)$')
+    return tonumber(ms), tonumber(seq)
+  end
+  local ms, seq = split(one)
+  local otherMs, otherSeq = split(other)
+  return ms > otherMs or (ms == otherMs and seq > otherSeq)
+end`;
+
 /**
  * Lua: a stream that ends before what MongoDB has applied is one that forgot, with the Redis that held it. It goes on
  * after that, so that no entry to come is taken for one that was applied; and for a moment nobody restores an account,
@@ -17,10 +29,17 @@ local function wakeStream(stream, recovering, checkpoint)
   return true
 end`;
 
-/** Redis's memory of a shard's ledger ends where MongoDB's does: what it forgot has been restored. */
-const rememberScript = new RedisScript(`${wakeStream}
+const wakeScript = new RedisScript(`${wakeStream}
+return wakeStream(KEYS[1], KEYS[2], ARGV[1]) and 1 or 0
+`);
+
+/**
+ * Redis's memory of a shard's ledger ends where MongoDB's does: what it forgot has been restored. Another reader may have
+ * been further meanwhile; nothing is moved back.
+ */
+const rememberScript = new RedisScript(`${isLaterId}${wakeStream}
 wakeStream(KEYS[1], KEYS[2], ARGV[1])
-redis.call('SET', KEYS[3], ARGV[1])
+if isLaterId(ARGV[1], redis.call('GET', KEYS[3]) or '0-0') then redis.call('SET', KEYS[3], ARGV[1]) end
 return 1
 `);
 
@@ -35,6 +54,12 @@ export async function hasForgotten(
 ): Promise<boolean> {
   const id = formatStreamId(checkpoint);
   return (await redis.xrange(redisKeys.ledgerStream(shard), id, id)).length === 0;
+}
+
+/** Before the first of several accounts is restored: else each whose sums end later than those before it waits anew. */
+export async function wakeShard(redis: RedisClient, shard: number, end: StreamId): Promise<void> {
+  const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerRecovering(shard)];
+  await wakeScript.run(redis, keys, [formatStreamId(end)]);
 }
 
 /** Once everything that Redis had forgotten is restored. */

@@ -2,8 +2,8 @@ import type { AccountStore } from '../../shared/accounts/account-store.ts';
 import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { findMissing, placeOf } from '../../shared/ledger/forgotten-entries-store.ts';
 import type { LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import { formatStreamId, isAfter, parseStreamId } from '../../shared/ledger/usage-event.ts';
-import { hasForgotten, rememberCheckpoint } from '../../shared/ledger/wake-stream.ts';
+import { formatStreamId, isAfter, parseStreamId, type StreamId } from '../../shared/ledger/usage-event.ts';
+import { hasForgotten, rememberCheckpoint, wakeShard } from '../../shared/ledger/wake-stream.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -43,23 +43,25 @@ export async function restoreForgotten(
   const isBehind = isMissing && isAfter(checkpoint, known);
   const rows = missing.filter((row) => isAfter(placeOf(row), known));
   if (!isBehind && rows.length === 0) return false;
-  const summed = isBehind ? await accounts.findAppliedSince(known.ms) : [];
-  const ids = new Set(await findHeld(redis, shard, summed));
+  const summed = isBehind ? await accounts.findAppliedSince(known.ms) : new Map<string, StreamId>();
+  const held = await findHeld(redis, shard, [...summed.keys()]);
   // Entries of an account that is not there have no balance to move; `ledger verify` names them.
   const touched = await store.findAccountsApplied(rows.map(({ accountId }) => accountId));
-  for (const id of touched.keys()) ids.add(id);
-  for (const id of ids) await hotAccounts.reload(id);
-  const last = rows
-    .map(placeOf)
-    .reduce((later, place) => (isAfter(place, later) ? place : later), checkpoint);
+  const ends = new Map([...held.map((id) => [id, summed.get(id)!] as const), ...touched]);
+  const last = findLatest([checkpoint, ...rows.map(placeOf)]);
+  await wakeShard(redis, shard, findLatest([last, ...ends.values()]));
+  for (const id of ends.keys()) await hotAccounts.reload(id);
   // Last: a reader that takes over before this restores them all again.
   await rememberCheckpoint(redis, shard, last);
   log.error(
-    { shard, redisHas: formatStreamId(known), mongodbHas: formatStreamId(last), restored: ids.size },
+    { shard, redisHas: formatStreamId(known), mongodbHas: formatStreamId(last), restored: ends.size },
     'Redis has forgotten entries that MongoDB has; accounts are restored from MongoDB',
   );
   return true;
 }
+
+const findLatest = (places: readonly StreamId[]): StreamId =>
+  places.reduce((latest, place) => (isAfter(place, latest) ? place : latest));
 
 /** Accounts of the shard that Redis holds; any other is restored by its first use. */
 async function findHeld(redis: RedisClient, shard: number, ids: readonly string[]): Promise<string[]> {

@@ -4,6 +4,7 @@ import {
   type LedgerEntry,
   type StreamId,
 } from '../../shared/ledger/usage-event.ts';
+import { isLaterId } from '../../shared/ledger/wake-stream.ts';
 import { RedisScript } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { applyEntries } from './apply-entries.ts';
@@ -18,14 +19,8 @@ const maxIntent = batchSize;
  * was paused and goes on where another has been further moves nothing back, and has to look at what the other left. A stream without the last entry of what was
  * read from it is one that forgot: then nothing is trimmed, so that what Redis remembers says so.
  */
-const trimScript = new RedisScript(`
-local function split(id)
-  local ms, seq = string.match(id, '^(%d+)-(%d+)$')
-  return tonumber(ms), tonumber(seq)
-end
-local ms, seq = split(ARGV[1])
-local knownMs, knownSeq = split(redis.call('GET', KEYS[2]) or '0-0')
-local isFurther = ms > knownMs or (ms == knownMs and seq > knownSeq)
+const trimScript = new RedisScript(`${isLaterId}
+local isFurther = isLaterId(ARGV[1], redis.call('GET', KEYS[2]) or '0-0')
 if isFurther then
   if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return false end
   redis.call('SET', KEYS[2], ARGV[1])

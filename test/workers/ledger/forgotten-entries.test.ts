@@ -143,6 +143,29 @@ test.serial(
   },
 );
 
+test.serial('the stream of a shard is woken once for all accounts that are restored', async (t) => {
+  const books = await useBooks(t);
+  const first = await createAtRest(books);
+  const shard = shardOf(first.id);
+  const others = [await books.createAccount({ shard }), await books.createAccount({ shard })];
+  await books.moveAll();
+  const goBack = await takeRedisSnapshot(books.redis);
+  // In the order in which MongoDB names them, each one's sums end later than those of the one before.
+  for (const account of [first, ...others].toSorted((one, other) => (one.id < other.id ? -1 : 1)))
+    await charge(books, account, 100n);
+  await crashAt(books, 'writeCheckpoint');
+  await goBack();
+  const countAdded = async (): Promise<number> => {
+    const facts = (await books.redis.xinfo('STREAM', redisKeys.ledgerStream(shard))) as unknown[];
+    return Number(facts[facts.indexOf('entries-added') + 1]);
+  };
+  const before = await countAdded();
+  const log = createLogger('test', 'silent');
+  t.is(await new ShardLedger({ ...books, store: books.ledger, log }, shard).moveBatch(), 0);
+  t.is((await countAdded()) - before, 1);
+  await expectEverywhere(t, books, first, 900n);
+});
+
 for (const step of ['insertRefillLogs', 'writeCheckpoint'] as const) {
   test.serial(
     `a redeemed code that Redis forgot is credited where a reader died before ${step}`,

@@ -1,0 +1,26 @@
+import test from 'ava';
+import { rememberCheckpoint } from '../../../shared/ledger/wake-stream.ts';
+import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { startTestRedis } from '../../support/redis.ts';
+
+test('what Redis remembers to have trimmed never moves back', async (t) => {
+  const server = await startTestRedis();
+  const redis = createRedis(server.url, 'commands', createLogger('test', 'silent'));
+  t.teardown(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+  await waitUntilReady(redis);
+  for (const [ms, seq, remembered] of [
+    [100, 9, '100-9'],
+    // Ids are numbers, not text.
+    [100, 10, '100-10'],
+    [100, 9, '100-10'],
+    [99, 11, '100-10'],
+  ] as const) {
+    await rememberCheckpoint(redis, 0, { ms, seq });
+    t.is(await redis.get(redisKeys.ledgerTrimmed(0)), remembered);
+  }
+});
