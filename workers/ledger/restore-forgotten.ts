@@ -8,6 +8,9 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
+/** Accounts that Redis is asked for at once. */
+const idsPerRead = 1_000;
+
 export interface RestoreForgottenDependencies {
   readonly redis: RedisClient;
   readonly store: LedgerStore;
@@ -66,6 +69,11 @@ const findLatest = (places: readonly StreamId[]): StreamId =>
 /** Accounts of the shard that Redis holds; any other is restored by its first use. */
 async function findHeld(redis: RedisClient, shard: number, ids: readonly string[]): Promise<string[]> {
   const own = ids.filter((id) => shardOf(id) === shard);
-  const found = await Promise.all(own.map((id) => redis.exists(redisKeys.account(id))));
-  return own.filter((_, i) => found[i] === 1);
+  const held: string[] = [];
+  for (let from = 0; from < own.length; from += idsPerRead) {
+    const some = own.slice(from, from + idsPerRead);
+    const found = await Promise.all(some.map((id) => redis.exists(redisKeys.account(id))));
+    held.push(...some.filter((_, i) => found[i] === 1));
+  }
+  return held;
 }

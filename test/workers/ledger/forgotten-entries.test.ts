@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { runRefill } from '../../../shared/billing/refill-script.ts';
 import { runSettlement } from '../../../shared/billing/settle-script.ts';
 import { LedgerStore, toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
-import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { ShardLedger } from '../../../workers/ledger/shard-ledger.ts';
 import { admission, readEntries, usageEvent } from '../../support/billing.ts';
@@ -164,6 +165,29 @@ test.serial('the stream of a shard is woken once for all accounts that are resto
   t.is(await new ShardLedger({ ...books, store: books.ledger, log }, shard).moveBatch(), 0);
   t.is((await countAdded()) - before, 1);
   await expectEverywhere(t, books, first, 900n);
+});
+
+test.serial('Redis is asked for a bounded number of accounts at once', async (t) => {
+  const books = await useBooks(t);
+  const checkpoint = { ms: 1, seq: 0 };
+  await books.ledger.writeCheckpoint(0, checkpoint);
+  const ids = Array.from({ length: 3_000 * shardCount }, (_, i) => `account-${i}`);
+  books.accounts.findAppliedSince = async () => new Map(ids.map((id) => [id, checkpoint]));
+  let asked = 0;
+  let waiting = 0;
+  let most = 0;
+  books.redis.exists = (async () => {
+    asked += 1;
+    waiting += 1;
+    most = Math.max(most, waiting);
+    await setImmediate();
+    waiting -= 1;
+    return 0;
+  }) as never;
+  const log = createLogger('test', 'silent');
+  t.is(await new ShardLedger({ ...books, store: books.ledger, log }, 0).moveBatch(), 0);
+  t.is(asked, ids.filter((id) => shardOf(id) === 0).length);
+  t.is(most, 1_000);
 });
 
 for (const step of ['insertRefillLogs', 'writeCheckpoint'] as const) {
