@@ -26,6 +26,8 @@ export interface StallGuardOptions {
   readonly maxStallMs: number;
   readonly findContested: FindContested;
   readonly log: Pick<Logger, 'error'>;
+  /** For tests. */
+  readonly readHeld?: typeof readUnacknowledgedBytes;
 }
 
 interface Progress {
@@ -53,12 +55,14 @@ export class StallGuard {
   readonly #findContested: FindContested;
   readonly #sockets = new Map<Socket, Progress>();
   readonly #timer: NodeJS.Timeout;
-  #isChecking = false;
+  readonly #readHeld: typeof readUnacknowledgedBytes;
+  #isAsking = false;
   #askAtMs = 0;
 
-  constructor({ maxStallMs, findContested, log }: StallGuardOptions) {
+  constructor({ maxStallMs, findContested, log, readHeld = readUnacknowledgedBytes }: StallGuardOptions) {
     this.#maxStallMs = maxStallMs;
     this.#findContested = findContested;
+    this.#readHeld = readHeld;
     const check = (): void => runInBackground(this.#check(), 'looking for callers that do not read', log);
     this.#timer = setInterval(check, Math.min(maxCheckIntervalMs, maxStallMs / 4));
     this.#timer.unref();
@@ -77,29 +81,48 @@ export class StallGuard {
   }
 
   async #check(): Promise<void> {
-    if (this.#isChecking) return;
-    this.#isChecking = true;
+    const nowMs = performance.now();
+    const waiting = [...this.#sockets].filter(([socket, progress]) => notice(socket, progress, nowMs));
+    this.#cutContested(waiting, nowMs);
+    // Where the system has many connections, asking takes seconds: the rest goes on meanwhile.
+    if (this.#isAsking || nowMs < this.#askAtMs) return;
+    this.#isAsking = true;
     try {
-      await this.#cutStalled();
+      await this.#cutUnread(waiting, nowMs);
     } finally {
-      this.#isChecking = false;
+      this.#isAsking = false;
     }
   }
 
-  async #cutStalled(): Promise<void> {
+  async #cutUnread(waiting: readonly Waiting[], nowMs: number): Promise<void> {
+    const suspects = findStalled(waiting, nowMs - this.#maxStallMs * suspectPart);
+    const isNew = await this.#askSystem(suspects);
     // What passes while the system is asked is nobody's stall.
-    const nowMs = performance.now();
-    const waiting = [...this.#sockets].filter(([socket, progress]) => notice(socket, progress, nowMs));
-    if (nowMs >= this.#askAtMs) await this.#cutUnread(waiting, nowMs);
-    this.#cutContested(waiting, nowMs);
+    for (const [socket] of findStalled(suspects, nowMs - this.#maxStallMs))
+      if (!isNew.has(socket)) cutUnread(socket);
+    const endMs = performance.now();
+    this.#askAtMs = endMs + Math.min((endMs - nowMs) / mostAskingPart, this.#maxStallMs * suspectPart);
   }
 
-  async #cutUnread(waiting: readonly Waiting[], nowMs: number): Promise<void> {
-    const isNew = await askSystem(findStalled(waiting, nowMs - this.#maxStallMs * suspectPart), nowMs);
-    for (const [socket] of findStalled(waiting, nowMs - this.#maxStallMs))
-      if (!isNew.has(socket)) cutUnread(socket);
-    const tookMs = performance.now() - nowMs;
-    this.#askAtMs = nowMs + Math.min(tookMs / mostAskingPart, this.#maxStallMs * suspectPart);
+  /**
+   * Notes whether callers that seem to take nothing do take what the system holds for them, or have begun to meanwhile.
+   * @returns those for which that was looked at for the first time: nothing can be said of them yet
+   */
+  async #askSystem(suspects: readonly Waiting[]): Promise<ReadonlySet<Socket>> {
+    const isNew = new Set<Socket>();
+    if (suspects.length === 0) return isNew;
+    const held = await this.#readHeld(suspects.map(([socket]) => socket));
+    const nowMs = performance.now();
+    for (const [socket, progress] of suspects) {
+      notice(socket, progress, nowMs);
+      const before = progress.unacknowledged;
+      const bytes = held.get(socket) ?? null;
+      progress.unacknowledged = bytes;
+      if (bytes === null) continue;
+      if (before === null) isNew.add(socket);
+      else if (bytes < before) progress.sinceMs = nowMs;
+    }
+    return isNew;
   }
 
   #cutContested(waiting: readonly Waiting[], nowMs: number): void {
@@ -122,25 +145,6 @@ function findSlow(waiting: readonly Waiting[], nowMs: number, overMs: number): W
     const bytesPerSecond = ((taken - busyFrom) / busyMs) * 1_000;
     return busyMs > overMs && bytesPerSecond < leastBytesPerSecond && !socket.destroyed;
   });
-}
-
-/**
- * Notes whether callers that seem to take nothing do take what the system holds for them.
- * @returns those for which that was looked at for the first time: nothing can be said of them yet
- */
-async function askSystem(stalled: readonly Waiting[], nowMs: number): Promise<ReadonlySet<Socket>> {
-  const isNew = new Set<Socket>();
-  if (stalled.length === 0) return isNew;
-  const held = await readUnacknowledgedBytes(stalled.map(([socket]) => socket));
-  for (const [socket, progress] of stalled) {
-    const before = progress.unacknowledged;
-    const bytes = held.get(socket) ?? null;
-    progress.unacknowledged = bytes;
-    if (bytes === null) continue;
-    if (before === null) isNew.add(socket);
-    else if (bytes < before) progress.sinceMs = nowMs;
-  }
-  return isNew;
 }
 
 /**

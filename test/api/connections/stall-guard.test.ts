@@ -4,7 +4,11 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { createConnection } from '../../../api/connections/connection.ts';
-import { StallGuard, type FindContested } from '../../../api/connections/stall-guard.ts';
+import {
+  StallGuard,
+  type FindContested,
+  type StallGuardOptions,
+} from '../../../api/connections/stall-guard.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -215,4 +219,52 @@ test('a caller that takes a little now and then is cut where others wait for wha
   t.teardown(() => clearInterval(trickle));
   await waitFor('the cut', () => wanted.destroyed);
   t.false(other.destroyed);
+});
+
+/** A guard over these, whose system says of every caller that it holds as much as before. */
+function guardOver(
+  t: ExecutionContext,
+  sockets: readonly ReturnType<typeof createWaiting>[],
+  options: Partial<StallGuardOptions>,
+): StallGuard {
+  const guard = new StallGuard({ maxStallMs, findContested: () => [], log, ...options });
+  t.teardown(() => guard.close());
+  for (const socket of sockets) guard.watch(createConnection(socket as unknown as Socket, ''));
+  return guard;
+}
+
+test('what others wait for is given up while the system is still being asked', async (t) => {
+  const [asked, wanted] = [createWaiting(), createWaiting()];
+  let searches = 0;
+  const guard = guardOver(t, [asked], {
+    findContested: (slow) => slow.filter((socket) => (socket as unknown) === wanted),
+    readHeld: () => {
+      searches += 1;
+      return new Promise(() => undefined);
+    },
+  });
+  await waitFor('the search', () => searches > 0);
+  guard.watch(createConnection(wanted as unknown as Socket, ''));
+  await waitFor('the cut', () => wanted.destroyed);
+  t.false(asked.destroyed);
+  t.is(searches, 1);
+});
+
+test('a caller that takes something while the system is asked is not cut by what was known before', async (t) => {
+  const waiting = createWaiting();
+  const watchedAtMs = performance.now();
+  let searchesSince: number | null = null;
+  guardOver(t, [waiting], {
+    readHeld: async (sockets) => {
+      if (searchesSince !== null) searchesSince += 1;
+      // This is the one that would end in the cut.
+      if (performance.now() - watchedAtMs > maxStallMs && searchesSince === null) {
+        waiting._handle.writeQueueSize -= 1;
+        searchesSince = 0;
+      }
+      return new Map(sockets.map((socket) => [socket, 500]));
+    },
+  });
+  await waitFor('the next search', () => waiting.destroyed || (searchesSince ?? 0) > 0);
+  t.true(searchesSince! > 0, 'it was cut at once');
 });
