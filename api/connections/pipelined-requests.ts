@@ -3,11 +3,11 @@ import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { Connection } from './connection.ts';
 import { readAhead } from './node-internals.ts';
 
-/** What a request holds while it waits, beside its body. */
+/** What a request holds while it waits, beside its head and its body. */
 const requestBytes = 2 * 1024;
 /** So much of its body is read meanwhile. */
 const maxBodyBytes = 64 * 1024;
-/** On all connections together, shared by address: 16 384 requests without a body. */
+/** On all connections together, shared by address: some 16 000 requests with short heads and no body. */
 const maxWaitingBytes = 16_384 * requestBytes;
 
 /** A connection with more is not read meanwhile. With less it is, so that a caller who leaves is noticed at once. */
@@ -97,9 +97,11 @@ export class PipelinedRequests {
   }
 }
 
-/** What a request takes while it waits, by what its head says. A body that is sent in chunks may be of any length. */
-function countBytes({ headers }: IncomingMessage): number {
+/** What a request takes while it waits, by its head. A body that is sent in chunks may be of any length. */
+function countBytes({ url, headers, rawHeaders }: IncomingMessage): number {
   const length =
     headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity;
-  return requestBytes + Math.min(length, maxBodyBytes);
+  let bytes = requestBytes + (url?.length ?? 0) + Math.min(length, maxBodyBytes);
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
 }

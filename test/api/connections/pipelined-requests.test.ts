@@ -7,8 +7,8 @@ import { PipelinedRequests } from '../../../api/connections/pipelined-requests.t
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** What one without a body holds. */
-const requestBytes = 2_048;
+/** What one without a body holds: its head, of the target and one header, counts as it is. */
+const requestBytes = 2_048 + '/'.length + 'hosta'.length;
 const get = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
 /** A server whose requests wait in line, and how many were begun. */
@@ -60,19 +60,39 @@ test('an address that has its share of requests in line is closed on, and what i
 
 test('the bodies of requests in line count in what may wait, by what their heads say of them', async (t) => {
   const bytes = 15_000;
-  const { pipelined, begun, url } = await start(t, 16 * (requestBytes + bytes));
+  const perRequest = requestBytes + `content-length${bytes}`.length + bytes;
+  const { pipelined, begun, url } = await start(t, 16 * perRequest);
   const body = 'x'.repeat(bytes);
   const post = `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\n\r\n${body}`;
   const first = await useRaw(t, url);
   first.socket.write(get + post.repeat(6));
-  await waitFor('six in line', () => pipelined.held === 6 * (requestBytes + bytes));
+  await waitFor('six in line', () => pipelined.held === 6 * perRequest);
   const greedy = await useRaw(t, url);
   greedy.socket.write(get + post.repeat(6));
   await greedy.closed;
-  await waitFor('six in line', () => pipelined.held === 6 * (requestBytes + bytes));
+  await waitFor('six in line', () => pipelined.held === 6 * perRequest);
   // However long a body is, so much of it is read at the most.
+  const chunked = requestBytes + 'transfer-encodingchunked'.length + 65_536;
   const other = await useRaw(t, url, { from: '127.0.0.2' });
   other.socket.write(`${get}POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`);
-  await waitFor('another', () => pipelined.held === 6 * (requestBytes + bytes) + requestBytes + 65_536);
+  await waitFor('another', () => pipelined.held === 6 * perRequest + chunked);
   t.is(begun.length, 3);
+});
+
+test('the heads of requests in line count as long as they are, and fewer of those with long ones are read ahead', async (t) => {
+  const value = 'x'.repeat(7_000);
+  const long = `GET /${value} HTTP/1.1\r\nhost: a\r\nlong: ${value}\r\n\r\n`;
+  const perRequest = requestBytes + 'long'.length + 2 * value.length;
+  const { pipelined, begun, url } = await start(t, 1_000 * perRequest);
+  const caller = await useRaw(t, url);
+  caller.socket.write(get);
+  await waitFor('the first', () => begun.length === 1);
+  caller.socket.write(long.repeat(64));
+  // 128 KB, and what the read brings that goes beyond them.
+  await waitFor('some in line', () => pipelined.held >= 128 * 1024);
+  const other = await useRaw(t, url, { from: '127.0.0.2' });
+  other.socket.write(get);
+  await waitFor('another caller', () => begun.length === 2);
+  t.is(pipelined.held % perRequest, 0);
+  t.true(pipelined.held < 128 * 1024 + 2 * 64 * 1024, `${pipelined.held}`);
 });
