@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AcquireOptions } from '../../shared/fairness/fair-budget.ts';
-import { nextTurnWithoutKey } from '../../shared/fairness/work-turns.ts';
+import { nextFileTurn } from '../../shared/fairness/work-turns.ts';
 import { objectLifetimeMs, type ReadRange } from '../../shared/storage/object-store.ts';
 import { noteShare } from '../dispatch/response-memory.ts';
 import { callerNetwork } from '../callers/caller-network.ts';
@@ -83,7 +83,7 @@ async function sendFile(context: ApiContext, readOn: ReadOn, network: string): P
     return;
   }
   const chunks = chunkFile(start.subarray(0, file.byteLength), file.objectBytes, readOn);
-  await sendInChunks(context, chunks, () => nextTurnWithoutKey(network));
+  await sendInChunks(context, chunks, () => nextFileTurn(network));
 }
 
 /** @param start what was read already */

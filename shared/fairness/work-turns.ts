@@ -1,51 +1,93 @@
 import { FairQueue } from './fair-queue.ts';
 
-/** Requests that have work left to do on the event loop. */
-const waiting = new FairQueue<() => void>();
+/** Who goes on: an account, or a place among the accounts, and whoever takes turns with others within it. */
+type Holder = readonly [string, ...string[]];
 
-/** Of these, the ones without a key. Accounts have other names. */
-const waitingWithoutKey = new FairQueue<() => void>();
-const placeWithoutKey = 'callers without a key';
+/** Requests that wait to go on. Those who share a place take turns for it in the same way. */
+class Turns {
+  readonly #waiting = new FairQueue<() => void>();
+  readonly #places = new Map<string, Turns>();
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  countOf(name: string): number {
+    return this.#waiting.countOf(name);
+  }
+
+  add([name, next, ...further]: Holder, goOn: () => void): void {
+    if (next === undefined) {
+      this.#waiting.add(name, goOn);
+      return;
+    }
+    const place = this.#places.get(name) ?? this.#open(name);
+    place.add([next, ...further], goOn);
+    this.#waiting.add(name, () => {
+      place.serveNext();
+      if (place.size === 0) this.#places.delete(name);
+    });
+  }
+
+  serveNext(): void {
+    const next = this.#waiting.peek();
+    if (next !== undefined) this.#waiting.serve(next)();
+  }
+
+  #open(name: string): Turns {
+    const place = new Turns();
+    this.#places.set(name, place);
+    return place;
+  }
+}
+
+/** Requests that have work left to do on the event loop. */
+const turns = new Turns();
+
+/** Places of callers without a key. Accounts have other names. */
+const publicOperations = 'public operations';
+const files = 'files';
 
 /**
  * Waits until the account may go on with work that would hold up the event loop if it were done in one go. One request
  * goes on in each iteration of the loop, and accounts take turns: fifty large requests delay whatever else the process
  * does no longer than one, and those of one account do not delay another's.
  */
-export async function nextWorkTurn(accountId: string): Promise<void> {
-  await new Promise<void>((resolve) => addTurn(accountId, resolve));
+export function nextWorkTurn(accountId: string): Promise<void> {
+  return nextTurn([accountId]);
 }
 
 /**
  * Waits for a turn of a caller who has no account. All of them have one place among the accounts, as anybody can come
- * from any number of networks; within it they take turns.
- * @param caller names the network, and whatever else shares fairly within it
+ * from any number of networks. Within it networks take turns, and within a network operations.
  */
-export async function nextTurnWithoutKey(caller: string): Promise<void> {
-  await new Promise<void>((resolve) => {
-    waitingWithoutKey.add(caller, resolve);
-    addTurn(placeWithoutKey, () => serveNext(waitingWithoutKey));
-  });
+export function nextTurnWithoutKey(network: string, operationId: string): Promise<void> {
+  return nextTurn([publicOperations, network, operationId]);
 }
 
-function addTurn(holder: string, goOn: () => void): void {
-  waiting.add(holder, goOn);
-  if (waiting.size === 1) setImmediate(giveTurn);
+/**
+ * Waits for a turn to send on in a file that was asked for by its link. They have a place of their own, in which networks
+ * take turns: their number is bounded, and a flood of calls without a key does not slow them down.
+ */
+export function nextFileTurn(network: string): Promise<void> {
+  return nextTurn([files, network]);
 }
 
 /** How many requests of an account wait for a turn in this process. */
 export function countWaitingForTurns(accountId: string): number {
-  return waiting.countOf(accountId);
+  return turns.countOf(accountId);
+}
+
+async function nextTurn(holder: Holder): Promise<void> {
+  await new Promise<void>((resolve) => {
+    turns.add(holder, resolve);
+    if (turns.size === 1) setImmediate(giveTurn);
+  });
 }
 
 function giveTurn(): void {
-  serveNext(waiting);
-  if (waiting.size > 0) setImmediate(giveTurn);
-}
-
-function serveNext(queue: FairQueue<() => void>): void {
-  const next = queue.peek();
-  if (next !== undefined) queue.serve(next)();
+  turns.serveNext();
+  if (turns.size > 0) setImmediate(giveTurn);
 }
 
 /** Other work of the process waits for no longer than this. */

@@ -1,5 +1,10 @@
 import test from 'ava';
-import { nextTurnWithoutKey, nextWorkTurn, takeInTurns } from '../../../shared/fairness/work-turns.ts';
+import {
+  nextFileTurn,
+  nextTurnWithoutKey,
+  nextWorkTurn,
+  takeInTurns,
+} from '../../../shared/fairness/work-turns.ts';
 
 test.serial(
   'accounts take turns, however many requests one of them has, and one goes on in each iteration',
@@ -30,15 +35,54 @@ test.serial(
     const order: string[] = [];
     const note = (name: string) => (): number => order.push(name);
     const networks = Array.from({ length: 200 }, (_, i) => `network ${i}`);
-    const crowd = networks.map((name) => nextTurnWithoutKey(name).then(note('crowd')));
-    const flood = Array.from({ length: 50 }, () => nextTurnWithoutKey('network 0').then(note('flood')));
+    const crowd = networks.map((name) => nextTurnWithoutKey(name, 'getHealth').then(note('crowd')));
+    const flood = Array.from({ length: 50 }, () =>
+      nextTurnWithoutKey('network 0', 'getHealth').then(note('flood')),
+    );
     const turns = Array.from({ length: 20 }, () => nextWorkTurn('account').then(note('account')));
-    const late = nextTurnWithoutKey('late network').then(note('late'));
+    const late = nextTurnWithoutKey('late network', 'getHealth').then(note('late'));
     await Promise.all([...crowd, ...flood, ...turns, late]);
     // One of two turns is the account's.
     t.true(order.lastIndexOf('account') <= 41, String(order.lastIndexOf('account')));
     // Among themselves they take turns as well.
     t.true(order.indexOf('late') < order.indexOf('flood'), order.join());
+  },
+);
+
+test.serial(
+  'a network that floods many operations has no more turns than one that asks for one',
+  async (t) => {
+    const order: string[] = [];
+    const note = (name: string) => (): number => order.push(name);
+    const flood = Array.from({ length: 90 }, (_, i) =>
+      nextTurnWithoutKey('flooding', `operation ${i % 9}`).then(note(`flood ${i % 9}`)),
+    );
+    const modest = Array.from({ length: 5 }, () =>
+      nextTurnWithoutKey('modest', 'getHealth').then(note('modest')),
+    );
+    await Promise.all([...flood, ...modest]);
+    t.true(order.lastIndexOf('modest') <= 10, order.join());
+    // Within the network all operations have their turn.
+    t.true(order.indexOf('flood 8') <= 18, order.join());
+  },
+);
+
+test.serial(
+  'a chunk of a file waits for one turn of each account and one of all public operations',
+  async (t) => {
+    const order: string[] = [];
+    const note = (name: string) => (): number => order.push(name);
+    const others = Array.from({ length: 900 }, (_, i) =>
+      nextTurnWithoutKey(`network ${i % 3}`, `operation ${i % 9}`).then(note('page')),
+    );
+    const accounts = Array.from({ length: 200 }, (_, i) =>
+      nextWorkTurn(`account ${i % 20}`).then(note('account')),
+    );
+    const sendFile = async (network: string): Promise<void> => {
+      for (let i = 0; i < 3; i += 1) await nextFileTurn(network).then(note(`file of ${network}`));
+    };
+    await Promise.all([sendFile('a'), ...others, ...accounts]);
+    t.true(order.lastIndexOf('file of a') <= 3 * 22, String(order.lastIndexOf('file of a')));
   },
 );
 
