@@ -6,7 +6,7 @@ export interface Connection {
   readonly socket: Socket;
   /** Who shares connections with others: an address of IPv4, or the /64 of one of IPv6. */
   readonly network: string;
-  /** The last one whose head has come; null before the first. */
+  /** The last one whose head has come; null before the first, and once it has come whole and was answered. */
   request: IncomingMessage | null;
   /** The response whose turn it is; null before the first request and between two of them. */
   response: ServerResponse | null;

@@ -172,6 +172,8 @@ export class HttpConnections {
       if (connection.response !== response) return;
       connection.response = null;
       this.#limit.markIdle(connection);
+      // An idle connection would keep its headers.
+      if (request.complete && connection.request === request) connection.request = null;
       if (!request.complete) endUnlessComplete(connection, request, this.#options.unwantedBodyMs);
     });
     if (this.#refused.has(connection)) refuseRequest(request);

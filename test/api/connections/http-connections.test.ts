@@ -7,6 +7,7 @@ import {
   type HttpConnectionsOptions,
 } from '../../../api/connections/http-connections.ts';
 import { checkRefused } from '../../../api/connections/refused-requests.ts';
+import { findCollector } from '../../../shared/runtime/idle-collection.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { connectionDefaults } from '../../support/connection-defaults.ts';
 import { useRaw } from '../../support/raw-caller.ts';
@@ -62,6 +63,8 @@ function isRefused(request: IncomingMessage): boolean {
     return true;
   }
 }
+
+const collectGarbage = findCollector();
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
 
@@ -120,6 +123,25 @@ test('a request in line whose connection is gone is never begun', async (t) => {
   await closed;
   await new Promise((resolve) => setImmediate(resolve));
   t.is(held.length, 1);
+});
+
+test('a connection that waits for its next request keeps nothing of the last', async (t) => {
+  const { url, held } = await start(t);
+  const caller = await useRaw(t, url);
+  caller.socket.write(get('/1'));
+  const answer = async (): Promise<WeakRef<IncomingMessage>> => {
+    const { request, response } = await nextOf(held, 1);
+    response.end('answer');
+    held.length = 0;
+    return new WeakRef(request);
+  };
+  const last = await answer();
+  await caller.until('answer');
+  await waitFor('it to be collected', () => {
+    collectGarbage();
+    return last.deref() === undefined;
+  });
+  t.false(caller.socket.destroyed);
 });
 
 test('bodies of requests in line arrive whole, also where their sender asks before it sends', async (t) => {
