@@ -26,6 +26,8 @@ export interface ClientErrorOptions {
   readonly findConnection: (socket: Socket) => Connection | undefined;
   /** What lets the pages of an origin read the answer; of an empty one where it is not known. */
   readonly corsHeaders: (origin: string) => Readonly<Record<string, string>>;
+  /** Of a head that came late because its connection was not read, from when it is read again. */
+  readonly headersTimeoutMs: number;
 }
 
 /** What is answered, and what the access line says of it. */
@@ -48,16 +50,20 @@ export function answerClientErrors(server: Server, options: ClientErrorOptions):
     if (connection === undefined) socket.destroy();
     else refuse(connection, refusal, options).catch((failure: unknown) => socket.destroy(failure as Error));
   };
-  server.on('clientError', (fault: ParserError, socket: Socket) => {
+  const onClientError = (fault: ParserError, socket: Socket): void => {
     // The parser reports every further chunk of a connection that it has given up.
     if (refused.has(socket)) return;
-    const isLate = fault.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    if (isLate && options.findConnection(socket)?.wasHeldBack === true) return;
+    const connection = options.findConnection(socket);
+    if (fault.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection !== undefined) {
+      const retry = (): void => onClientError(fault, socket);
+      if (waitForLate(connection, options.headersTimeoutMs, retry)) return;
+    }
     refused.add(socket);
     const line = findRequestLine(fault);
     const error = describeParserError(fault, line);
     answer(socket, { error, line, reason: fault.message, origin: findOrigin(fault) });
-  });
+  };
+  server.on('clientError', onClientError);
   server.on('connect', ({ method = '', url = '', headers }: IncomingMessage, socket: Socket) => {
     socket.on('error', () => undefined);
     // Node has given the connection up: nobody else takes what comes, and its end comes behind that.
@@ -65,6 +71,22 @@ export function answerClientErrors(server: Server, options: ClientErrorOptions):
     const line = { method, path: withoutQuery(url) };
     answer(socket, { error: unknownMethod(method), line, reason: method, origin: headers.origin ?? '' });
   });
+}
+
+/**
+ * Gives what is late more time where the connection was not read: Node times it no more once it has said so.
+ * @param retry asks again, unless the head has come by then
+ * @returns false where it has had its time
+ */
+function waitForLate(connection: Connection, headersTimeoutMs: number, retry: () => void): boolean {
+  const { request, readAgainAtMs } = connection;
+  if (readAgainAtMs === null) return false;
+  // A body has a pace of its own, once somebody reads it.
+  if (request !== null && !request.complete) return true;
+  const readMs = Math.max(0, performance.now() - readAgainAtMs);
+  if (readMs >= headersTimeoutMs) return false;
+  connection.headTimer = setTimeout(retry, headersTimeoutMs - readMs);
+  return true;
 }
 
 async function refuse(connection: Connection, refusal: Refusal, options: ClientErrorOptions): Promise<void> {

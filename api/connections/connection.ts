@@ -10,10 +10,15 @@ export interface Connection {
   request: IncomingMessage | null;
   /** The response whose turn it is; null before the first request and between two of them. */
   response: ServerResponse | null;
-  /** Whether it was not read for a while since that request came: what is late then is not so by its caller's fault. */
-  wasHeldBack: boolean;
+  /**
+   * Since when it is read again, where it was not for a while since the last head came: what is late then is not so by its
+   * caller's fault. Infinity while it is not read; null where it was read all the time.
+   */
+  readAgainAtMs: number | null;
+  /** For the next head, where Node has given up timing it. */
+  headTimer: NodeJS.Timeout | undefined;
 }
 
 export function createConnection(socket: Socket, network: string): Connection {
-  return { socket, network, request: null, response: null, wasHeldBack: false };
+  return { socket, network, request: null, response: null, readAgainAtMs: null, headTimer: undefined };
 }

@@ -83,10 +83,11 @@ export class HttpConnections {
     this.#server.on('drop', () => this.#logFull());
     const take: HandleRequest = (request, response) => this.#take(request, response);
     this.#server.on('request', take);
-    const { log, corsHeaders } = options;
+    const { log, corsHeaders, headersTimeoutMs = defaultHeadersTimeoutMs } = options;
     answerAllRequests(this.#server, take, {
       log,
       corsHeaders,
+      headersTimeoutMs,
       findConnection: (socket) => this.#connections.get(socket),
     });
   }
@@ -131,6 +132,7 @@ export class HttpConnections {
     answerHalfClosed(connection);
     socket.once('close', () => {
       this.#connections.delete(socket);
+      clearTimeout(connection.headTimer);
       this.#limit.close(connection);
       this.#refused.delete(connection);
     });
@@ -154,7 +156,8 @@ export class HttpConnections {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined) return;
     connection.request = request;
-    connection.wasHeldBack = false;
+    connection.readAgainAtMs = null;
+    clearTimeout(connection.headTimer);
     const begin = (): void => this.#begin(connection, request, response);
     // Only the response whose turn it is has the socket.
     if (response.socket === null) this.#pipelined.wait(connection, request, response, begin);

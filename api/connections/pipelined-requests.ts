@@ -67,7 +67,7 @@ export class PipelinedRequests {
     // Node reads on after each message, and with each body that is read; it says so by this event.
     const pause = (): void => {
       if (waiting.bytes < maxReadAheadBytes) return;
-      connection.wasHeldBack = true;
+      connection.readAgainAtMs = Infinity;
       socket.pause();
     };
     const close = (): void => {
@@ -88,7 +88,9 @@ export class PipelinedRequests {
         this.bytes -= bytes;
         share.shrink(this.bytes);
         if (this.bytes === 0) close();
-        if (wasHeldBack && this.bytes < maxReadAheadBytes) socket.resume();
+        if (!wasHeldBack || this.bytes >= maxReadAheadBytes) return;
+        connection.readAgainAtMs = performance.now();
+        socket.resume();
       },
     };
     socket.on('resume', pause).once('close', close);

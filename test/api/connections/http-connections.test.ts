@@ -361,6 +361,27 @@ test('nobody is blamed for being late while it was us who did not read', async (
   t.true(answers >= count - 1, `${answers}`);
 });
 
+test('a head that its caller never completes is a 408 also where its connection was not read for a while', async (t) => {
+  const { url, held } = await start(t, { headersTimeoutMs: 200 });
+  const caller = await useRaw(t, url);
+  const count = 100;
+  caller.socket.write(`${get('/same').repeat(count)}GET /half HTTP/1.1\r\nhost`);
+  await nextOf(held, 1);
+  for (let i = 0; i < 2; i += 1) {
+    const late = await useRaw(t, url);
+    t.regex(await late.closed, /^HTTP\/1.1 408 /);
+  }
+  const timer = setInterval(() => {
+    for (const { response } of held.splice(0)) response.end('x');
+  }, 1);
+  t.teardown(() => clearInterval(timer));
+  // Bytes that trickle in keep no connection open.
+  const trickle = setInterval(() => caller.socket.write('a'), 20);
+  t.teardown(() => clearInterval(trickle));
+  const statuses = (await caller.closed).match(/(?<=HTTP\/1.1 )\d+/g);
+  t.deepEqual(statuses, [...Array.from({ length: count }, () => '200'), '408']);
+});
+
 test('of connections that are refused and of those that cannot be accepted each has its line in the log', async (t) => {
   const warned: string[] = [];
   const log = {
