@@ -9,9 +9,11 @@ export function refuseRequest(request: IncomingMessage): void {
   refused.add(request);
 }
 
+export const isRefused = (request: IncomingMessage): boolean => refused.has(request);
+
 /** @throws AppError where the request came on a connection for which there is no room */
 export function checkRefused(request: IncomingMessage): void {
-  if (!refused.has(request)) return;
+  if (!isRefused(request)) return;
   throw new AppError('queue_full', {
     message: 'Too many connections are open. Close those that you do not use, or try again shortly.',
     headers: closing,

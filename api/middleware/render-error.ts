@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { isRefused } from '../connections/refused-requests.ts';
 import { errorHeaders, presentError } from '../present/error-body.ts';
 import { lateStatus, smallBodyBytes } from './body-pace.ts';
 import { drainBody } from './drain-body.ts';
@@ -61,7 +62,9 @@ async function answerThenDrain(context: ApiContext): Promise<void> {
   res.end();
 }
 
-function logFailure(log: Logger, { state: { requestId } }: ApiContext, error: AppError): void {
+function logFailure(log: Logger, { req, state: { requestId } }: ApiContext, error: AppError): void {
+  // A flood of connections would be a flood of warnings. Access lines tell of each, and one warning of all.
+  if (isRefused(req)) return;
   if (error.code === 'internal_error') log.error({ requestId, err: error.cause ?? error }, 'request failed');
   else if (error.status >= 500)
     log.warn({ requestId, code: error.code, reason: reasonOf(error) }, 'request failed');

@@ -1,0 +1,40 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import Koa from 'koa';
+import { checkRefused, refuseRequest } from '../../../api/connections/refused-requests.ts';
+import { renderError } from '../../../api/middleware/render-error.ts';
+import {
+  requestContext,
+  type ApiMiddleware,
+  type RequestState,
+} from '../../../api/middleware/request-context.ts';
+import { captureLog } from '../../support/captured-log.ts';
+
+/** Sends a request to a server of one step, and reads the answer. @returns its status, and what was logged by then */
+async function callOnce(t: ExecutionContext, step: ApiMiddleware) {
+  const { log, lines, waitForLine } = captureLog();
+  const app = new Koa<RequestState>();
+  app.use(requestContext(log)).use(renderError(log)).use(step);
+  const handle = app.callback();
+  const server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/models`);
+  await response.text();
+  await waitForLine(({ msg }) => msg === 'request');
+  return { status: response.status, lines };
+}
+
+test('a request for whose connection there is no room has its access line, and no warning besides', async (t) => {
+  const { status, lines } = await callOnce(t, (context) => {
+    refuseRequest(context.req);
+    checkRefused(context.req);
+  });
+  t.is(status, 503);
+  t.deepEqual(
+    lines.map(({ msg, code }) => [msg, code]),
+    [['request', 'queue_full']],
+  );
+});
