@@ -15,9 +15,10 @@ export const batchSize = 1_000;
 const maxIntent = batchSize;
 
 /**
- * Trims what is at rest, and remembers up to where: whoever restores an account from MongoDB asks for it. A reader that
- * was paused and goes on where another has been further moves nothing back, and has to look at what the other left. A stream without the last entry of what was
- * read from it is one that forgot: then nothing is trimmed, so that what Redis remembers says so.
+ * Trims what is at rest, and remembers up to where, as restoring an account from MongoDB needs to know. A reader that was
+ * paused and goes on where another has been further moves nothing back, and has to look at what the other left. A stream
+ * without the last entry of what was read from it is one that forgot: then nothing is trimmed, so that what Redis remembers
+ * says so.
  */
 const trimScript = new RedisScript(`${isLaterId}
 local isFurther = isLaterId(ARGV[1], redis.call('GET', KEYS[2]) or '0-0')
