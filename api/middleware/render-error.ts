@@ -19,6 +19,8 @@ export function renderError(log: Logger): ApiMiddleware {
           message: `There is nothing at ${context.method} ${shorten(context.path)}. ${suggestPath(context.path)}`,
         });
       }
+      // An answer that had begun told of it by itself.
+      if (context.state.error !== undefined) logFailure(log, context, context.state.error);
     } catch (thrown) {
       const error = toAppError(thrown);
       context.state.error = error;

@@ -10,6 +10,7 @@ import {
   type ApiMiddleware,
   type RequestState,
 } from '../../../api/middleware/request-context.ts';
+import { toAppError } from '../../../shared/contract/errors.ts';
 import { captureLog } from '../../support/captured-log.ts';
 
 /** Sends a request to a server of one step, and reads the answer. @returns its status, and what was logged by then */
@@ -37,4 +38,18 @@ test('a request for whose connection there is no room has its access line, and n
     lines.map(({ msg, code }) => [msg, code]),
     [['request', 'queue_full']],
   );
+});
+
+test('what fails behind the head of an answer is logged as any failure is', async (t) => {
+  const { status, lines } = await callOnce(t, (context) => {
+    context.respond = false;
+    context.res.writeHead(200).end('the last event tells of the error');
+    context.state.error = toAppError(new TypeError('a mistake of ours'));
+  });
+  t.is(status, 200);
+  const failures = lines.filter(({ msg }) => msg === 'request failed');
+  t.is(failures.length, 1);
+  const { type, stack } = failures[0]!['err'] as { type: string; stack: string };
+  t.is(type, 'TypeError');
+  t.regex(stack, /a mistake of ours[^]*render-error\.test/);
 });
