@@ -124,6 +124,7 @@ const onLinux = process.platform === 'linux' ? test : test.skip;
 onLinux(
   'after all attacks api and worker hold what they held before, and no more after all of them again',
   async (t) => {
+    // For each part: it begins anew with every assertion.
     t.timeout(300_000);
     const [endless, vendor] = await Promise.all([startEndlessVendor(), startVendorSimulator()]);
     t.teardown(() => Promise.all([endless.close(), vendor.close()]));
@@ -146,9 +147,11 @@ onLinux(
       worker: await collectGarbage(running.worker),
     });
     await workHonestly({ url, apiKey: honest.apiKey });
+    t.pass('the honest work is done');
     const before = await collect();
     const attackAndRest = async (): Promise<void> => {
       await attack(url, attackers);
+      t.pass('all attacks are over');
       await waitForNoReservation(stack, attackers.rich.id);
       for (const role of roles) {
         const readMb = (): number => readRssMb(running[role].child.pid!);
@@ -159,6 +162,7 @@ onLinux(
           () => `the ${role} to give memory back: ${readMb()} MB, at first ${before[role].rssMb} MB`,
           () => readMb() <= maxMb,
         );
+        t.pass(`the ${role} has given memory back`);
         t.log(`${role}: ${[before[role].rssMb, peakMb, readMb()].map(Math.round).join(', ')} MB`);
       }
     };
