@@ -17,9 +17,9 @@ export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #held = new Holdings();
   readonly #open = new Set<Connection>();
-  /** Of each network that has connections, those without a request under way, in the order in which they became so. */
+  /** Of each network that has some, those without a request under way, in the order in which they became so. */
   readonly #idle = new Map<string, Set<Connection>>();
-  /** The networks, by how many connections they have. */
+  /** The networks that have an idle one, by how many connections they have. */
   readonly #bySize = new Map<number, Set<string>>();
 
   constructor(options: ConnectionLimitOptions) {
@@ -47,25 +47,42 @@ export class ConnectionLimit {
   }
 
   markIdle(connection: Connection): void {
-    if (this.#open.has(connection)) this.#idle.get(connection.network)?.add(connection);
+    if (!this.#open.has(connection)) return;
+    const { network } = connection;
+    const idle = this.#idle.get(network);
+    if (idle !== undefined) {
+      idle.add(connection);
+      return;
+    }
+    this.#idle.set(network, new Set([connection]));
+    this.#list(network);
   }
 
   markBusy(connection: Connection): void {
-    this.#idle.get(connection.network)?.delete(connection);
+    const { network } = connection;
+    const idle = this.#idle.get(network);
+    if (idle?.delete(connection) !== true || idle.size > 0) return;
+    this.#idle.delete(network);
+    this.#unlist(network);
   }
 
   #resize(network: string, by: number): void {
-    const before = this.#held.of(network);
+    this.#unlist(network);
     this.#held.change(network, by);
-    const size = before + by;
-    if (before === 0) this.#idle.set(network, new Set());
-    if (size === 0) this.#idle.delete(network);
-    const ofSame = this.#bySize.get(before);
-    if (ofSame?.delete(network) === true && ofSame.size === 0) this.#bySize.delete(before);
-    if (size === 0) return;
+    if (this.#idle.has(network)) this.#list(network);
+  }
+
+  #list(network: string): void {
+    const size = this.#held.of(network);
     const ofSize = this.#bySize.get(size);
     if (ofSize === undefined) this.#bySize.set(size, new Set([network]));
     else ofSize.add(network);
+  }
+
+  #unlist(network: string): void {
+    const size = this.#held.of(network);
+    const ofSize = this.#bySize.get(size);
+    if (ofSize?.delete(network) === true && ofSize.size === 0) this.#bySize.delete(size);
   }
 
   #mayOpen(network: string): boolean {
@@ -97,10 +114,9 @@ export class ConnectionLimit {
    * different sizes there are at most 181 among 16 384 connections, however many networks there are.
    */
   #findLarger(size: number): string | null {
-    const larger = [...this.#bySize.keys()].filter((each) => each > size).toSorted((a, b) => b - a);
-    for (const each of larger) {
-      for (const network of this.#bySize.get(each)!) if (this.#idle.get(network)!.size > 0) return network;
-    }
-    return null;
+    const largest = Math.max(...this.#bySize.keys());
+    if (largest <= size) return null;
+    const [network] = this.#bySize.get(largest)!;
+    return network!;
   }
 }
