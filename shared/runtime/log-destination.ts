@@ -8,6 +8,13 @@ const retryMs = 1_000;
 const pollMs = 20;
 /** A process that ends waits for a reader that takes something at least this often. */
 const defaultMaxStandstillMs = 3_000;
+/** It waits no longer than this for one that takes little at a time: it may still have a port, and serves nobody. */
+const defaultMaxFlushMs = 15_000;
+
+export interface LogDestinationOptions {
+  readonly maxStandstillMs?: number | undefined;
+  readonly maxFlushMs?: number | undefined;
+}
 
 /**
  * Where a process's log lines go, stdout or stderr: in order and without blocking. That it takes none (its disk is full, its
@@ -21,6 +28,7 @@ const defaultMaxStandstillMs = 3_000;
 export class LogDestination {
   readonly #fd: 1 | 2;
   readonly #maxStandstillMs: number;
+  readonly #maxFlushMs: number;
   /** Else a file or a terminal, which has no way to refuse instead of blocking. */
   readonly #isStream: boolean;
   #waiting: string[] = [];
@@ -33,12 +41,18 @@ export class LogDestination {
   /** A turn of the event loop, a write or a timer brings what waits to be written. */
   #isScheduled = false;
   #giveUpAtMs: number | null = null;
+  /** However much is taken until then. */
+  #endFlushAtMs: number | null = null;
   #lostLines = 0;
   #reportLost: ((lines: number) => void) | null = null;
 
-  constructor(fd: 1 | 2, maxStandstillMs = defaultMaxStandstillMs) {
+  constructor(
+    fd: 1 | 2,
+    { maxStandstillMs = defaultMaxStandstillMs, maxFlushMs = defaultMaxFlushMs }: LogDestinationOptions = {},
+  ) {
     this.#fd = fd;
     this.#maxStandstillMs = maxStandstillMs;
+    this.#maxFlushMs = maxFlushMs;
     const stats = fstatSync(fd);
     this.#isStream = stats.isFIFO() || stats.isSocket();
   }
@@ -63,11 +77,13 @@ export class LogDestination {
   }
 
   /**
-   * For a process that ends: writes what waits before it returns, and gives up on a full disk or a reader that stands still.
-   * pino calls it after a fatal line as well.
+   * For a process that ends: writes what waits before it returns, and gives up on a full disk, a reader that stands still, and
+   * one that is not done in a while. pino calls it after a fatal line as well.
    */
   flushSync(): void {
-    this.#giveUpAtMs ??= performance.now() + this.#maxStandstillMs;
+    const now = performance.now();
+    this.#giveUpAtMs ??= now + this.#maxStandstillMs;
+    this.#endFlushAtMs ??= now + this.#maxFlushMs;
     do {
       // What a thread is writing is the system's.
       const bytes = this.#isWriting ? this.#joinWaiting() : Buffer.concat([this.#chunk, this.#joinWaiting()]);
@@ -86,7 +102,8 @@ export class LogDestination {
         written += this.#writeNow(bytes.subarray(written));
         this.#giveUpAtMs = performance.now() + this.#maxStandstillMs;
       } catch (error) {
-        if (!wouldBlock(error) || performance.now() > this.#giveUpAtMs!) return written;
+        const endAtMs = Math.min(this.#giveUpAtMs!, this.#endFlushAtMs!);
+        if (!wouldBlock(error) || performance.now() > endAtMs) return written;
         sleepSync(pollMs);
       }
     }

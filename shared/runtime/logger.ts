@@ -31,7 +31,7 @@ const destinations = new Map<1 | 2, LogDestination>();
 function openDestination(fd: 1 | 2, maxStandstillMs?: number): LogDestination {
   const known = destinations.get(fd);
   if (known !== undefined) return known;
-  const opened = new LogDestination(fd, maxStandstillMs);
+  const opened = new LogDestination(fd, { maxStandstillMs });
   process.on('exit', () => opened.flushSync());
   destinations.set(fd, opened);
   return opened;
