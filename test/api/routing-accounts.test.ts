@@ -115,7 +115,7 @@ async function startRig(t: ExecutionContext, model: string, answer: object | nul
   const stack = await useStack(t, {
     catalog: `
 upstreams:
-  v: { kind: openai, baseUrl: "${vendor.url}/v1", apiKeys: [a-key, b-key], timeoutMs: 1000 }
+  v: { kind: openai, baseUrl: "${vendor.url}/v1", apiKeys: [a-key, b-key], timeoutMs: ${answer === null ? 4_000 : 60_000} }
   g: { kind: gemini, baseUrl: "${vendor.url}", apiKeys: [a-key] }
 models:
   - { id: plain, ${common}, routes: [{ upstream: v, model: m }] }
