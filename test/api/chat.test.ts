@@ -267,7 +267,8 @@ test.serial('a price by time is paid for the vendor’s time', async (t) => {
   const account = await stack.createAccount();
   const { answer, requestId } = await ask(account, 'by-time');
   const row = await findRow(stack, requestId);
-  t.true(row.billedMs >= 295 && row.billedMs < 1_000, `${row.billedMs} ms`);
+  // The vendor takes 300 ms; how much later the answer is read depends on the machine.
+  t.true(row.billedMs >= 295 && row.billedMs < 30_000, `${row.billedMs} ms`);
   t.is(toNano(answer.usage.cost_request), BigInt(row.billedMs) * 10_000n);
   await costs(t, account, requestId, BigInt(row.billedMs) * 10_000n);
 });
