@@ -14,6 +14,6 @@ export function answerAllRequests(
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
   answerClientErrors(server, options);
-  // Of those, `answerHalfClosed` tells who has gone.
+  // `answerHalfClosed` tells which of those callers have gone.
   allowHalfOpen(server);
 }

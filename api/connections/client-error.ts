@@ -17,7 +17,7 @@ import {
   type RequestLine,
 } from './parser-errors.ts';
 
-/** How long a refused connection is still read: closing it under a caller who sends would lose the answer on its way. */
+/** How long a refused connection is still read: if it were closed while the caller sends, the answer would be lost. */
 const lingerMs = 1_000;
 
 export interface ClientErrorOptions {
@@ -81,7 +81,7 @@ export function answerClientErrors(server: Server, options: ClientErrorOptions):
 function waitForLate(connection: Connection, headersTimeoutMs: number, retry: () => void): boolean {
   const { request, readAgainAtMs } = connection;
   if (readAgainAtMs === null) return false;
-  // A body has a pace of its own, once somebody reads it.
+  // Once a body is read, it is timed by its own pace.
   if (request !== null && !request.complete) return true;
   const readMs = Math.max(0, performance.now() - readAgainAtMs);
   if (readMs >= headersTimeoutMs) return false;
@@ -103,7 +103,7 @@ async function refuse(connection: Connection, refusal: Refusal, options: ClientE
     }
     await new Promise((resolve) => response.once('close', resolve));
   }
-  // A request whose answer has left already, or a caller who has gone: there is nothing to say, and nobody to hear it.
+  // Either the faulty request has been answered already, or its caller has gone.
   if (faulty !== null || !socket.writable) socket.destroy();
   else answerConnection(socket, refusal, startedAtMs, options);
 }
@@ -124,7 +124,7 @@ function answerResponse(socket: Socket, response: ServerResponse, error: AppErro
   response.end(body);
   closeLater(socket, () => {
     socket.destroy();
-    // A request whose response has ended does not hear of its connection's end; whoever reads its body waits for that.
+    // A request whose response has ended is not told that its connection closed, and what reads its body would wait on.
     response.req.destroy();
   });
 }

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Connection } from './connection.ts';
 
-/** After so long a caller who has gone has had time to say so. */
+/** By the last of these times, a caller that has gone has refused something. */
 const probesAfterMs = [0, 5, 50, 300, 1_500];
 
 /**
- * Answers a caller who closes its side once it has asked, and finds out whether it has gone: both send a FIN, but only
- * one who has gone refuses what is written to him. So a little is written a few times, which a caller who listens
- * passes over: an interim response, or a comment of an event stream. A refusal shows at the next write.
+ * Answers a caller that closes its side once it has asked, and finds out whether it has gone: both send a FIN, but only
+ * one that has gone refuses what is written to it. So a little is written a few times, which a caller that listens
+ * ignores: an interim response, or a comment of an event stream. A refusal shows at the next write.
  * With HTTP/1.0, which has no interim responses, a caller counts as gone when the answer has not begun by the last time.
  */
 export function answerHalfClosed(connection: Connection): void {

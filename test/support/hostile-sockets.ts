@@ -42,3 +42,25 @@ export async function sendUnread(socket: Socket, bytes: Buffer, patienceMs = 3_0
 function waitForSocket(socket: Socket, event: 'drain' | 'close'): Promise<void> {
   return new Promise((resolve) => socket.once(event, () => resolve()));
 }
+
+/**
+ * Sends a byte now and then on some of the connections for as long as `whileHeld` takes, and closes all of them.
+ * @returns how many were still there when it was done
+ */
+export async function holdDripping(
+  sockets: readonly Socket[],
+  { byte, isDripping }: { byte: string; isDripping: (index: number) => boolean },
+  whileHeld: () => Promise<void>,
+): Promise<number> {
+  const dripping = sockets.filter((_, i) => isDripping(i));
+  const drip = setInterval(() => {
+    for (const socket of dripping) if (!socket.destroyed) socket.write(byte);
+  }, 20);
+  try {
+    await whileHeld();
+    return sockets.filter((socket) => !socket.destroyed).length;
+  } finally {
+    clearInterval(drip);
+    closeSockets(sockets);
+  }
+}

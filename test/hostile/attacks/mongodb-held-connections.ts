@@ -1,4 +1,4 @@
-import { closeSockets, openSockets } from '../../support/hostile-sockets.ts';
+import { holdDripping, openSockets } from '../../support/hostile-sockets.ts';
 import { encodeMessage } from '../../support/mongo-wire-client.ts';
 
 const count = 600;
@@ -22,15 +22,6 @@ export async function holdMongoConnections({
     socket.resume();
     socket.write(openings[i % openings.length]!);
   }
-  const drip = setInterval(() => {
-    for (let i = 2; i < sockets.length; i += openings.length)
-      if (!sockets[i]!.destroyed) sockets[i]!.write('\0');
-  }, 20);
-  try {
-    await whileHeld();
-    return sockets.filter((socket) => !socket.destroyed).length;
-  } finally {
-    clearInterval(drip);
-    closeSockets(sockets);
-  }
+  const isDripping = (i: number): boolean => i % openings.length === 2;
+  return await holdDripping(sockets, { byte: '\0', isDripping }, whileHeld);
 }

@@ -1,4 +1,10 @@
-import { closeSockets, countClosed, openSockets, sendUnread } from '../../support/hostile-sockets.ts';
+import {
+  closeSockets,
+  countClosed,
+  holdDripping,
+  openSockets,
+  sendUnread,
+} from '../../support/hostile-sockets.ts';
 
 export interface S3Target {
   readonly s3Endpoint: string;
@@ -45,16 +51,7 @@ export async function holdS3Connections({
     socket.resume();
     if (i % 2 === 0) socket.write(requestLine);
   }
-  const drip = setInterval(() => {
-    for (let i = 0; i < sockets.length; i += 2) if (!sockets[i]!.destroyed) sockets[i]!.write('x');
-  }, 20);
-  try {
-    await whileHeld();
-    return sockets.filter((socket) => !socket.destroyed).length;
-  } finally {
-    clearInterval(drip);
-    closeSockets(sockets);
-  }
+  return await holdDripping(sockets, { byte: 'x', isDripping: (i) => i % 2 === 0 }, whileHeld);
 }
 
 /** Very many requests without a signature, one behind the other, of which the answers are read only at the end. */
