@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 /** A POST whose body a test writes by itself. */
@@ -22,8 +22,11 @@ export function startUpload(
   apiKey: string,
   headers: Readonly<Record<string, string | number>> = {},
 ): Upload {
+  // A connection that carried another upload before has sent that one's bytes too.
+  const agent = new Agent({ keepAlive: true });
   const upload = request(url, {
     method: 'POST',
+    agent,
     headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...headers },
   });
   const readAnswer = async (): Promise<UploadAnswer> => {
@@ -40,6 +43,7 @@ export function startUpload(
   // A test that ends an upload by itself wants no answer to it.
   answer.catch(() => undefined);
   upload.on('error', () => undefined);
+  upload.once('close', () => agent.destroy());
   upload.flushHeaders();
   return { request: upload, answer };
 }
