@@ -7,6 +7,8 @@ export interface ParallelReadsTarget extends Target {
   readonly paths?: readonly string[];
   /** Ends what is still under way. */
   readonly signal?: AbortSignal;
+  /** Told the status of each answer. */
+  readonly onAnswer?: (status: number) => void;
 }
 
 export interface RefusedRead {
@@ -30,6 +32,7 @@ export async function readInParallel({
   count = 500,
   paths = historyPaths,
   signal,
+  onAnswer,
 }: ParallelReadsTarget): Promise<ParallelReads> {
   const statuses = new Map<number, number>();
   const refused: RefusedRead[] = [];
@@ -39,6 +42,7 @@ export async function readInParallel({
         headers: { authorization: `Bearer ${apiKey}` },
         ...(signal === undefined ? {} : { signal }),
       });
+      onAnswer?.(response.status);
       const body = (await response.json()) as { error?: { code: string; message: string } };
       statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
       if (body.error !== undefined)
