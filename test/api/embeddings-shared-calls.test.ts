@@ -365,20 +365,18 @@ test.serial('who leaves after sending what is refused shares no calls with other
 });
 
 test.serial(
-  'sixty requests for as many dimensions keep another account waiting for a few calls',
+  'three hundred requests for as many dimensions keep another account waiting for a few calls',
   async (t) => {
     const held = vendor.hold('emb-turns');
     const [many, one] = [await stack.createAccount(), await stack.createAccount()];
-    // Of more, those beyond the account's share of the workers' runs would wait in the api.
-    const count = 60;
     const flood = Promise.all(
-      Array.from({ length: count }, (_, i) => embed(many, 'turns', `text ${i}`, { dimensions: 9 + i })),
+      Array.from({ length: 300 }, (_, i) => embed(many, 'turns', `text ${i}`, { dimensions: 9 + i })),
     );
-    await waitForInputsInLine(stack, count - 2);
+    await waitForInputsInLine(stack, 298);
     for (let i = 0; i < 3; i++) {
       const before = callsOf('emb-turns').length;
       const single = embed(one, 'turns', `single ${i}`);
-      await waitForInputsInLine(stack, count - 1 - 3 * i);
+      await waitForInputsInLine(stack, 299 - 3 * i);
       // The two that are under way, and the next two.
       held.letGo(4);
       t.is((await single).status, 200);

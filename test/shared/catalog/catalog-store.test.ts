@@ -11,6 +11,7 @@ import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/r
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { ConfigError } from '../../../shared/runtime/config.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 interface LogLine {
   readonly level: number;
@@ -251,13 +252,6 @@ test.serial(
   },
 );
 
-/** As `once` of Node, which rejects at an `error`: a client that connects anew has those on its way. */
-const onceFired = async (client: RedisClient, event: string): Promise<void> => {
-  await new Promise<void>((resolve) => {
-    client.once(event, () => resolve());
-  });
-};
-
 test('while Redis is away the last known switches hold, one warning says so, and it is asked until it is back', async (t) => {
   let server = await startTestRedis();
   const client = createRedis(server.url, 'commands', pino({ level: 'silent' }));
@@ -273,18 +267,16 @@ test('while Redis is away the last known switches hold, one warning says so, and
   const store = await CatalogStore.open({ path, env: {}, redis: client, log });
   t.teardown(() => store.close());
 
-  const cut = onceFired(client, 'close');
   await server.stop();
-  await cut;
+  await waitFor('the cut', () => client.status !== 'ready');
   await store.refreshDisabled();
   await store.refreshDisabled();
   t.false(store.isActive(store.find('a')!));
   t.is(lines.filter(({ msg }) => msg.includes('the last known ones hold')).length, 1);
 
   // A Redis that comes back empty has no model turned off.
-  const ready = onceFired(client, 'ready');
   server = await startTestRedis({ port: server.port });
-  await ready;
+  await waitUntilReady(client, 60_000);
   const reloaded = nextReload(store);
   await writeFile(path, fileOf(model('a'), model('c')));
   await reloaded;
