@@ -1,10 +1,9 @@
-import { Queue } from 'bullmq';
 import { bullQueues, queueNames } from '../../shared/queue/job-kinds.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { lanes } from '../../shared/queue/fair-share.ts';
+import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
-import { bullPrefix } from '../../shared/redis/redis-keys.ts';
 import type { AdminContext, AdminVerb } from './command.ts';
 
 export const queueVerbs: Record<string, AdminVerb> = {
@@ -54,7 +53,7 @@ async function describeQueue(redis: RedisClient, name: keyof typeof bullQueues):
 type JobCounts = Record<'waiting' | 'active' | 'delayed' | 'failed', number>;
 
 async function countJobs(redis: RedisClient, name: string): Promise<JobCounts> {
-  const queue = new Queue(name, { connection: redis, prefix: bullPrefix });
+  const queue = openBullQueue(name, redis);
   const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed');
   await queue.close();
   const count = (state: string): number => counts[state] ?? 0;

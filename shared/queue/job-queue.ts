@@ -1,7 +1,6 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { AppError } from '../contract/errors.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
-import { bullPrefix } from '../redis/redis-keys.ts';
 import { encodeLargeJson, isLongJson } from '../runtime/json-pieces.ts';
 import {
   listRequests,
@@ -10,6 +9,7 @@ import {
   type ImageJob,
   type QueueItem,
 } from './job-kinds.ts';
+import { openBullQueue } from './open-bull-queue.ts';
 import { maxInlineBytes } from './payload-limits.ts';
 import type { PayloadStore } from './payload-store.ts';
 
@@ -46,18 +46,12 @@ export class JobQueue<T extends QueuedJob> {
   constructor(name: BullQueueName, redis: RedisClient, payloads: PayloadStore) {
     this.#name = name;
     this.#payloads = payloads;
-    this.#queue = new Queue(name, {
-      connection: redis,
-      prefix: bullPrefix,
-      defaultJobOptions: {
-        // Routing tries again by itself; a job that failed has failed. A job whose worker died runs again all the same.
-        attempts: 1,
-        removeOnComplete: true,
-        removeOnFail: keptFailures,
-      },
+    this.#queue = openBullQueue(name, redis, {
+      // Routing tries again by itself; a job that failed has failed. A job whose worker died runs again all the same.
+      attempts: 1,
+      removeOnComplete: true,
+      removeOnFail: keptFailures,
     });
-    // Every command's failure reaches its caller; this one only keeps the emitter from throwing.
-    this.#queue.on('error', () => undefined);
   }
 
   /**

@@ -4,7 +4,13 @@ import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.t
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { findSlack } from '../../workers/embeddings/bill-call.ts';
-import { findRow, readLoss, waitForInputsInLine, waitForNoReservation } from '../support/observe.ts';
+import {
+  findReservations,
+  findRow,
+  readLoss,
+  waitForInputsInLine,
+  waitForNoReservation,
+} from '../support/observe.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -18,7 +24,7 @@ const modelOf = (id: string, vendorModel: string, upstream: string): string =>
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
-${['few', 'last', 'shared', 'both', 'dear', 'mixed', 'marks', 'timed'].map((name) => `  ${name}: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1, maxBatchInputs: 50 }`).join('\n')}
+${['few', 'last', 'shared', 'both', 'dear', 'mixed', 'marks', 'timed', 'filler'].map((name) => `  ${name}: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1, maxBatchInputs: 50 }`).join('\n')}
   wide: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1 }
   two: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 2 }
   eight: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 8 }
@@ -32,6 +38,7 @@ ${modelOf('mixed', 'emb-mixed+poison', 'mixed')}
 ${modelOf('hiding', 'emb-hiding+dear-7', 'wide')}
 ${modelOf('marks', 'emb-marks+special-2', 'marks').replace('context:', 'special_tokens: 2, context:')}
 ${modelOf('timed', 'emb-timed', 'timed').replace('in_cost_per_million: 1000', 'type: time, cost_per_second: 0.01')}
+${modelOf('filler', 'emb-filler', 'filler')}
 ${modelOf('turns', 'emb-turns', 'two')}
 ${modelOf('long', 'emb-long', 'eight')}
 ${modelOf('quick', 'emb-quick', 'eight')}
@@ -367,11 +374,22 @@ test.serial('who leaves after sending what is refused shares no calls with other
 test.serial(
   'three hundred requests for as many dimensions keep another account waiting for a few calls',
   async (t) => {
-    const held = vendor.hold('emb-turns');
+    const [held, filling] = [vendor.hold('emb-turns'), vendor.hold('emb-filler')];
     const [many, one] = [await stack.createAccount(), await stack.createAccount()];
+    // All that the account may have with the workers at once, so that the requests after it gather in a few batches, however
+    // slowly they come: 1024 inputs that go the quick way, and its share of the runs for bulk, a batch each.
+    const filler = Promise.all(
+      Array.from({ length: 16 + 64 }, (_, i) => embed(many, 'filler', textsOf(`filler ${i}`, 64))),
+    );
+    await waitForInputsInLine(stack, (16 + 64) * 64 - 50);
     const flood = Promise.all(
       Array.from({ length: 300 }, (_, i) => embed(many, 'turns', `text ${i}`, { dimensions: 9 + i })),
     );
+    await waitFor('all to be admitted', async () => {
+      return (await findReservations(stack, many.id)).length === 16 + 64 + 300;
+    });
+    filling.end();
+    t.true((await filler).every(({ status }) => status === 200));
     await waitForInputsInLine(stack, 298);
     for (let i = 0; i < 3; i++) {
       const before = callsOf('emb-turns').length;

@@ -101,24 +101,22 @@ for (const one of kinds) {
     async (t) => {
       const [many, other] = [await stack.createAccount(), await stack.createAccount()];
       const held = vendor.hold(`wide-${kind}`);
-      let left = 0;
       const countBulk = (): Promise<number> => stack.redis.llen(`{bull}:${kind}-bulk:active`);
       // More than the quick runs for images of the worker, were they all to go there; else its share of those for bulk, with
-      // however many before it: embeddings that come together are one run.
+      // however many before it.
       const hasMany = async (): Promise<boolean> =>
         kind === 'chat' ? held.waiting >= 70 : (await countBulk()) >= shareOfBulk;
+      // One at a time, as embeddings that come together are one run: each has a run and its call when its caller leaves.
+      let left = 0;
       while (!(await hasMany())) {
         const leave = new AbortController();
-        const requests = Array.from({ length: 8 }, () =>
-          post(one, many, `wide-${kind}`, leave.signal).catch(() => null),
-        );
-        left += 8;
-        const before = held.waiting;
-        await waitFor('its calls', async () => held.waiting > before || (await hasMany()));
+        const request = post(one, many, `wide-${kind}`, leave.signal).catch(() => null);
+        left += 1;
+        await waitFor('its call', () => held.waiting === left);
         leave.abort();
-        await Promise.all(requests);
+        await request;
       }
-      t.log(`${held.waiting} calls are under way for ${left} requests`);
+      t.log(`${left} calls are under way for callers who left`);
       const answers = Array.from({ length: 8 }, () => ask(one, many, `wide-${kind}`));
       t.is(await ask(one, other, `fast-${kind}`), 200);
       if (kind !== 'chat') t.is(await countBulk(), shareOfBulk, 'those whose callers left count');
