@@ -4,13 +4,13 @@ import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 import { openSilentSockets } from './attacks/silent-sockets.ts';
 
-test('400 connections that say nothing lock nobody out of a process with 256 files', async (t) => {
+test('400 connections of one address that say nothing lock nobody else out of a process with 256 files', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { apiKey } = await stack.createAccount();
   const { readyLine } = await startRole(t, 'api', stack.env, [], 256);
-  const seen = await openSilentSockets({ url: readyLine['url'] as string, apiKey });
+  const url = readyLine['url'] as string;
+  const seen = await openSilentSockets({ url, apiKey, leastClosed: 400 - 128 });
   t.deepEqual(seen.statuses, [200, 200, 200, 200, 200]);
-  t.true(seen.closed >= 400 - 128, `${seen.closed} were closed`);
 });
 
 test('a process that has run out of files all the same serves again once there are some', async (t) => {
@@ -37,7 +37,6 @@ test('an address has no more connections than the operator says', async (t) => {
     env: { MAX_CONNECTIONS: '100', MAX_CONNECTIONS_PER_ADDRESS: '10' },
   });
   const { apiKey } = await stack.createAccount();
-  const seen = await openSilentSockets({ url: stack.url, apiKey, count: 40 });
+  const seen = await openSilentSockets({ url: stack.url, apiKey, count: 40, leastClosed: 30 });
   t.deepEqual([...new Set(seen.statuses)], [200]);
-  t.true(seen.closed >= 30, `${seen.closed} were closed`);
 });
