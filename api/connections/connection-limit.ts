@@ -1,5 +1,6 @@
 import { Holdings } from '../../shared/fairness/holdings.ts';
 import type { Connection } from './connection.ts';
+import { isSilent } from './silent-body.ts';
 
 export interface ConnectionLimitOptions {
   /** Connections that may be open at once. */
@@ -8,10 +9,14 @@ export interface ConnectionLimitOptions {
   readonly maxPerNetwork: number | null;
 }
 
+/** For each newcomer that finds no room. */
+const mostLooks = 64;
+
 /**
  * How many connections may be open, in all and for each network. Where a network may have no further one, a connection that
  * has no request under way makes room: of the network with the most where that has more than the newcomer's, else of the
- * newcomer's own, the one that has been idle for longest. A connection with a request under way is never closed for another.
+ * newcomer's own, the one that has been idle for longest. Of those with a request under way only one is closed for
+ * another: where all of the newcomer's network have one, the first of them whose body is waited for and does not come.
  */
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
@@ -19,6 +24,8 @@ export class ConnectionLimit {
   readonly #open = new Set<Connection>();
   /** Of each network that has some, those without a request under way, in the order in which they became so. */
   readonly #idle = new Map<string, Set<Connection>>();
+  /** Of each network, those with a request under way, in the order in which they are to be looked at. */
+  readonly #busy = new Map<string, Set<Connection>>();
   /** The networks that have an idle one, by how many connections they have. */
   readonly #bySize = new Map<number, Set<string>>();
 
@@ -42,13 +49,15 @@ export class ConnectionLimit {
 
   close(connection: Connection): void {
     if (!this.#open.delete(connection)) return;
-    this.markBusy(connection);
+    this.#leaveIdle(connection);
+    this.#leaveBusy(connection);
     this.#resize(connection.network, -1);
   }
 
   markIdle(connection: Connection): void {
     if (!this.#open.has(connection)) return;
     const { network } = connection;
+    this.#leaveBusy(connection);
     const idle = this.#idle.get(network);
     if (idle !== undefined) {
       idle.add(connection);
@@ -59,6 +68,20 @@ export class ConnectionLimit {
   }
 
   markBusy(connection: Connection): void {
+    this.#leaveIdle(connection);
+    if (!this.#open.has(connection)) return;
+    const busy = this.#busy.get(connection.network);
+    if (busy === undefined) this.#busy.set(connection.network, new Set([connection]));
+    else busy.add(connection);
+  }
+
+  #leaveBusy(connection: Connection): void {
+    const { network } = connection;
+    const busy = this.#busy.get(network);
+    if (busy?.delete(connection) === true && busy.size === 0) this.#busy.delete(network);
+  }
+
+  #leaveIdle(connection: Connection): void {
     const { network } = connection;
     const idle = this.#idle.get(network);
     if (idle?.delete(connection) !== true || idle.size > 0) return;
@@ -93,13 +116,31 @@ export class ConnectionLimit {
       : this.#held.of(network) < maxPerNetwork;
   }
 
-  /** Closes an idle connection, if that makes room for one of this network. @returns whether it did */
+  /** Closes a connection, if that makes room for one of this network. @returns whether it did */
   #makeRoom(network: string): boolean {
     const [longest] = this.#idle.get(this.#chooseLoser(network)) ?? [];
-    if (longest === undefined) return false;
-    this.close(longest);
-    longest.socket.destroy();
+    const loser = longest ?? this.#findSilent(network);
+    if (loser === undefined) return false;
+    this.close(loser);
+    loser.socket.destroy();
     return true;
+  }
+
+  /** Those that were looked at and are not silent come last the next time. */
+  #findSilent(network: string): Connection | undefined {
+    const busy = this.#busy.get(network);
+    if (busy === undefined) return undefined;
+    const looked: Connection[] = [];
+    for (const connection of busy) {
+      if (looked.length === mostLooks) break;
+      if (isSilent(connection, performance.now())) return connection;
+      looked.push(connection);
+    }
+    for (const connection of looked) {
+      busy.delete(connection);
+      busy.add(connection);
+    }
+    return undefined;
   }
 
   /** The network that gives a place: the largest where it stays no smaller than the newcomer's becomes, else its own. */

@@ -15,10 +15,20 @@ export interface Connection {
    * caller's fault. Infinity while it is not read; null where it was read all the time.
    */
   readAgainAtMs: number | null;
+  /** What had come in all when the last head had, or it was last looked at, and when that was. */
+  heard: { readonly bytes: number; readonly atMs: number };
   /** For the next head, where Node has given up timing it. */
   headTimer: NodeJS.Timeout | undefined;
 }
 
 export function createConnection(socket: Socket, network: string): Connection {
-  return { socket, network, request: null, response: null, readAgainAtMs: null, headTimer: undefined };
+  return {
+    socket,
+    network,
+    request: null,
+    response: null,
+    readAgainAtMs: null,
+    heard: { bytes: 0, atMs: 0 },
+    headTimer: undefined,
+  };
 }

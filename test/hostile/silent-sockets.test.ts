@@ -1,4 +1,5 @@
 import test from 'ava';
+import { openRaw, type RawCaller } from '../support/raw-caller.ts';
 import { useStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
@@ -11,6 +12,35 @@ test('400 connections of one address that say nothing lock nobody else out of a 
   const url = readyLine['url'] as string;
   const seen = await openSilentSockets({ url, apiKey, leastClosed: 400 - 128 });
   t.deepEqual(seen.statuses, [200, 200, 200, 200, 200]);
+});
+
+test('connections whose bodies do not come make room for others of their own address', async (t) => {
+  const stack = await useStack(t, {
+    workers: [],
+    env: { MAX_CONNECTIONS: '100', MAX_CONNECTIONS_PER_ADDRESS: '10' },
+  });
+  const { apiKey } = await stack.createAccount();
+  const head =
+    `POST /v1/embeddings HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${apiKey}\r\n` +
+    'content-type: application/json\r\ncontent-length: 1000\r\n\r\n';
+  const callers = await Promise.all(Array.from({ length: 10 }, () => openRaw(stack.url)));
+  for (const { socket } of callers) socket.write(head);
+  const startedAtMs = performance.now();
+  // One of them goes on.
+  const [slow] = callers as [RawCaller];
+  const dripping = setInterval(() => slow.socket.write(' '), 100);
+  t.teardown(() => clearInterval(dripping));
+  const ask = (): Promise<number> =>
+    fetch(`${stack.url}/v1/models`, { headers: { connection: 'close' } }).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  await waitFor('room', async () => (await ask()) === 200);
+  // Before their time is over, which would make room as well.
+  t.true(performance.now() - startedAtMs < 20_000);
+  for (let i = 0; i < 20; i++) t.is(await ask(), 200);
+  t.false(slow.socket.destroyed);
+  for (const { socket } of callers) socket.destroy();
 });
 
 test('a process that has run out of files all the same serves again once there are some', async (t) => {
