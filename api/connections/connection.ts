@@ -15,8 +15,11 @@ export interface Connection {
    * caller's fault. Infinity while it is not read; null where it was read all the time.
    */
   readAgainAtMs: number | null;
-  /** What had come in all when the last head had, or it was last looked at, and when that was. */
-  heard: { readonly bytes: number; readonly atMs: number };
+  /**
+   * What had come in all when something had come since it was looked at before, and when that was; null where it was not
+   * looked at since its last head came.
+   */
+  heard: { readonly bytes: number; readonly atMs: number } | null;
   /** For the next head, where Node has given up timing it. */
   headTimer: NodeJS.Timeout | undefined;
 }
@@ -28,7 +31,7 @@ export function createConnection(socket: Socket, network: string): Connection {
     request: null,
     response: null,
     readAgainAtMs: null,
-    heard: { bytes: 0, atMs: 0 },
+    heard: null,
     headTimer: undefined,
   };
 }

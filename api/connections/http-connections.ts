@@ -157,7 +157,7 @@ export class HttpConnections {
     if (connection === undefined) return;
     connection.request = request;
     connection.readAgainAtMs = null;
-    connection.heard = { bytes: request.socket.bytesRead, atMs: performance.now() };
+    connection.heard = null;
     clearTimeout(connection.headTimer);
     const begin = (): void => this.#begin(connection, request, response);
     // Only the response whose turn it is has the socket.

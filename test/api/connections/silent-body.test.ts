@@ -1,0 +1,42 @@
+import test from 'ava';
+import type { Connection } from '../../../api/connections/connection.ts';
+import { isSilent } from '../../../api/connections/silent-body.ts';
+
+interface Rig {
+  readonly connection: Connection;
+  readonly socket: { bytesRead: number };
+  readonly request: { complete: boolean; readableFlowing: boolean | null };
+}
+
+function createRig(): Rig {
+  const socket = { bytesRead: 100 };
+  const request = { complete: false, readableFlowing: true };
+  const connection = { socket, request, heard: null } as unknown as Connection;
+  return { connection, socket, request };
+}
+
+test('a body of which nothing has come between two looks that are a second apart is silent', (t) => {
+  const { connection, socket } = createRig();
+  t.false(isSilent(connection, 5_000), 'the first look');
+  t.false(isSilent(connection, 5_999));
+  t.true(isSilent(connection, 6_000));
+  socket.bytesRead += 1;
+  t.false(isSilent(connection, 6_500), 'something has come');
+  t.false(isSilent(connection, 7_499));
+  t.true(isSilent(connection, 7_500));
+});
+
+test('time in which nobody reads, or the body is there, is no silence', (t) => {
+  const { connection, request } = createRig();
+  t.false(isSilent(connection, 0));
+  for (const flowing of [null, false] as const) {
+    request.readableFlowing = flowing;
+    t.false(isSilent(connection, 60_000));
+  }
+  request.readableFlowing = true;
+  t.false(isSilent(connection, 60_500), 'it is read anew');
+  t.true(isSilent(connection, 61_500));
+  request.complete = true;
+  t.false(isSilent(connection, 99_000));
+  t.false(isSilent({ ...connection, request: null }, 99_000));
+});
