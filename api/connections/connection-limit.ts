@@ -15,8 +15,8 @@ const mostLooks = 64;
 /**
  * How many connections may be open, in all and for each network. Where a network may have no further one, a connection that
  * has no request under way makes room: of the network with the most where that has more than the newcomer's, else of the
- * newcomer's own, the one that has been idle for longest. Of those with a request under way only one is closed for
- * another: where all of the newcomer's network have one, the first of them whose body is waited for and does not come.
+ * newcomer's own, the one that has been idle for longest. A connection with a request under way makes room only
+ * if all of the newcomer's network have one, and only if its body does not arrive.
  */
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
@@ -131,9 +131,10 @@ export class ConnectionLimit {
     const busy = this.#busy.get(network);
     if (busy === undefined) return undefined;
     const looked: Connection[] = [];
+    const nowMs = performance.now();
     for (const connection of busy) {
       if (looked.length === mostLooks) break;
-      if (isSilent(connection, performance.now())) return connection;
+      if (isSilent(connection, nowMs)) return connection;
       looked.push(connection);
     }
     for (const connection of looked) {

@@ -16,8 +16,8 @@ export interface Connection {
    */
   readAgainAtMs: number | null;
   /**
-   * What had come in all when something had come since it was looked at before, and when that was; null where it was not
-   * looked at since its last head came.
+   * How many bytes had arrived in all at the last look that found new ones, and when that was; null before the first look at
+   * a request.
    */
   heard: { readonly bytes: number; readonly atMs: number } | null;
   /** For the next head, where Node has given up timing it. */

@@ -1,15 +1,15 @@
 import type { Connection } from './connection.ts';
 
-/** Who sends a body pauses for less, but where the connection broke. */
+/** A caller that is sending a body rarely pauses for longer, unless its connection broke. */
 const silentMs = 1_000;
 
 /**
- * Whether the body of a connection's request is waited for, and nothing has come of it for a second. That takes two looks:
- * who was told to go on just now has had no time to.
+ * Whether we are waiting for the body of a connection's request and nothing has arrived for a second. That takes two looks:
+ * a caller that was told to go on only now has had no time to send anything.
  */
 export function isSilent(connection: Connection, nowMs: number): boolean {
   const { request, socket, heard } = connection;
-  // Where nobody reads, as where there is no memory for it yet, its caller is not at fault.
+  // While we do not read, for instance until there is memory for the body, the caller is not at fault.
   if (request === null || request.complete || request.readableFlowing !== true) {
     connection.heard = null;
     return false;

@@ -12,6 +12,7 @@ test('400 connections of one address that say nothing lock nobody else out of a 
   const url = readyLine['url'] as string;
   const seen = await openSilentSockets({ url, apiKey, leastClosed: 400 - 128 });
   t.deepEqual(seen.statuses, [200, 200, 200, 200, 200]);
+  t.true(seen.closed >= 400 - 128, `${seen.closed} were closed`);
 });
 
 test('connections whose bodies do not come make room for others of their own address', async (t) => {
@@ -69,4 +70,5 @@ test('an address has no more connections than the operator says', async (t) => {
   const { apiKey } = await stack.createAccount();
   const seen = await openSilentSockets({ url: stack.url, apiKey, count: 40, leastClosed: 30 });
   t.deepEqual([...new Set(seen.statuses)], [200]);
+  t.true(seen.closed >= 30, `${seen.closed} were closed`);
 });

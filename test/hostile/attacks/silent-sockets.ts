@@ -9,6 +9,8 @@ export interface SilentSocketsOptions {
 }
 
 export interface SilentSockets {
+  /** Of those that were opened, how many the gateway has closed by the end of the attack. */
+  readonly closed: number;
   /** What somebody at another address is told meanwhile, by a new connection each time; 0 where that comes to nothing. */
   readonly statuses: readonly number[];
 }
@@ -50,6 +52,7 @@ export async function openSilentSockets({
     () => countClosed() >= leastClosed,
     beforeTheyAreLateMs,
   );
+  const closed = countClosed();
   for (const { socket } of sockets) socket.destroy();
-  return { statuses };
+  return { closed, statuses };
 }
