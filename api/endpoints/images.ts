@@ -6,7 +6,7 @@ import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { chooseLane } from '../../shared/queue/fair-share.ts';
-import type { AdmittedRequest, ImageJob } from '../../shared/queue/job-kinds.ts';
+import { wordsAlone, type AdmittedRequest, type ImageJob } from '../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import { admit } from '../middleware/admit.ts';
@@ -86,6 +86,7 @@ function startJob(
     replyChannel: jobs.replyChannel,
     ...checked,
     responseFormat: responseFormat ?? 'b64_json',
+    ...wordsAlone,
   };
   awaited.whenLeft(() => images[lane].dropPayload(request.requestId));
   const enqueue = async (): Promise<void> => {

@@ -58,6 +58,27 @@ export interface ChatJob {
   readonly attempt: number;
 }
 
+/** Parameters of OpenAI's image models beside those of the spec; null where the caller did not send one. */
+export interface ImageOptions {
+  readonly background: 'transparent' | 'opaque' | 'auto' | null;
+  readonly moderation: 'low' | 'auto' | null;
+  readonly outputFormat: 'png' | 'jpeg' | 'webp' | null;
+  /** 0 to 100, for JPEG and WebP. */
+  readonly outputCompression: number | null;
+  readonly inputFidelity: 'high' | 'low' | null;
+}
+
+const noImageOptions: ImageOptions = {
+  background: null,
+  moderation: null,
+  outputFormat: null,
+  outputCompression: null,
+  inputFidelity: null,
+};
+
+/** Of a request for an image made from words alone, answered whole. */
+export const wordsAlone = { inputs: [], mask: null, options: noImageOptions, partialImages: null } as const;
+
 export interface ImageJob {
   readonly v: 1;
   readonly kind: 'image';
@@ -70,6 +91,13 @@ export interface ImageJob {
   readonly quality: string | null;
   readonly style: string | null;
   readonly responseFormat: 'url' | 'b64_json';
+  /** Images to edit or to go by, in the caller's order: https links or data URIs. None for words alone. */
+  readonly inputs: readonly string[];
+  /** Says which part of the first input may change; a link or a data URI, as those are. */
+  readonly mask: string | null;
+  readonly options: ImageOptions;
+  /** Previews that are wanted of a streamed answer, 0 to 3; null where the answer is not streamed. */
+  readonly partialImages: number | null;
 }
 
 /** One caller's part of a batch. */

@@ -5,13 +5,14 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { findImageBounds, tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
-import type { ImageJob } from '../../shared/queue/job-kinds.ts';
+import { wordsAlone, type ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { callRoute } from '../routing/call-route.ts';
 import {
   UpstreamError,
   type GeneratedImage,
   type ImageAnswer,
+  type ImageCall,
   type UpstreamUsage,
 } from '../upstreams/upstream.ts';
 import {
@@ -154,7 +155,8 @@ async function generate(
         throw new UpstreamError('rejected', 'This upstream has no image models.');
       }
       const { prompt, negativePrompt, n, size, quality, style } = job;
-      const call = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
+      const asked = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
+      const call: ImageCall = { ...asked, ...wordsAlone };
       run.signal.throwIfAborted();
       onAsked();
       const startedAtMs = performance.now();

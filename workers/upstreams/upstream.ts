@@ -1,3 +1,5 @@
+import type { ImageOptions } from '../../shared/queue/job-kinds.ts';
+
 /**
  * What every dialect implements. An upstream translates one request and its answer; it knows no money
  * and no Redis. It never retries: the routing above decides that.
@@ -147,6 +149,22 @@ export interface EmbeddingAnswer {
   readonly giveBack: (() => void) | null;
 }
 
+/** A caller's image, made anew from its pixels: nothing but the image is left in it. */
+export interface InputImage {
+  readonly bytes: Buffer;
+  readonly contentType: 'image/png' | 'image/jpeg' | 'image/webp';
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A preview of a streamed image, as the vendor sent it. */
+export interface PartialImage {
+  readonly bytes: Buffer;
+  readonly contentType: GeneratedImage['contentType'];
+  /** Counts the previews of the call from 0. */
+  readonly index: number;
+}
+
 export interface ImageCall {
   readonly prompt: string;
   readonly negativePrompt: string | null;
@@ -156,6 +174,15 @@ export interface ImageCall {
   readonly quality: string | null;
   readonly style: string | null;
   readonly user: string | null;
+  /** Images to edit or to go by, in the caller's order; none for words alone. */
+  readonly inputs: readonly InputImage[];
+  /** A PNG as large as the first input, whose transparent part may change. */
+  readonly mask: InputImage | null;
+  readonly options: ImageOptions;
+  /** Previews that are wanted; null where the answer is not streamed. A vendor that has none answers whole. */
+  readonly partialImages: number | null;
+  /** Takes the previews of a streamed answer; resolves once the caller has taken enough of them to go on. */
+  readonly onPartial?: (partial: PartialImage) => Promise<void>;
 }
 
 export interface GeneratedImage {

@@ -1,3 +1,4 @@
+import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
 import test from 'ava';
 import { countTokens } from '../../../../shared/pricing/count-tokens.ts';
 import { createContext, createTarget } from '../../../support/upstream-target.ts';
@@ -9,6 +10,7 @@ const upstream = createBuiltinUpstream({ encoderThreads: 1, wordPauseMs: 0 });
 const image = {
   prompt: 'A cat',
   negativePrompt: null,
+  ...wordsAlone,
   n: 2,
   size: '256x256',
   quality: null,

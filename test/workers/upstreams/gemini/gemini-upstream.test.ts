@@ -1,3 +1,4 @@
+import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -369,6 +370,7 @@ test('vectors are asked in one call, and come in the order of their inputs', asy
 const DRAW: ImageCall = {
   prompt: 'a cat',
   negativePrompt: null,
+  ...wordsAlone,
   n: 3,
   size: '1024x1024',
   quality: null,

@@ -1,3 +1,4 @@
+import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
 import test from 'ava';
 
 import {
@@ -16,6 +17,7 @@ import { createTarget } from '../../../support/upstream-target.ts';
 const CALL: ImageCall = {
   prompt: 'a cat',
   negativePrompt: null,
+  ...wordsAlone,
   n: 2,
   size: '1024x1024',
   quality: null,
@@ -30,7 +32,14 @@ test('a picture is asked for without words, in its shape, with style and what to
     contents: [{ role: 'user', parts: [{ text: 'a cat' }] }],
     generationConfig: { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '1:1' } },
   });
-  const call = { ...CALL, style: 'vivid', negativePrompt: 'dogs', size: '1792x1024', quality: '2K' };
+  const call = {
+    ...CALL,
+    style: 'vivid',
+    negativePrompt: 'dogs',
+    ...wordsAlone,
+    size: '1792x1024',
+    quality: '2K',
+  };
   t.deepEqual(toImageRequest(target, call), {
     contents: [{ role: 'user', parts: [{ text: 'a cat\n\nStyle: vivid.\n\nAvoid: dogs.' }] }],
     generationConfig: {

@@ -1,3 +1,4 @@
+import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
 import test, { type ExecutionContext } from 'ava';
 import sharp from 'sharp';
 
@@ -74,6 +75,7 @@ async function startRig(
         {
           prompt: 'a cat',
           negativePrompt: 'dogs',
+          ...wordsAlone,
           n,
           size: '1024x1024',
           quality: null,

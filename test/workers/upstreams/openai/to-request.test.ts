@@ -1,3 +1,4 @@
+import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
 import test from 'ava';
 
 import { createTarget } from '../../../support/upstream-target.ts';
@@ -122,6 +123,7 @@ test('embeddings are asked as base64, with dimensions and user only where given'
 const IMAGE: ImageCall = {
   prompt: 'a cat',
   negativePrompt: null,
+  ...wordsAlone,
   n: 2,
   size: '1024x1024',
   quality: null,
@@ -145,7 +147,7 @@ test('base64 is asked of every image model but the GPT family, which refuses the
 });
 
 test('style goes as a field to DALL·E 3 alone, else into the prompt; what to avoid always does', (t) => {
-  const call = { ...IMAGE, style: 'vivid', negativePrompt: 'dogs', quality: 'hd', user: 'u' };
+  const call = { ...IMAGE, style: 'vivid', negativePrompt: 'dogs', ...wordsAlone, quality: 'hd', user: 'u' };
   const known = toImageRequest(target('dall-e-3'), call);
   t.is(known['style'], 'vivid');
   t.is(known['prompt'], 'a cat\n\nAvoid: dogs.');
