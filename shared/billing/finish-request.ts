@@ -1,4 +1,4 @@
-import { AppError, errorKind, type ErrorCode } from '../contract/errors.ts';
+import { AppError, errorKind, toAppError, type ErrorCode } from '../contract/errors.ts';
 import { shorten } from '../runtime/shorten.ts';
 import type { PriceStore } from '../ledger/price-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
@@ -41,11 +41,49 @@ export interface FinishDependencies {
   readonly retryPauseMs?: number;
 }
 
+/** Hands the caller its answer, with what it costs. */
+export type Deliver = (receipt: Receipt) => Promise<void>;
+
 /**
- * Ends a request that reached a model: usage becomes the exact cost, the cost one settlement. Every such request ends
- * here, however it went. Where another run of the same job settled it before, the receipt is that settlement's.
+ * Ends a request: usage becomes the exact cost, the cost one settlement, and then the caller has its answer. Every request
+ * that a worker took ends here, however it went. Where another run of the same request settled it before, the receipt is
+ * that settlement's.
+ *
+ * The answer of a durable job is kept first, and the settlement ends the job: it is charged if and only if it has succeeded
+ * with an answer that can be had. Where the answer cannot be kept, `deliver` rejects, and the job fails free of charge.
+ * @param deliver not called for a failure
  */
 export async function finishRequest(
+  dependencies: FinishDependencies,
+  request: AdmittedRequest,
+  outcome: RequestOutcome,
+  deliver: Deliver,
+): Promise<void> {
+  const isDurable = request.jobAttempt !== undefined;
+  if (outcome.error !== null) {
+    await settleRequest(dependencies, request, outcome);
+    return;
+  }
+  if (!isDurable) {
+    await deliver(await settleRequest(dependencies, request, outcome));
+    return;
+  }
+  try {
+    await deliver({
+      costNano: request.isFree === true ? 0n : computeCost(request.pricing, outcome.usage),
+      free: request.isFree === true,
+      durationMs: Date.now() - request.admittedAtMs,
+    });
+  } catch (error) {
+    const { code, publicMessage: message } = toAppError(error);
+    await settleRequest(dependencies, request, { ...outcome, error: { code, message }, charged: false });
+    return;
+  }
+  await settleRequest(dependencies, request, outcome);
+}
+
+/** Ends a request that is answered otherwise, or not at all. */
+export async function settleRequest(
   dependencies: FinishDependencies,
   request: AdmittedRequest,
   outcome: RequestOutcome,
@@ -54,7 +92,7 @@ export async function finishRequest(
   const { usage, error, charged } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
-    await throughOutage(dependencies, () => releaseReservation(redis, request));
+    await throughOutage(dependencies, () => releaseReservation(redis, request, error));
     return { costNano: 0n, free: false, durationMs };
   }
   const event: UsageEvent = {
@@ -86,7 +124,10 @@ export async function finishRequest(
   const costNano = charged ? computeCost(request.pricing, usage) : 0n;
   const settlement = await throughOutage(dependencies, async () => {
     const settle = (): Promise<Settlement> =>
-      runSettlement(redis, event, costNano, !charged, request.claimHash);
+      runSettlement(redis, event, costNano, !charged, request.claimHash, {
+        attempt: request.jobAttempt,
+        error,
+      });
     const first = await settle();
     if (first.outcome !== 'unknown') return first;
     await hotAccounts.load(request.accountId);
@@ -96,6 +137,8 @@ export async function finishRequest(
     traffic.note(event);
     return { costNano: settlement.costNano, free: settlement.free, durationMs };
   }
+  // Another attempt has the job now, or it has ended: nobody is told of this one.
+  if (request.jobAttempt !== undefined) return { costNano: 0n, free: false, durationMs };
   const earlier = await findEarlierCharge(ledger, request.requestId);
   return { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
 }

@@ -43,6 +43,36 @@ export const redisKeys = {
     `mg:${tag(shardOf(accountId))}:kept-answer:${requestId}`,
   /** Hash: `sum` of the bytes that are kept for one account in Redis, and their share by when they expire; a day. */
   keptBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:kept-bytes:${accountId}`,
+  /**
+   * Durable jobs. All keys of an account's jobs begin with this, so that one script can change a job, what it reserves and
+   * the lists it stands in; `shared/jobs/job-lua.ts` names them.
+   */
+  jobsOf: (shard: number) => `mg:${tag(shard)}:`,
+  /** Hash: a durable job, from its admission until a day after its end. */
+  job: (accountId: string, jobId: string) => `mg:${tag(shardOf(accountId))}:job:${accountId}:${jobId}`,
+  /** String: what a worker needs to run the job, as JSON; until the job has ended. */
+  jobBody: (accountId: string, jobId: string) =>
+    `mg:${tag(shardOf(accountId))}:job-body:${accountId}:${jobId}`,
+  /** Sorted set: job id → when it was made (ms), of all jobs of an account, or of those with a status. */
+  jobsList: (accountId: string, status: string) =>
+    `mg:${tag(shardOf(accountId))}:jobs:${accountId}:${status}`,
+  /** Sorted set: job id → when it was made (ms), of an account's jobs for one model that wait for a worker. */
+  jobsWaiting: (accountId: string, queue: string, model: string) =>
+    `mg:${tag(shardOf(accountId))}:jobs-waiting:${accountId}:${queue}:${model}`,
+  /** Hash: what an account's jobs that have not ended reserve (`cost`, `free`) and how large their bodies are (`bytes`). */
+  jobsHeld: (accountId: string) => `mg:${tag(shardOf(accountId))}:jobs-held:${accountId}`,
+  /** Hash: how many jobs of a shard wait, by queue, and `bytes` of all bodies. */
+  jobTotals: (shard: number) => `mg:${tag(shard)}:job-totals`,
+  /** Sorted set: `account id` → until when the worker that took the job has it (ms). */
+  jobLeases: (shard: number) => `mg:${tag(shard)}:job-leases`,
+  /** Sorted set: `account id` → when a job that has not started is too late (ms). */
+  jobDeadlines: (shard: number) => `mg:${tag(shard)}:job-deadlines`,
+  /** Sorted set: `account id` → when a job that has ended is forgotten (ms). */
+  jobsEnded: (shard: number) => `mg:${tag(shard)}:jobs-ended`,
+  /** Sorted set: `account id` → when it ended (ms), of jobs whose webhook is still to be queued. */
+  jobHooks: (shard: number) => `mg:${tag(shard)}:job-hooks`,
+  /** String: the worker that looks after this shard's jobs now; seconds. */
+  jobsLease: (shard: number) => `mg:${tag(shard)}:jobs-lease`,
   /** Stream: usage events and refills on their way to MongoDB; trimmed once they are there. */
   ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
   /** String: id of the last entry that was trimmed from this shard's stream, MongoDB having it. */

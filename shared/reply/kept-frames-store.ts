@@ -23,9 +23,9 @@ const failureLifetimeSeconds = 5 * 60;
  */
 const appendScript = new RedisScript(`${keptBytesFunctions}
 local frames, counter = KEYS[1], KEYS[2]
-local frame, isDelta, lifetime = ARGV[1], ARGV[2] == '1', tonumber(ARGV[3])
+local frame, isDelta, isBounded, lifetime = ARGV[1], ARGV[2] == '1', ARGV[3] == '1', tonumber(ARGV[4])
 local before = redis.call('STRLEN', frames)
-if isDelta and (before + #frame > tonumber(ARGV[4]) or keptBytesExceed(counter, tonumber(ARGV[5]) - #frame)) then
+if isBounded and (before + #frame > tonumber(ARGV[5]) or keptBytesExceed(counter, tonumber(ARGV[6]) - #frame)) then
   return {0, 0}
 end
 local length = redis.call('APPEND', frames, frame)
@@ -38,7 +38,7 @@ if expiresAt < 0 or not isDelta then
 else
   changeKeptBytes(counter, expiresAt, #frame)
 end
-return {length, not isDelta and keptBytesExceed(counter, tonumber(ARGV[6])) and 1 or 0}
+return {length, not isDelta and keptBytesExceed(counter, tonumber(ARGV[7])) and 1 or 0}
 `);
 
 /**
@@ -94,13 +94,22 @@ export class KeptFramesStore {
     this.#payloads = payloads;
   }
 
-  /** Null where the frame is not kept, because a bound is reached. */
-  async append(request: HeldRequest, kind: FrameKind, frame: Buffer): Promise<KeptSize | null> {
+  /**
+   * Null where the frame is not kept, because a bound is reached.
+   * @param isBounded whether it may be refused: deltas always, and what has another place to go
+   */
+  async append(
+    request: HeldRequest,
+    kind: FrameKind,
+    frame: Buffer,
+    { isBounded = kind === 'delta' } = {},
+  ): Promise<KeptSize | null> {
     const [bytes, crowded] = (await callRedis(() =>
       // Frames must not overtake one another, as they could while the script is being loaded.
       appendScript.runInOrder(this.#redis, this.#keys('frames', request), [
         frame,
         kind === 'delta' ? 1 : 0,
+        isBounded ? 1 : 0,
         kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds,
         maxKeptBytesPerAnswer,
         maxKeptBytesUnderWay,

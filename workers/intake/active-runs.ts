@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { RunControl } from '../../shared/reply/reply-channel.ts';
-import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import { isKept, type AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../jobs/job-context.ts';
 
 /**
@@ -61,7 +61,7 @@ export class ActiveRuns {
 
   /** Where those wait for whom there is work that is not kept: each channel once. */
   channels(): ReadonlySet<string> {
-    const awaited = [...this.#runs.values()].filter((run) => run.request.claimHash === null);
+    const awaited = [...this.#runs.values()].filter((run) => !isKept(run.request));
     return new Set(awaited.map((run) => run.replyChannel));
   }
 
@@ -121,8 +121,7 @@ export class ActiveRuns {
   /** Stops everything for an api process that is gone, but for what is kept for whoever asks again. */
   cancelChannel(replyChannel: string): void {
     for (const run of this.#runs.values()) {
-      const isKept = run.request.claimHash !== null;
-      if (run.replyChannel === replyChannel && !isKept) this.#cancel(run, new CallerGone(true));
+      if (run.replyChannel === replyChannel && !isKept(run.request)) this.#cancel(run, new CallerGone(true));
     }
   }
 

@@ -63,6 +63,12 @@ export class Conversation {
     this.#sourcesMode = chooseSourcesMode(body);
   }
 
+  /** What the answer may have at the most, of all choices together. */
+  get #mostTokens(): number {
+    const { body, reservedTokens } = this.#job;
+    return Math.max(1, reservedTokens ?? body.max_completion_tokens ?? body.max_tokens ?? 1);
+  }
+
   /** Whether the model generated anything: from then on it cannot be asked again elsewhere. */
   get hasOutput(): boolean {
     return this.#hasOutput;
@@ -97,9 +103,11 @@ export class Conversation {
       attempt: async (upstream, target, { route, onAlive, isContested }) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
+        await this.#run.begin?.();
         this.#restart();
         this.#meter.start(model, route, log);
-        const isStreamed = this.#chunks !== null;
+        // Of a durable job it is known as it comes what was generated, for its progress and if it is cancelled.
+        const isStreamed = this.#chunks !== null || request.jobAttempt !== undefined;
         const call = new CallLifetime(this.#run, {
           route,
           isStreamed,
@@ -229,6 +237,7 @@ export class Conversation {
     if (isOutput(said.delta)) {
       this.#hasOutput = true;
       this.#meter.takeDelta(said);
+      this.#run.progress?.(this.#meter.completionTokens / this.#mostTokens);
     }
     this.#send(said);
   }

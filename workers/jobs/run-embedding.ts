@@ -132,7 +132,7 @@ async function answerPart(
   const reported = sum((one) => one.tokens);
   const isReported = charged && checkPlausible(dependencies, request, run, { reported, inputs: paid.length });
   const promptTokens = isReported ? reported : paid.reduce((total, i) => total + inputTokens[i]!, 0);
-  const receipt = await finishRequest(dependencies, request, {
+  const outcome = {
     usage: {
       ...noUsage,
       promptTokens,
@@ -143,22 +143,21 @@ async function answerPart(
     error,
     charged,
     reachedModel: reachedModel || isModelsFailure(error),
-  });
-  if (error !== null) {
-    run.reply.error(error);
-    return;
-  }
-  const header: EmbeddingResultHeader = {
-    created: Math.floor(Date.now() / 1_000),
-    costNano: receipt.costNano.toString(),
-    free: receipt.free,
-    durationMs: receipt.durationMs,
-    promptTokens,
-    dimensions: embedded[0]!.dimensions,
   };
-  const parts = encodeResult(
-    header,
-    embedded.map((one) => one.vector),
-  );
-  await sendResult(dependencies, request, run, parts);
+  await finishRequest(dependencies, request, outcome, async (receipt) => {
+    const header: EmbeddingResultHeader = {
+      created: Math.floor(Date.now() / 1_000),
+      costNano: receipt.costNano.toString(),
+      free: receipt.free,
+      durationMs: receipt.durationMs,
+      promptTokens,
+      dimensions: embedded[0]!.dimensions,
+    };
+    const parts = encodeResult(
+      header,
+      embedded.map((one) => one.vector),
+    );
+    await sendResult(dependencies, request, run, parts);
+  });
+  if (error !== null) run.reply.error(error);
 }

@@ -73,7 +73,7 @@ async function answer(
   }
   const { images, calls, usage, billedMs } = generated;
   const model = dependencies.catalog.find(job.request.model);
-  const receipt = await finishRequest(dependencies, job.request, {
+  const outcome = {
     usage: {
       ...noUsage,
       promptTokens: usage?.promptTokens ?? job.request.promptTokens * calls,
@@ -89,24 +89,23 @@ async function answer(
     note: describeMissing(job, generated),
     charged,
     reachedModel: reachedModel || isModelsFailure(failure),
-  });
-  if (failure !== null) {
-    run.reply.error(failure);
-    return;
-  }
-  const header: ImageResultHeader = {
-    created: Math.floor(Date.now() / 1_000),
-    costNano: receipt.costNano.toString(),
-    free: receipt.free,
-    durationMs: receipt.durationMs,
-    images: images.map(({ bytes, revisedPrompt }, i) => ({
-      revisedPrompt,
-      objectKey: keys[i] ?? null,
-      byteLength: bytes.length,
-    })),
   };
-  const bodies = images.filter((_, i) => (keys[i] ?? null) === null).map((image) => image.bytes);
-  await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
+  await finishRequest(dependencies, job.request, outcome, async (receipt) => {
+    const header: ImageResultHeader = {
+      created: Math.floor(Date.now() / 1_000),
+      costNano: receipt.costNano.toString(),
+      free: receipt.free,
+      durationMs: receipt.durationMs,
+      images: images.map(({ bytes, revisedPrompt }, i) => ({
+        revisedPrompt,
+        objectKey: keys[i] ?? null,
+        byteLength: bytes.length,
+      })),
+    };
+    const bodies = images.filter((_, i) => (keys[i] ?? null) === null).map((image) => image.bytes);
+    await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
+  });
+  if (failure !== null) run.reply.error(failure);
 }
 
 /** Whether a vendor was asked and took longer than we wait: what it draws is the operator's to pay, as where it hangs. */
@@ -158,6 +157,7 @@ async function generate(
       const asked = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
       const call: ImageCall = { ...asked, ...wordsAlone };
       run.signal.throwIfAborted();
+      await run.begin?.();
       onAsked();
       const startedAtMs = performance.now();
       const answer = await upstream.generateImages(target, call, context);

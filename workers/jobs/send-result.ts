@@ -13,14 +13,37 @@ import type { JobDependencies, RequestRun } from './job-context.ts';
  */
 export async function sendResult(
   dependencies: Pick<JobDependencies, 'answers' | 'mover'>,
-  request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash'>,
+  request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>,
   run: RequestRun,
   parts: readonly Buffer[],
 ): Promise<void> {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const { jobAttempt } = request;
+  if (jobAttempt !== undefined) {
+    await keepAnswer(dependencies, request, jobAttempt, Buffer.concat(parts, length));
+    return;
+  }
   if (length <= maxInlineBytes) run.reply.result(Buffer.concat(parts, length));
   else if (request.claimHash === null) await sendPieces(run, parts, length);
   else await storeAnswer(dependencies, request, run, Buffer.concat(parts, length));
+}
+
+/**
+ * Resolves once the answer of a durable job can be read: only then is the job said to have succeeded.
+ * @throws AppError `too_many_jobs` where no store takes it; what Redis's client throws
+ */
+async function keepAnswer(
+  { answers, mover }: Pick<JobDependencies, 'answers' | 'mover'>,
+  request: HeldRequest,
+  attempt: number,
+  bytes: Buffer,
+): Promise<void> {
+  const kept = await answers.keep(request, attempt, bytes);
+  if ('stored' in kept) {
+    if (kept.stored.in === 'redis') mover.answer(request, bytes.length);
+  } else {
+    mover.frames(request, kept.size);
+  }
 }
 
 async function storeAnswer(

@@ -1,0 +1,95 @@
+import { jobLifetimeMs } from './job-record.ts';
+
+/** Bodies of failed jobs that an account keeps for `admin queue retry`. */
+const keptFailedBodies = 1_000;
+
+/** A record may be looked at a little longer than its lists lead to it. */
+const recordSlackSeconds = 600;
+
+/**
+ * Lua that the scripts of durable jobs share. `p` is what all keys of a shard begin with; a script of an account touches
+ * keys of its shard alone, and names them by that and by the ids that it finds.
+ *
+ * A record's `hold` is its reservation without the account: `cost free admittedAt <most claim`.
+ */
+export const jobFunctions = `
+local function nowMs()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+
+local function whole(number) return string.format('%.0f', number) end
+
+local function changeStatus(p, account, id, record, from, to, at, now)
+  if from ~= to then
+    redis.call('ZREM', p .. 'jobs:' .. account .. ':' .. from, id)
+    redis.call('ZADD', p .. 'jobs:' .. account .. ':' .. to, at, id)
+  end
+  local log = redis.call('HGET', record, 'log')
+  redis.call('HSET', record, 'st', to, 'log', log .. ' ' .. to .. whole(now))
+end
+
+local function leaveWaiting(p, account, id, queue, model)
+  if redis.call('ZREM', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id) == 0 then return false end
+  redis.call('HINCRBY', p .. 'job-totals', queue, -1)
+  return true
+end
+
+local function dropBody(p, account, record, body, keeps)
+  local bytes = tonumber(redis.call('HGET', record, 'bytes') or '0')
+  if bytes > 0 then
+    redis.call('HINCRBY', p .. 'jobs-held:' .. account, 'bytes', -bytes)
+    redis.call('HINCRBY', p .. 'job-totals', 'bytes', -bytes)
+    redis.call('HSET', record, 'bytes', 0)
+  end
+  if keeps then redis.call('EXPIRE', body, ${jobLifetimeMs / 1_000}) else redis.call('UNLINK', body) end
+end
+
+-- The job is over: it leaves every list but those of what has ended.
+local function endJob(p, account, id, to, now, code, message, cost, free)
+  local record = p .. 'job:' .. account .. ':' .. id
+  local r = redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'url', 'bytes')
+  local member = account .. ' ' .. id
+  leaveWaiting(p, account, id, r[3], r[4])
+  redis.call('ZREM', p .. 'job-leases', member)
+  redis.call('ZREM', p .. 'job-deadlines', member)
+  changeStatus(p, account, id, record, r[1], to, r[2], now)
+  redis.call('HSET', record, 'cost', cost, 'free', free)
+  if code ~= '' then redis.call('HSET', record, 'code', code, 'msg', message) end
+  redis.call('HDEL', record, 'hold', 'w')
+  local keeps = to == 'f' and tonumber(r[6] or '0') <= 65536
+    and redis.call('ZCARD', p .. 'jobs:' .. account .. ':f') <= ${keptFailedBodies}
+  dropBody(p, account, record, p .. 'job-body:' .. account .. ':' .. id, keeps)
+  redis.call('ZADD', p .. 'jobs-ended', now + ${jobLifetimeMs}, member)
+  redis.call('EXPIRE', record, ${jobLifetimeMs / 1_000 + recordSlackSeconds})
+  if r[5] then redis.call('ZADD', p .. 'job-hooks', now, member) end
+end
+
+-- What the account's jobs hold together changes by one job's hold.
+local function changeHeld(p, account, cost, isFree, sign)
+  local held = p .. 'jobs-held:' .. account
+  if isFree == '1' then redis.call('HINCRBY', held, 'free', sign)
+  elseif cost ~= '0' then redis.call('HINCRBY', held, 'cost', sign < 0 and '-' .. cost or cost) end
+end
+
+-- Gives back what the job reserved: no model is asked for it any more.
+local function releaseHold(p, account, id)
+  local hold = redis.call('HGET', p .. 'job:' .. account .. ':' .. id, 'hold')
+  if not hold then return end
+  local cost, isFree, rest = string.match(hold, '^(%d+) (%d) %d+ ?(.*)$')
+  changeHeld(p, account, cost, isFree, -1)
+  local hot = p .. 'account:' .. account
+  if redis.call('EXISTS', hot) == 1 then
+    if isFree == '1' then redis.call('HINCRBY', hot, 'fres', -1)
+    elseif cost ~= '0' then redis.call('HINCRBY', hot, 'res', '-' .. cost) end
+  end
+  local claimHash = string.match(rest, '^<%d+ ?(%S*)') or ''
+  local claim = p .. 'claim:' .. account .. ':' .. claimHash
+  if claimHash ~= '' and redis.call('HGET', claim, 'id') == id then redis.call('DEL', claim) end
+end
+
+local function endWithoutCharge(p, account, id, to, now, code, message)
+  releaseHold(p, account, id)
+  endJob(p, account, id, to, now, code, message, '0', 0)
+end
+`;
