@@ -60,7 +60,7 @@ export class JobStore {
     const key = redisKeys.jobsList(accountId, status === null ? 'all' : statusLetter(status));
     const from = (page - 1) * pageSize;
     const [total, ids] = await callRedis(() =>
-      Promise.all([this.#redis.zcard(key), this.#redis.zrange(key, from, from + pageSize - 1, 'REV')]),
+      Promise.all([this.#redis.zcard(key), this.#redis.zrevrange(key, from, from + pageSize - 1)]),
     );
     const found = await Promise.all(ids.map((id) => this.find(accountId, id)));
     return { total, jobs: found.filter((one) => one !== null) };
