@@ -262,8 +262,15 @@ export class KeptAnswerReader implements FollowedAnswer {
     if (nowMs - this.#lookedAtMs < lookIntervalMs) return;
     this.#lookedAtMs = nowMs;
     const { requestId, accountId } = this.#request;
-    const reservations = redisKeys.reservations(shardOf(accountId));
-    if ((await callRedis(() => this.#dependencies.redis.hexists(reservations, requestId))) === 1) {
+    const { redis } = this.#dependencies;
+    const [isReserved, jobHold] = await callRedis(() =>
+      Promise.all([
+        redis.hexists(redisKeys.reservations(shardOf(accountId)), requestId),
+        // A durable job has its reservation in its record.
+        redis.hexists(redisKeys.job(accountId, requestId), 'hold'),
+      ]),
+    );
+    if (isReserved === 1 || jobHold === 1) {
       this.#endedAtMs = null;
       return;
     }
