@@ -68,7 +68,7 @@ export async function takeSnapshots(
       string | null,
       Record<string, string>,
       [string, string[]][],
-      ...((string | null)[] | (string | null)[])[],
+      ...(string | null)[][],
     ];
     if (trimmedNow !== trimmed) continue;
     const entries = raw.map(([id, values]) => parseLedgerEntry(id, values));
