@@ -71,6 +71,8 @@ export const redisKeys = {
   jobDeadlines: (shard: number) => `mg:${tag(shard)}:job-deadlines`,
   /** Sorted set: `account id` → when a job that has ended is forgotten (ms). */
   jobsEnded: (shard: number) => `mg:${tag(shard)}:jobs-ended`,
+  /** Sorted set: `account id` → when it ended (ms), of a queue's jobs that failed within the last day. */
+  jobFailures: (shard: number, queue: string) => `mg:${tag(shard)}:job-failures:${queue}`,
   /** Sorted set: `account id` → when it ended (ms), of jobs whose webhook is still to be queued. */
   jobHooks: (shard: number) => `mg:${tag(shard)}:job-hooks`,
   /** String: the worker that looks after this shard's jobs now; seconds. */
