@@ -128,10 +128,7 @@ export class AccountStore {
     return new Map(found.map(({ _id, appliedMs, appliedSeq }) => [_id, { ms: appliedMs, seq: appliedSeq }]));
   }
 
-  async update(
-    id: string,
-    change: AccountChange,
-  ): Promise<boolean> {
+  async update(id: string, change: AccountChange): Promise<boolean> {
     const result = await callMongo(() => this.#accounts.updateOne({ _id: id }, { $set: change }));
     return result.matchedCount === 1;
   }

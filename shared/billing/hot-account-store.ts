@@ -149,10 +149,7 @@ export class HotAccountStore {
     return new Set(accountIds.filter((_, i) => bans[i] === '1'));
   }
 
-  async update(
-    accountId: string,
-    change: AccountChange & { readonly keyHash?: string },
-  ): Promise<void> {
+  async update(accountId: string, change: AccountChange & { readonly keyHash?: string }): Promise<void> {
     const args: string[] = [];
     if (change.keyHash !== undefined) args.push('key', change.keyHash);
     if (change.requestsPerMinute !== undefined) args.push('rpm', String(change.requestsPerMinute));
@@ -211,8 +208,7 @@ export class HotAccountStore {
 
   async #read(accountId: string): Promise<HotAccount | null> {
     const values = await callRedis(() => this.#redis.hmget(redisKeys.account(accountId), ...fields));
-    const [key, type, created, balance, reserved, added, free, codes, rpm, mqj, wgt, ban, last] =
-      values;
+    const [key, type, created, balance, reserved, added, free, codes, rpm, mqj, wgt, ban, last] = values;
     if (balance === null || balance === undefined) return null;
     return {
       id: accountId,
