@@ -59,6 +59,8 @@ export class WebhookQueue {
    */
   async add(delivery: WebhookDelivery): Promise<boolean> {
     const jobId = deliveryIdOf(delivery);
+    // Counted in again, one that has been delivered would take room for as long as that lasts.
+    if ((await callRedis(async () => await this.#queue.getJob(jobId))) !== undefined) return true;
     const counted = await callRedis(() =>
       countInScript.run(
         this.#redis,

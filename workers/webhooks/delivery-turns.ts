@@ -53,9 +53,9 @@ export class DeliveryTurns {
     const nowMs = this.#nowMs();
     const turnAtMs = Math.max(nowMs + minDeferMs, pace.nextTurnAtMs);
     // Those beyond come at different times, so that they do not all look at once.
-    if (turnAtMs - nowMs > maxDeferMs) return Math.ceil(maxDeferMs * (1 + Math.random()) * 0.5);
+    if (turnAtMs - nowMs > maxDeferMs) return Math.round(maxDeferMs * (1 + Math.random()) * 0.5);
     pace.nextTurnAtMs = turnAtMs + pace.attemptMs / maxPerAccount;
-    return Math.ceil(turnAtMs - nowMs);
+    return Math.round(turnAtMs - nowMs);
   }
 
   #paceOf(accountId: string): Pace {
