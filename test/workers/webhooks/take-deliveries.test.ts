@@ -232,6 +232,16 @@ test('an account whose receiver does not respond holds up none of the others', a
   for (const response of held) response.end();
 });
 
+test('webhooks of one account that must wait for a turn are all delivered, at their first attempt', async (t) => {
+  const { queue, states, start } = await createRig(t);
+  const receiver = await useReceiver(t, (_webhook, response) => response.end());
+  await start({ client: createTestWebhookClient(receiver.port), concurrency: 8 });
+  const deliveries = Array.from({ length: 6 }, () => createDelivery(receiver.url));
+  for (const delivery of deliveries) await queue.add(delivery);
+  for (const { jobId } of deliveries) t.is((await states.when(jobId, 'delivered')).attempts, 1);
+  t.is(receiver.received.length, deliveries.length);
+});
+
 test('a webhook whose worker is killed is delivered by another, under the same id', async (t) => {
   const { redisUrl, queue, states, start } = await createRig(t);
   const arrived = new EventEmitter();
