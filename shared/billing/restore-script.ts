@@ -1,4 +1,5 @@
 import type { AccountDocument } from '../accounts/account-store.ts';
+import { readJobSettings } from '../accounts/job-settings.ts';
 import { formatStreamId, isAfter, type StreamId } from '../ledger/usage-event.ts';
 import { wakeStream } from '../ledger/wake-stream.ts';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
@@ -67,8 +68,9 @@ for _, value in ipairs(redis.call('HVALS', reservations)) do
 end
 fields.res, fields.fres, fields.win = string.format('%.0f', reserved), freeHeld, 0
 -- Of an account that is there these are its own: changes go to Redis as well, and may be younger than what MongoDB said.
-local own = redis.call('HMGET', account, 'key', 'rpm', 'ban')
-if own[1] then fields.key, fields.rpm, fields.ban = own[1], own[2], own[3] end
+local ownFields = {'key', 'rpm', 'mqj', 'wgt', 'ban'}
+local own = redis.call('HMGET', account, unpack(ownFields))
+for i, name in ipairs(ownFields) do fields[name] = own[i] or fields[name] end
 redis.call('DEL', window)
 for name, value in pairs(fields) do redis.call('HSET', account, name, value) end
 return {'restored'}
@@ -130,6 +132,7 @@ export async function runRestore(redis: RedisClient, request: RestoreRequest): P
 }
 
 function toFields(account: AccountDocument): Record<string, string> {
+  const { maxQueuedJobs, weight } = readJobSettings(account);
   return {
     key: account.keyHash,
     type: account.userType,
@@ -140,6 +143,8 @@ function toFields(account: AccountDocument): Record<string, string> {
     charges: String(account.charges),
     codes: String(account.codes),
     rpm: String(account.requestsPerMinute),
+    mqj: String(maxQueuedJobs),
+    wgt: String(weight),
     ban: account.banned ? '1' : '0',
   };
 }

@@ -18,6 +18,8 @@ const tag = (shard: number): string => `{s${String(shard).padStart(2, '0')}}`;
 export const redisKeys = {
   /** Hash: balance, reservations and limits of one account. No TTL: rebuilt from MongoDB where it is missing. */
   account: (accountId: string) => `mg:${tag(shardOf(accountId))}:account:${accountId}`,
+  /** Sorted set: the id of a webhook of one account that is to be delivered → until when it counts (s); 48 hours. */
+  undeliveredWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks:${accountId}`,
   /** List: `second:slots` of the last minute's requests of one account. Expires a minute after the last. */
   rpmWindow: (accountId: string) => `mg:${tag(shardOf(accountId))}:rpm:${accountId}`,
   /** Hash: request id → its reservation. A field lives from admission to settlement. */

@@ -1,0 +1,83 @@
+import type { Queue } from 'bullmq';
+import { openBullQueue } from '../queue/open-bull-queue.ts';
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { deliveryIdOf, type WebhookDelivery } from './webhook-delivery.ts';
+
+export const webhookQueueName = 'webhook';
+
+/** Of one delivery, the first included; the pauses between them are the worker's. */
+export const webhookAttempts = 7;
+
+/** Of one account: about 10 MB of Redis. A receiver that is away must not fill it. */
+const maxUndelivered = 10_000;
+
+/** Longer than all attempts of a delivery take. What is older counts no longer: its process may have died. */
+const undeliveredLifetimeSeconds = 48 * 60 * 60;
+
+/** Adding a delivery again does nothing for as long as its job is kept. */
+const keptDelivered = { count: 10_000, age: 24 * 60 * 60 };
+/** Failed deliveries are kept for an operator to look at, up to a number and an age. */
+const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
+
+/** Counts by Redis's own clock, so that machines need not agree on the time. */
+const countInScript = new RedisScript(`
+local now = tonumber(redis.call('TIME')[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
+  if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
+  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), ARGV[1])
+  redis.call('EXPIRE', KEYS[1], ARGV[3])
+end
+return 1
+`);
+
+/** Webhooks that are to be delivered, in a queue of their own: none waits behind work, and no work behind one. */
+export class WebhookQueue {
+  readonly #redis: RedisClient;
+  readonly #queue: Queue<WebhookDelivery>;
+  readonly #maxUndelivered: number;
+
+  /** @param maxUndeliveredPerAccount for tests */
+  constructor(redis: RedisClient, maxUndeliveredPerAccount = maxUndelivered) {
+    this.#redis = redis;
+    this.#maxUndelivered = maxUndeliveredPerAccount;
+    this.#queue = openBullQueue(webhookQueueName, redis, {
+      attempts: webhookAttempts,
+      backoff: { type: 'custom' },
+      removeOnComplete: keptDelivered,
+      removeOnFail: keptFailures,
+      // The reason of a failure says all there is; a stack would be kept for each attempt.
+      stackTraceLimit: 0,
+    });
+  }
+
+  /**
+   * Safe to repeat: the same event of the same job is delivered once.
+   * @returns false where too many of the account's webhooks wait to be delivered; nothing is added then
+   * @throws AppError `service_unavailable` while Redis is away
+   */
+  async add(delivery: WebhookDelivery): Promise<boolean> {
+    const jobId = deliveryIdOf(delivery);
+    const counted = await callRedis(() =>
+      countInScript.run(
+        this.#redis,
+        [redisKeys.undeliveredWebhooks(delivery.accountId)],
+        [jobId, this.#maxUndelivered, undeliveredLifetimeSeconds],
+      ),
+    );
+    if (counted !== 1) return false;
+    await callRedis(async () => await this.#queue.add(delivery.event as never, delivery as never, { jobId }));
+    return true;
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+}
+
+/** The delivery has ended, in one way or the other, and makes room for another of its account. */
+export async function countOutDelivery(redis: RedisClient, delivery: WebhookDelivery): Promise<void> {
+  const key = redisKeys.undeliveredWebhooks(delivery.accountId);
+  await callRedis(() => redis.zrem(key, deliveryIdOf(delivery)));
+}
