@@ -117,6 +117,27 @@ export const redisKeys = {
   payload: (id: string) => `mg:payload:${id}`,
 
   /**
+   * The index of durable jobs over all accounts shares a tag: one script looks at several models of a queue. Of keys of a
+   * line (one queue, one model) the model comes last, so that scripts can name them. Sorted set: model with waiting jobs →
+   * its place in the rotation of models.
+   */
+  jobModels: (queue: string) => `mg:{jobs}:models:${queue}`,
+  /** Hash: counters of a queue's index, and the virtual time and waiting jobs of each of its models. No TTL. */
+  jobIndex: (queue: string) => `mg:{jobs}:index:${queue}`,
+  /** Sorted set: account with waiting jobs of this line → virtual time at which its next job may start. */
+  jobTurns: (queue: string, model: string) => `mg:{jobs}:turns:${queue}:${model}`,
+  /** Sorted set: account without waiting jobs whose last turn reaches into the future → virtual time of its end. */
+  jobIdle: (queue: string, model: string) => `mg:{jobs}:idle:${queue}:${model}`,
+  /** Hash: account → `waiting adds weight taken` of this line; a minute after the line's last waiting job. */
+  jobAccounts: (queue: string, model: string) => `mg:{jobs}:accounts:${queue}:${model}`,
+  /** Sorted set: id of a running job of this line → when its lease runs out (ms). */
+  jobsRunning: (queue: string, model: string) => `mg:{jobs}:running:${queue}:${model}`,
+  /** Hash: id of a running job of this line → when it started (ms). */
+  jobsStarted: (queue: string, model: string) => `mg:{jobs}:started:${queue}:${model}`,
+  /** List: milliseconds that the latest jobs of this line took, newest first; a week after the last. */
+  jobServiceTimes: (queue: string, model: string) => `mg:{jobs}:service:${queue}:${model}`,
+
+  /**
    * Hash: how the calls of one route went lately, and its circuit breaker; 15 minutes after the last call. All keys of
    * routing share a tag: one script looks at several routes of a model.
    */

@@ -1,0 +1,252 @@
+import type { QueueName } from '../queue/job-kinds.ts';
+import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { maxVirtualTime, turnUnits, type JobLine, type JobTurn } from './job-line.ts';
+
+/** How long an empty line remembers turns that are not settled yet, and how far ahead their accounts are. */
+const emptyLineMs = 60_000;
+
+/**
+ * What all scripts share. A record counts an account's waiting jobs, the number of its latest addition, its weight, and
+ * the turns it was given that are not settled. Its start tag in the sorted set of turns is the virtual time at which its
+ * next job may start. The line's virtual time is the start tag of the last turn taken.
+ *
+ * An account that begins to wait starts at the line's virtual time, or at the end of its own last turn where that is
+ * later: accounts with one job at a time would otherwise always be first.
+ */
+const prelude = `
+local models, index = KEYS[1], KEYS[2]
+local function text(number) return string.format('%.0f', number) end
+local function costOf(weight) return math.floor(${turnUnits} / weight + 0.5) end
+local function openLine(model)
+  return {
+    model = model, turns = KEYS[3] .. model, idle = KEYS[4] .. model, accounts = KEYS[5] .. model,
+    time = tonumber(redis.call('HGET', index, 'time:' .. model) or '0'),
+  }
+end
+local function read(line, account)
+  local entry = redis.call('HGET', line.accounts, account) or ''
+  local waiting, adds, weight, taken = string.match(entry, '^(%d+) (%d+) (%d+) (%d+)$')
+  if not waiting then return nil end
+  return { waiting = tonumber(waiting), adds = adds, weight = tonumber(weight), taken = tonumber(taken) }
+end
+local function rotate(model)
+  redis.call('ZADD', models, redis.call('HINCRBY', index, 'rotations', 1), model)
+end
+local function join(line, account)
+  local tag = math.max(line.time, tonumber(redis.call('ZSCORE', line.idle, account) or '0'))
+  redis.call('ZREM', line.idle, account)
+  redis.call('ZADD', line.turns, text(tag), account)
+  if not redis.call('ZSCORE', models, line.model) then
+    rotate(line.model)
+    redis.call('PERSIST', line.accounts)
+    redis.call('PERSIST', line.idle)
+  end
+end
+local function leave(line, account)
+  local tag = tonumber(redis.call('ZSCORE', line.turns, account) or '0')
+  redis.call('ZREM', line.turns, account)
+  if tag > line.time then redis.call('ZADD', line.idle, text(tag), account) end
+end
+-- Keeps the record and all that follows from how many jobs wait.
+local function write(line, account, record, waiting)
+  local before = record.waiting
+  record.waiting = waiting
+  if waiting == 0 and record.taken == 0 then
+    redis.call('HDEL', line.accounts, account)
+  else
+    local entry = string.format('%.0f %s %.0f %.0f', waiting, record.adds, record.weight, record.taken)
+    redis.call('HSET', line.accounts, account, entry)
+  end
+  if waiting ~= before then redis.call('HINCRBY', index, 'waiting:' .. line.model, waiting - before) end
+  if before == 0 and waiting > 0 then join(line, account) end
+  if before > 0 and waiting == 0 then leave(line, account) end
+  if redis.call('EXISTS', line.turns) == 0 then
+    redis.call('ZREM', models, line.model)
+    redis.call('HSET', index, 'waiting:' .. line.model, 0)
+    redis.call('PEXPIRE', line.accounts, ${emptyLineMs})
+    redis.call('PEXPIRE', line.idle, ${emptyLineMs})
+  end
+end
+local function readOrCreate(line, account)
+  return read(line, account) or { waiting = 0, adds = '0', weight = 1, taken = 0 }
+end
+`;
+
+const addScript = new RedisScript(`${prelude}
+local line, account = openLine(ARGV[1]), ARGV[2]
+local record = readOrCreate(line, account)
+record.adds = text(redis.call('HINCRBY', index, 'adds', 1))
+record.weight = tonumber(ARGV[3])
+write(line, account, record, record.waiting + 1)
+return 1
+`);
+
+/** One turn of each model that has room, then the next of each, in the order in which the models were last served. */
+const takeScript = new RedisScript(`${prelude}
+local left, otherwise, room = tonumber(ARGV[1]), tonumber(ARGV[2]), {}
+for i = 3, #ARGV, 2 do room[ARGV[i]] = tonumber(ARGV[i + 1]) end
+local taken, lines = {}, {}
+-- Moves all start tags back by the line's virtual time, so that they stay exact. Needed once in months at the most.
+local function rebase(line)
+  for _, key in ipairs({ line.turns, line.idle }) do
+    local entries = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+    for i = 1, #entries, 2 do redis.call('ZADD', key, text(entries[i + 1] - line.time), entries[i]) end
+  end
+  line.time = 0
+end
+local function takeOne(line)
+  local head = redis.call('ZRANGE', line.turns, 0, 0, 'WITHSCORES')
+  local account, tag = head[1], tonumber(head[2])
+  local record = read(line, account)
+  -- Lost: sync brings the account back.
+  if not record then redis.call('ZREM', line.turns, account) return 0 end
+  line.time = tag
+  record.taken = record.taken + 1
+  redis.call('ZADD', line.turns, text(tag + costOf(record.weight)), account)
+  write(line, account, record, record.waiting - 1)
+  for _, value in ipairs({ line.model, account, record.weight, record.adds }) do taken[#taken + 1] = value end
+  return 1
+end
+for _, model in ipairs(redis.call('ZRANGE', models, 0, -1)) do
+  local line = { model = model, room = room[model] or otherwise }
+  if line.room > 0 then lines[#lines + 1] = line end
+end
+local opened = {}
+while left > 0 and #lines > 0 do
+  local further = {}
+  for _, line in ipairs(lines) do
+    if left == 0 then break end
+    if not line.turns then
+      for name, value in pairs(openLine(line.model)) do line[name] = value end
+      opened[#opened + 1] = line
+    end
+    local used = redis.call('EXISTS', line.turns) == 1 and takeOne(line) or 0
+    left, line.room = left - used, line.room - used
+    if redis.call('EXISTS', line.turns) == 1 then
+      rotate(line.model)
+      if line.room > 0 then further[#further + 1] = line end
+    else
+      redis.call('ZREM', models, line.model)
+    end
+  end
+  lines = further
+end
+for _, line in ipairs(opened) do
+  redis.call('ZREMRANGEBYSCORE', line.idle, '-inf', text(line.time))
+  if line.time > ${maxVirtualTime} then rebase(line) end
+  redis.call('HSET', index, 'time:' .. line.model, text(line.time))
+end
+return taken
+`);
+
+/**
+ * An account's count never falls below what really waits, but for a job that is dropped long after it was taken from its
+ * list: jobs enter their lists before they are added here, and leave them before they are dropped here. A count that is
+ * too high costs turns that find nothing; these are given back, and the last of them takes the account out.
+ */
+const settleScript = new RedisScript(`${prelude}
+local line, account, weight, left = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
+local record, isUsed = read(line, account), ARGV[6] == '1'
+if not record then record = { waiting = 0, adds = ARGV[4], weight = weight, taken = 0 } end
+record.taken = math.max(0, record.taken - 1)
+if not isUsed then
+  for _, key in ipairs({ line.turns, line.idle }) do
+    local tag = tonumber(redis.call('ZSCORE', key, account) or '-1')
+    if tag >= 0 then redis.call('ZADD', key, text(math.max(line.time, tag - costOf(weight))), account) end
+  end
+end
+local waiting = record.waiting
+if left > 0 then waiting = math.max(waiting, left - record.taken)
+elseif record.adds == ARGV[4] then waiting = 0
+elseif not isUsed then waiting = waiting + 1 end
+write(line, account, record, waiting)
+return 1
+`);
+
+/** Only a turn that found nothing takes an account out: a job may have been added since the number was read. */
+const syncScript = new RedisScript(`${prelude}
+local line, account, waiting = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[4])
+local record = readOrCreate(line, account)
+if record.waiting > 0 then waiting = math.max(1, waiting) end
+if waiting == 0 then return 0 end
+record.weight, record.taken = tonumber(ARGV[3]), 0
+write(line, account, record, waiting)
+return 1
+`);
+
+const dropScript = new RedisScript(`${prelude}
+local line, account = openLine(ARGV[1]), ARGV[2]
+local record = read(line, account)
+if not record or record.waiting == 0 then return 0 end
+write(line, account, record, record.waiting - 1)
+return 1
+`);
+
+/** Scripts append the model to the last three. */
+const keysOf = (queue: QueueName): string[] => [
+  redisKeys.jobModels(queue),
+  redisKeys.jobIndex(queue),
+  redisKeys.jobTurns(queue, ''),
+  redisKeys.jobIdle(queue, ''),
+  redisKeys.jobAccounts(queue, ''),
+];
+
+export async function runAdd(
+  redis: RedisClient,
+  { queue, model }: JobLine,
+  accountId: string,
+  weight: number,
+): Promise<void> {
+  await addScript.run(redis, keysOf(queue), [model, accountId, weight]);
+}
+
+export async function runTake(
+  redis: RedisClient,
+  queue: QueueName,
+  count: number,
+  room: ReadonlyMap<string, number>,
+  otherwise: number,
+): Promise<JobTurn[]> {
+  const args = [count, otherwise, ...[...room].flat()];
+  const reply = (await takeScript.run(redis, keysOf(queue), args)) as (string | number)[];
+  const turns: JobTurn[] = [];
+  for (let i = 0; i < reply.length; i += 4) {
+    const [model, accountId, weight, adds] = reply.slice(i, i + 4);
+    turns.push({
+      model: String(model),
+      accountId: String(accountId),
+      weight: Number(weight),
+      adds: Number(adds),
+    });
+  }
+  return turns;
+}
+
+export async function runSettle(
+  redis: RedisClient,
+  queue: QueueName,
+  { model, accountId, weight, adds }: JobTurn,
+  left: number,
+  isUsed: boolean,
+): Promise<void> {
+  await settleScript.run(redis, keysOf(queue), [model, accountId, weight, adds, left, isUsed ? 1 : 0]);
+}
+
+export async function runSync(
+  redis: RedisClient,
+  { queue, model }: JobLine,
+  accountId: string,
+  weight: number,
+  waiting: number,
+): Promise<void> {
+  await syncScript.run(redis, keysOf(queue), [model, accountId, weight, waiting]);
+}
+
+export async function runDrop(
+  redis: RedisClient,
+  { queue, model }: JobLine,
+  accountId: string,
+): Promise<void> {
+  await dropScript.run(redis, keysOf(queue), [model, accountId]);
+}
