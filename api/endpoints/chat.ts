@@ -18,6 +18,7 @@ import { findModel } from './find-model.ts';
 import { prepareChat } from './prepare-chat.ts';
 import { hasFiles } from './prompt-content.ts';
 import { recallReasoning } from './recall-reasoning.ts';
+import { respondAsync } from './respond-async.ts';
 import { sendBody } from './send-body.ts';
 
 export function createChat(services: Services) {
@@ -37,6 +38,12 @@ export function createChat(services: Services) {
     const contents = { files, reasoning: recalled };
     const estimated = await estimateChat(body, model, contents, createCountingTurn(services, context, model));
     const admitted = await admit(services, context, estimated.estimate);
+    const createWork = (first: Admitted) => ({
+      operation: 'chat.completions' as const,
+      job: { ...toJob(body, estimated, first), replyChannel: '', attempt: 1 },
+      format: null,
+    });
+    if (await respondAsync(services, context, admitted, createWork)) return;
     const start = (receiver: Receiver): Promise<DispatchedChat> =>
       admitted.outcome === 'attached'
         ? Promise.resolve(services.chats.attach(admitted, receiver))

@@ -37,7 +37,8 @@ export function listJobEvents(shown: ShownJob, after: EventId | null): JobEvent[
   const known = after === null || after.index > last ? null : after;
   const current = describeCurrent(shown);
   const events: JobEvent[] = [];
-  for (let index = (known?.index ?? -1) + 1; index < last; index++) events.push(describePast(shown.job, index));
+  for (let index = (known?.index ?? -1) + 1; index < last; index++)
+    events.push(describePast(shown.job, index));
   if (known === null || known.index < last || isLater(shown.job, current.id, known)) events.push(current);
   return events;
 }
@@ -56,7 +57,14 @@ function describeCurrent({ job, standing }: ShownJob): JobEvent {
 function describePast(job: JobRecord, index: number): JobEvent {
   const transitions = job.transitions.slice(0, index + 1);
   const { status } = transitions[index]!;
-  const past: JobRecord = { ...job, status, transitions, isCancelRequested: false, error: null, receipt: null };
+  const past: JobRecord = {
+    ...job,
+    status,
+    transitions,
+    isCancelRequested: false,
+    error: null,
+    receipt: null,
+  };
   const detail = status === 'active' ? 100 : 0;
   return { id: { index, detail }, job: past, standing: noStanding, isLast: false };
 }
@@ -74,4 +82,3 @@ export function frameJobEvent({ id, job, standing }: JobEvent): [before: string,
     '}\n\n',
   ];
 }
-

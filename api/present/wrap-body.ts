@@ -21,4 +21,5 @@ export function wrapBody(before: string, body: Buffer | ChunkedBody, behind: str
   };
 }
 
-const toChunks = (body: Buffer | ChunkedBody): ChunkedBody => (Buffer.isBuffer(body) ? chunkBuffer(body) : body);
+const toChunks = (body: Buffer | ChunkedBody): ChunkedBody =>
+  Buffer.isBuffer(body) ? chunkBuffer(body) : body;

@@ -14,7 +14,13 @@ import {
 } from './jobs-examples.ts';
 import { defineOperation, type FurtherAnswer, type Operation } from './operation.ts';
 
-const statuses = ['queued', 'active', 'succeeded', 'failed', 'cancelled'] as const satisfies readonly Status[];
+const statuses = [
+  'queued',
+  'active',
+  'succeeded',
+  'failed',
+  'cancelled',
+] as const satisfies readonly Status[];
 const jobOperations = [
   'chat.completions',
   'images.generations',
@@ -50,7 +56,8 @@ export type JobWebhook = Static<typeof JobWebhook>;
 
 const summaryFields = {
   id: Type.String({
-    description: 'The id of the job: the `x-request-id` of the call that created it, and the id of its log row.',
+    description:
+      'The id of the job: the `x-request-id` of the call that created it, and the id of its log row.',
   }),
   object: Type.Literal('job'),
   status: StringEnum(statuses, {
@@ -93,7 +100,8 @@ export const Job = Type.Object(
     ...summaryFields,
     response: Type.Unsafe<object | null>({
       anyOf: [ChatResponse, ImageResponse, EmbeddingResponse, { type: 'null' }],
-      description: 'The body that the synchronous call would have been answered with; null until it has succeeded.',
+      description:
+        'The body that the synchronous call would have been answered with; null until it has succeeded.',
     }),
   },
   { title: 'Job' },
@@ -131,7 +139,8 @@ export const listJobs = defineOperation({
   operationId: 'listJobs',
   tag: 'Jobs',
   summary: 'List the jobs of the account',
-  description: 'Jobs that have not ended, and those that ended within the last 24 hours. `response` is left out.',
+  description:
+    'Jobs that have not ended, and those that ended within the last 24 hours. `response` is left out.',
   method: 'get',
   path: '/jobs',
   auth: 'key',
@@ -145,7 +154,8 @@ export const getJob = defineOperation({
   operationId: 'getJob',
   tag: 'Jobs',
   summary: 'Show a job',
-  description: 'Once it has succeeded, `response` is the body that the synchronous call would have been answered with.',
+  description:
+    'Once it has succeeded, `response` is the body that the synchronous call would have been answered with.',
   method: 'get',
   path: '/jobs/{job_id}',
   auth: 'key',
@@ -175,7 +185,8 @@ export const cancelJob = defineOperation({
 export const JobEventsQuery = Type.Object({
   last_event_id: Type.Optional(
     Type.String({
-      description: 'The same as the `Last-Event-ID` header, for clients that cannot set one. The header wins.',
+      description:
+        'The same as the `Last-Event-ID` header, for clients that cannot set one. The header wins.',
     }),
   ),
 });

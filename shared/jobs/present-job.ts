@@ -44,7 +44,8 @@ export function presentJob(job: JobRecord, { position, etaSeconds }: JobStanding
 
 /** The report is the JSON of a WebhookState; there is none before the first attempt. */
 function presentWebhook({ url, report }: NonNullable<JobRecord['webhook']>): JobWebhook {
-  const state = report === null ? null : (JSON.parse(report) as Omit<WebhookState, 'nextAttemptAt'> & NextAttempt);
+  const state =
+    report === null ? null : (JSON.parse(report) as Omit<WebhookState, 'nextAttemptAt'> & NextAttempt);
   return {
     url,
     status: state?.status ?? 'pending',
