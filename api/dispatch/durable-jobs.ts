@@ -126,7 +126,7 @@ export class DurableJobs {
     }
     // A worker that does not hear it reads it in the record when it next says that it has the job.
     if (cancellation.outcome === 'asked')
-      await sendControl(redis, cancellation.workerId, { action: 'cancel', requestId: id });
+      await sendControl(redis, cancellation.workerId, { action: 'cancel-job', jobId: id });
     return cancellation.outcome !== 'unknown';
   }
 

@@ -16,7 +16,7 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
  * before MongoDB was read: then whatever MongoDB did not have is in the stream.
  */
 const script = new RedisScript(`${wakeStream}
-local account, reservations, stream, window, trimmedKey, recovering = unpack(KEYS)
+local account, reservations, stream, window, trimmedKey, recovering, jobsHeld = unpack(KEYS)
 local accountId, overwrites, seen, from, checkpoint, most = unpack(ARGV, 1, 6)
 if overwrites == '0' and redis.call('EXISTS', account) == 1 then return {'present'} end
 if redis.call('EXISTS', recovering) == 1 then return {'recovering'} end
@@ -57,7 +57,9 @@ if #entries == tonumber(most) then
   return answer
 end
 
-local reserved, freeHeld = 0, 0
+-- What its durable jobs reserve is counted as it changes.
+local held = redis.call('HMGET', jobsHeld, 'cost', 'free')
+local reserved, freeHeld = tonumber(held[1] or '0'), tonumber(held[2] or '0')
 local prefix = accountId .. ' '
 for _, value in ipairs(redis.call('HVALS', reservations)) do
   if string.sub(value, 1, #prefix) == prefix then
@@ -109,6 +111,7 @@ export async function runRestore(redis: RedisClient, request: RestoreRequest): P
     redisKeys.rpmWindow(account._id),
     redisKeys.ledgerTrimmed(shard),
     redisKeys.ledgerRecovering(shard),
+    redisKeys.jobsHeld(account._id),
   ];
   const fields = new Map(Object.entries(toFields(account)));
   const applied = { ms: account.appliedMs, seq: account.appliedSeq };

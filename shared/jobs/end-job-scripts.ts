@@ -2,10 +2,11 @@ import type { QueueName } from '../queue/job-kinds.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
+import { statusOf, type JobStatus } from './job-record.ts';
 import { tooLate } from './run-job-scripts.ts';
 
 /** As many workers may die under a job; then it is taken for the cause. */
-export const maxAttempts = 3;
+export const maxDeaths = 3;
 
 /** Of what is due, looked at in one run: a run stays short. */
 const atOnce = 64;
@@ -42,14 +43,13 @@ for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BY
     if r[6] == '1' then
       endWithoutCharge(p, account, id, 'c', now, 'job_cancelled', ARGV[1])
       ended = ended + 1
-    elseif tonumber(r[2]) >= ${maxAttempts} then
+    elseif redis.call('HINCRBY', record, 'x', 1) >= ${maxDeaths} then
       endWithoutCharge(p, account, id, 'f', now, 'upstream_error', ARGV[2])
       ended = ended + 1
     else
       if r[1] == 'a' then changeStatus(p, account, id, record, 'a', 'q', r[3], now) end
       redis.call('HDEL', record, 'w')
-      redis.call('ZADD', p .. 'jobs-waiting:' .. account .. ':' .. r[4] .. ':' .. r[5], r[3], id)
-      redis.call('HINCRBY', p .. 'job-totals', r[4], 1)
+      enterWaiting(p, account, id, r[4], r[5], r[3])
       again[#again + 1] = {account, id, r[4], r[5], redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'}
     end
   end
@@ -65,13 +65,40 @@ local lines = {}
 for _, member in ipairs(late) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   redis.call('ZREM', p .. 'job-deadlines', member)
-  local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'st', 'n', 'q', 'm')
-  if r[1] == 'q' and tonumber(r[2]) <= 1 then
+  local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'st', 'b', 'q', 'm')
+  if r[1] == 'q' and not r[2] then
     endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[1])
     lines[#lines + 1] = {account, r[3], r[4]}
   end
 end
 return {#late, lines}
+`);
+
+/** Lists with waiting jobs, and how many each has: what the index across accounts must know. */
+const linesScript = new RedisScript(`
+local p = KEYS[1]
+local scan = redis.call('SSCAN', p .. 'job-lines', ARGV[1], 'COUNT', 100)
+local lines = {}
+for _, line in ipairs(scan[2]) do
+  local account, queue, model = string.match(line, '^(%S+) (%S+) (.+)$')
+  local waiting = redis.call('ZCARD', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model)
+  if waiting == 0 then redis.call('SREM', p .. 'job-lines', line) end
+  lines[#lines + 1] = {account, queue, model, waiting, redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'}
+end
+return {scan[1], lines}
+`);
+
+/** Jobs that have ended and whose webhooks are to be queued. */
+const hooksScript = new RedisScript(`${jobFunctions}
+local p = KEYS[1]
+local due = {}
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-hooks', 0, ${atOnce - 1})) do
+  local account, id = string.match(member, '^(%S+) (%S+)$')
+  local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'url', 'st')
+  if r[1] then due[#due + 1] = {account, id, r[1], r[2]}
+  else redis.call('ZREM', p .. 'job-hooks', member) end
+end
+return due
 `);
 
 /** Jobs that ended a day ago. */
@@ -155,4 +182,51 @@ export async function expireJobs(
 /** @returns whether there may be more */
 export async function forgetJobs(redis: RedisClient, shard: number): Promise<boolean> {
   return (await callRedis(() => forgetScript.run(redis, [prefixOf(shard)], []))) === atOnce;
+}
+
+/** A list of waiting jobs, as it is. */
+export interface WaitingLine extends LeftLine {
+  readonly waiting: number;
+  readonly weight: number;
+}
+
+/** All lists of a shard that have waiting jobs, some at a time. */
+export async function* listLines(redis: RedisClient, shard: number): AsyncGenerator<WaitingLine[]> {
+  let cursor = '0';
+  do {
+    const at = cursor;
+    const answer = await callRedis(() => linesScript.run(redis, [prefixOf(shard)], [at]));
+    const [next, lines] = answer as [string, [string, QueueName, string, number, string][]];
+    cursor = next;
+    yield lines.map(([accountId, queue, model, waiting, weight]) => ({
+      accountId,
+      queue,
+      model,
+      waiting,
+      weight: Number(weight),
+    }));
+  } while (cursor !== '0');
+}
+
+/** A job that has ended, whose webhook is to be queued. */
+export interface DueHook {
+  readonly accountId: string;
+  readonly jobId: string;
+  readonly url: string;
+  readonly status: JobStatus;
+}
+
+export async function findDueHooks(redis: RedisClient, shard: number): Promise<DueHook[]> {
+  const answer = await callRedis(() => hooksScript.run(redis, [prefixOf(shard)], []));
+  return (answer as [string, string, string, string][]).map(([accountId, jobId, url, letter]) => ({
+    accountId,
+    jobId,
+    url,
+    status: statusOf(letter),
+  }));
+}
+
+/** The job's webhook is on its queue. */
+export async function noteHookQueued(redis: RedisClient, { accountId, jobId }: DueHook): Promise<void> {
+  await callRedis(() => redis.zrem(redisKeys.jobHooks(shardOf(accountId)), `${accountId} ${jobId}`));
 }

@@ -29,10 +29,20 @@ local function changeStatus(p, account, id, record, from, to, at, now)
   redis.call('HSET', record, 'st', to, 'log', log .. ' ' .. to .. whole(now))
 end
 
+-- A job begins to wait, or waits again at its old place.
+local function enterWaiting(p, account, id, queue, model, at)
+  redis.call('ZADD', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, at, id)
+  redis.call('SADD', p .. 'job-lines', account .. ' ' .. queue .. ' ' .. model)
+  redis.call('HINCRBY', p .. 'job-totals', queue, 1)
+end
+
 local function leaveWaiting(p, account, id, queue, model)
-  if redis.call('ZREM', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id) == 0 then return false end
+  local waiting = p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model
+  if redis.call('ZREM', waiting, id) == 0 then return end
   redis.call('HINCRBY', p .. 'job-totals', queue, -1)
-  return true
+  if redis.call('EXISTS', waiting) == 0 then
+    redis.call('SREM', p .. 'job-lines', account .. ' ' .. queue .. ' ' .. model)
+  end
 end
 
 local function dropBody(p, account, record, body, keeps)

@@ -62,7 +62,7 @@ export function findTransition(
 export const hasEnded = ({ status }: Pick<JobRecord, 'status'>): boolean =>
   status !== 'queued' && status !== 'active';
 
-const statusOf = (letter: string | undefined): JobStatus =>
+export const statusOf = (letter: string | undefined): JobStatus =>
   jobStatuses.find((status) => statusLetter(status) === letter) ?? 'queued';
 
 /** @returns null where there is no such job */

@@ -53,14 +53,13 @@ redis.call('HDEL', reservations, id)
 changeHeld(p, account, cost, isFree, 1)
 redis.call('HINCRBY', held, 'bytes', bytes)
 redis.call('HINCRBY', p .. 'job-totals', 'bytes', bytes)
-redis.call('HINCRBY', p .. 'job-totals', queue, 1)
 redis.call('HSET', record, 'st', 'q', 'op', operation, 'q', queue, 'm', model, 'at', at, 'dl', deadline,
   'n', 0, 'hold', hold, 'bytes', bytes, 'log', 'q' .. at)
 if format ~= '' then redis.call('HSET', record, 'fm', format) end
 if url ~= '' then redis.call('HSET', record, 'url', url) end
 redis.call('ZADD', lists .. 'q', at, id)
 redis.call('ZADD', lists .. 'all', at, id)
-redis.call('ZADD', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, at, id)
+enterWaiting(p, account, id, queue, model, at)
 redis.call('ZADD', p .. 'job-deadlines', deadline, account .. ' ' .. id)
 return {'ok', weight}
 `);

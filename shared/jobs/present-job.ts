@@ -33,7 +33,7 @@ export function presentJob(job: JobRecord, { position, etaSeconds }: JobStanding
     attempts: job.attempts,
     cancel_requested: job.isCancelRequested,
     position: isQueued ? position : null,
-    eta_seconds: hasEnded(job) || etaSeconds === null ? null : Math.round(etaSeconds * 10) / 10,
+    eta_seconds: hasEnded(job) ? null : etaSeconds,
     progress: job.status === 'succeeded' ? 1 : isQueued ? 0 : (job.progress ?? 0),
     cost_request: receipt === null ? null : toRubNumber(receipt.costNano),
     free_request: receipt === null ? null : receipt.free,

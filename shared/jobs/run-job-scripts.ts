@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../contract/errors.ts';
 import type { QueueName } from '../queue/job-kinds.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
@@ -25,13 +26,12 @@ for _ = 1, 16 do
   local id = redis.call('ZRANGE', waiting, 0, 0)[1]
   if not id then break end
   local record = p .. 'job:' .. account .. ':' .. id
-  local r = redis.call('HMGET', record, 'dl', 'n', 'bytes', 'hold')
+  local r = redis.call('HMGET', record, 'dl', 'n', 'bytes', 'hold', 'b')
   if not r[1] then
-    redis.call('ZREM', waiting, id)
-    redis.call('HINCRBY', p .. 'job-totals', queue, -1)
+    leaveWaiting(p, account, id, queue, model)
   elseif isBanned then
     endWithoutCharge(p, account, id, 'f', now, 'account_banned', ARGV[7])
-  elseif r[2] == '0' and tonumber(r[1]) < now then
+  elseif not r[5] and tonumber(r[1]) < now then
     endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[6])
   else
     local attempt = tonumber(r[2]) + 1
@@ -50,16 +50,18 @@ return {redis.call('ZCARD', waiting), taken}
 const startScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
-local r = redis.call('HMGET', record, 'st', 'n', 'at', 'dl', 'cx')
+local r = redis.call('HMGET', record, 'st', 'n', 'at', 'dl', 'cx', 'b')
 if r[2] ~= attempt or (r[1] ~= 'q' and r[1] ~= 'a') then return 'gone' end
 if r[5] == '1' then return 'cancelled' end
 local now = nowMs()
 if r[1] == 'a' then return 'ok' end
-if attempt == '1' and tonumber(r[4]) < now then
+if not r[6] and tonumber(r[4]) < now then
   endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[4])
   return 'late'
 end
 changeStatus(p, account, id, record, 'q', 'a', r[3], now)
+-- It has begun once: from then on its deadline does not matter.
+redis.call('HSET', record, 'b', 1)
 redis.call('ZREM', p .. 'job-deadlines', account .. ' ' .. id)
 return 'ok'
 `);
@@ -81,7 +83,7 @@ end
 return stop
 `);
 
-/** Gives a taken job back to its line, at its old place: its worker stops. The attempt does not count. */
+/** Gives a taken job back to its line, at its old place: its worker stops. */
 const handBackScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
@@ -90,8 +92,16 @@ if r[2] ~= attempt or (r[1] ~= 'q' and r[1] ~= 'a') or r[7] == '1' then return 0
 if r[1] == 'a' then changeStatus(p, account, id, record, 'a', 'q', r[3], nowMs()) end
 redis.call('HDEL', record, 'w')
 redis.call('ZREM', p .. 'job-leases', account .. ' ' .. id)
-redis.call('ZADD', p .. 'jobs-waiting:' .. account .. ':' .. r[4] .. ':' .. r[5], r[3], id)
-redis.call('HINCRBY', p .. 'job-totals', r[4], 1)
+enterWaiting(p, account, id, r[4], r[5], r[3])
+return tonumber(redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1')
+`);
+
+/** A job that cannot be run at all, or was cancelled before it could be. */
+const failScript = new RedisScript(`${jobFunctions}
+local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'st', 'n')
+if r[2] ~= attempt or (r[1] ~= 'q' and r[1] ~= 'a') then return 0 end
+endWithoutCharge(p, account, id, ARGV[4] == 'job_cancelled' and 'c' or 'f', nowMs(), ARGV[4], ARGV[5])
 return 1
 `);
 
@@ -186,10 +196,24 @@ export async function renewJobs(
   return new Map(answers.flatMap((answer) => answer as [string, 'gone' | 'cancelled'][]));
 }
 
-/** @returns whether it waits again */
-export async function handBackJob(redis: RedisClient, { accountId, id, attempt }: JobRun): Promise<boolean> {
+/** @returns the weight of its account where it waits again; null where it does not */
+export async function handBackJob(
+  redis: RedisClient,
+  { accountId, id, attempt }: JobRun,
+): Promise<number | null> {
   const args = [accountId, id, attempt];
-  return (await callRedis(() => handBackScript.run(redis, [prefixOf(accountId)], args))) === 1;
+  const weight = Number(await callRedis(() => handBackScript.run(redis, [prefixOf(accountId)], args)));
+  return weight === 0 ? null : weight;
+}
+
+/** Ends a job that cannot be run, free of charge. */
+export async function failJob(
+  redis: RedisClient,
+  { accountId, id, attempt }: JobRun,
+  { code, message }: { readonly code: ErrorCode; readonly message: string },
+): Promise<void> {
+  const args = [accountId, id, attempt, code, message];
+  await callRedis(() => failScript.run(redis, [prefixOf(accountId)], args));
 }
 
 /** @param progress 0 to 1; never goes back */

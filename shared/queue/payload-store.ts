@@ -25,8 +25,12 @@ export class PayloadStore {
    * In chunks: of a large one there is never more than a little in memory, nor in what the connection gives at once. None
    * where it is gone. It stays: a job that runs again needs its input again.
    */
-  async *read(id: string): AsyncGenerator<Buffer> {
-    const key = redisKeys.payload(id);
+  read(id: string): AsyncGenerator<Buffer> {
+    return this.readKey(redisKeys.payload(id));
+  }
+
+  /** The same of another value. */
+  async *readKey(key: string): AsyncGenerator<Buffer> {
     for (let from = 0, length = chunkBytes; length === chunkBytes; from += length) {
       const chunk = await callRedis(() => this.#redis.getrangeBuffer(key, from, from + chunkBytes - 1));
       length = chunk.length;

@@ -63,6 +63,8 @@ export const redisKeys = {
     `mg:${tag(shardOf(accountId))}:jobs-waiting:${accountId}:${queue}:${model}`,
   /** Hash: what an account's jobs that have not ended reserve (`cost`, `free`) and how large their bodies are (`bytes`). */
   jobsHeld: (accountId: string) => `mg:${tag(shardOf(accountId))}:jobs-held:${accountId}`,
+  /** Set: `account queue model` of each list of a shard's jobs that has some waiting. */
+  jobLines: (shard: number) => `mg:${tag(shard)}:job-lines`,
   /** Hash: how many jobs of a shard wait, by queue, and `bytes` of all bodies. */
   jobTotals: (shard: number) => `mg:${tag(shard)}:job-totals`,
   /** Sorted set: `account id` → until when the worker that took the job has it (ms). */
@@ -192,6 +194,8 @@ export const redisChannels = {
   reply: (apiId: string) => `mg:reply:${apiId}`,
   /** Pause, resume and cancel for the requests that one worker runs. */
   control: (workerId: string) => `mg:control:${workerId}`,
+  /** A line of this queue that had no waiting durable job has one. */
+  jobsAdded: (queue: string) => `mg:jobs-added:${queue}`,
   /** What every process must forget at once. */
   invalidation: 'mg:invalidation',
 } as const;

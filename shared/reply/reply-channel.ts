@@ -312,7 +312,10 @@ export type RunControl = { readonly requestId: string } & (
 
 /** What an api process tells a worker: of one request, or of all that came on its channel. */
 export type ControlMessage =
-  RunControl | { readonly action: 'received'; readonly channel: string; readonly mark: number };
+  | RunControl
+  | { readonly action: 'received'; readonly channel: string; readonly mark: number }
+  /** Its account has cancelled a durable job that this worker has. */
+  | { readonly action: 'cancel-job'; readonly jobId: string };
 
 export async function sendControl(
   redis: RedisClient,

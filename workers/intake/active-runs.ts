@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import type { AppError } from '../../shared/contract/errors.ts';
 import type { RunControl } from '../../shared/reply/reply-channel.ts';
 import { isKept, type AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../jobs/job-context.ts';
@@ -17,8 +16,11 @@ interface Pause {
   readonly end: () => void;
 }
 
+/** What is known of a request that runs. */
+export type RunningRequest = Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>;
+
 interface ActiveRun {
-  readonly request: AdmittedRequest;
+  readonly request: RunningRequest;
   readonly replyChannel: string;
   readonly attempt: number;
   readonly abort: AbortController;
@@ -55,7 +57,7 @@ export class ActiveRuns {
   }
 
   /** What runs now, for who must say that it is in hand. */
-  *requests(): Generator<AdmittedRequest> {
+  *requests(): Generator<RunningRequest> {
     for (const { request } of this.#runs.values()) yield request;
   }
 
@@ -66,7 +68,7 @@ export class ActiveRuns {
   }
 
   /** An earlier run of the same request, which was given up for lost, is ended without being settled. */
-  start(request: AdmittedRequest, replyChannel: string, attempt: number): StartedRun {
+  start(request: RunningRequest, replyChannel: string, attempt: number): StartedRun {
     const { requestId } = request;
     const abort = new AbortController();
     const state = { pause: null, askedUpTo: 0, onAsked: null };
@@ -112,8 +114,8 @@ export class ActiveRuns {
     }
   }
 
-  /** Ends a run for a reason that its callers are told. */
-  fail(requestId: string, error: AppError): void {
+  /** Ends a run for a reason other than its caller having left. */
+  fail(requestId: string, error: Error): void {
     const run = this.#runs.get(requestId);
     if (run !== undefined) this.#cancel(run, error);
   }

@@ -23,6 +23,8 @@ import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.t
 
 /** A breaker's first pause is waited for; through a longer one a caller at a keyboard would rather be told. */
 const patience = { keyMs: 15_000, breakerMs: 1_500 };
+/** Nobody sits at a keyboard for a durable job. */
+const durablePatience = { keyMs: 120_000, breakerMs: 120_000 };
 
 type Said = Extract<ChatEvent, { type: 'delta' | 'finish' }>;
 
@@ -89,15 +91,17 @@ export class Conversation {
     const recalled = toRecalled(this.#job.reasoning ?? []);
     const context = { ...createCallContext(dependencies, request, this.#run), recalled };
     const asked = body as unknown as ChatBody;
+    const isDurable = request.jobAttempt !== undefined;
     await callRoute(dependencies.routing, {
       accountIds: () => [request.accountId],
       routes: findServingRoutes(model.routes, body),
-      patience,
-      outlastsLimits: false,
+      patience: isDurable ? durablePatience : patience,
+      isBackground: isDurable,
+      outlastsLimits: isDurable,
       outlastsTimeouts: true,
       signal,
       log,
-      deadlineAtMs: request.deadlineAtMs,
+      deadlineAtMs: isDurable ? Infinity : request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
       findMissing: createImageFinder(asked, context),
       attempt: async (upstream, target, { route, onAlive, isContested }) => {
@@ -107,7 +111,7 @@ export class Conversation {
         this.#restart();
         this.#meter.start(model, route, log);
         // Of a durable job it is known as it comes what was generated, for its progress and if it is cancelled.
-        const isStreamed = this.#chunks !== null || request.jobAttempt !== undefined;
+        const isStreamed = this.#chunks !== null || isDurable;
         const call = new CallLifetime(this.#run, {
           route,
           isStreamed,

@@ -38,14 +38,26 @@ export async function runEmbedding(
     parts.map(async (part, i) => {
       const { request, dimensions, inputs, inputTokens } = part;
       const run = runs[i]!;
-      const { signal, log } = run;
+      const { signal, log, begin } = run;
       // Listens before the request itself does: what must end at once has not left.
       const stopSignal = createVendorSignal(run);
-      const { accountId, user, deadlineAtMs } = request;
+      const { accountId, user } = request;
+      // A durable job's is its record's.
+      const deadlineAtMs = request.jobAttempt === undefined ? request.deadlineAtMs : Infinity;
       // By the price that it was admitted at: the catalog may have another by now.
       const isPaidByTime = request.pricing.type === 'time';
       const whose = { accountId, user, isPaidByTime };
-      const ask = { ...whose, dimensions, inputs, inputTokens, signal, stopSignal, deadlineAtMs, log };
+      const ask = {
+        ...whose,
+        dimensions,
+        inputs,
+        inputTokens,
+        signal,
+        stopSignal,
+        deadlineAtMs,
+        log,
+        ...(begin && { begin }),
+      };
       try {
         const answer = await dependencies.embeddings.embed(model, ask);
         try {

@@ -137,17 +137,19 @@ async function generate(
 ): Promise<Generated> {
   const model = dependencies.catalog.find(job.request.model);
   if (model === undefined) throw missingModel(job.request, run);
+  const isDurable = job.request.jobAttempt !== undefined;
   const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
   const generated = await callRoute(dependencies.routing, {
     accountIds: () => [job.request.accountId],
     routes: model.routes,
     patience,
+    isBackground: isDurable,
     outlastsLimits: true,
     // Each call is another set of pictures that a vendor charges.
     outlastsTimeouts: false,
     signal: run.signal,
     log: run.log,
-    deadlineAtMs: job.request.deadlineAtMs,
+    deadlineAtMs: isDurable ? Infinity : job.request.deadlineAtMs,
     hasOutput: () => false,
     attempt: async (upstream, target) => {
       if (upstream.generateImages === undefined) {

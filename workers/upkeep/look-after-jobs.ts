@@ -1,0 +1,118 @@
+import {
+  expireJobs,
+  findDueHooks,
+  forgetJobs,
+  listLines,
+  loseJobs,
+  noteHookQueued,
+  type DueHook,
+} from '../../shared/jobs/end-job-scripts.ts';
+import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
+import { jobLeaseMs } from '../../shared/jobs/run-job-scripts.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { shardCount } from '../../shared/redis/redis-keys.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { ShardLeases } from '../ledger/shard-leases.ts';
+
+/** How often the index across accounts is compared with the lists that it stands for. */
+const syncIntervalMs = 5_000;
+/** One look at a shard ends at most so many times what one run of a script ends. */
+const maxRuns = 16;
+
+export interface JobKeeperOptions {
+  readonly redis: RedisClient;
+  readonly turns: Pick<JobTurns, 'add' | 'drop' | 'sync'>;
+  readonly leases: ShardLeases;
+  /** Puts a job's webhook on its queue; the same one again makes no second. */
+  readonly queueHook: (hook: DueHook) => Promise<void>;
+  readonly log: Logger;
+}
+
+/**
+ * Looks after durable jobs, of the shards that are this worker's: those whose workers died wait again, those that are too
+ * late end, webhooks of those that ended are queued, and what ended a day ago is forgotten.
+ */
+export class JobKeeper {
+  readonly #options: JobKeeperOptions;
+  /** Since when each shard has been looked after without a break, and when its lines were last compared. */
+  readonly #since = new Map<number, { atMs: number; syncedAtMs: number }>();
+
+  constructor(options: JobKeeperOptions) {
+    this.#options = options;
+  }
+
+  async look(): Promise<void> {
+    const shards = Array.from({ length: shardCount }, (_, shard) => shard);
+    const looks = await Promise.allSettled(shards.map((shard) => this.#lookAt(shard)));
+    const failed = looks.find((look) => look.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  async #lookAt(shard: number): Promise<void> {
+    const { redis, leases } = this.#options;
+    try {
+      if (!(await leases.take(shard))) {
+        this.#since.delete(shard);
+        return;
+      }
+      const nowMs = performance.now();
+      const since = this.#since.get(shard) ?? { atMs: nowMs, syncedAtMs: -Infinity };
+      this.#since.set(shard, since);
+      await this.#expire(shard);
+      // Where Redis was away, workers that live need a moment to say so.
+      if (nowMs - since.atMs > jobLeaseMs) await this.#lose(shard);
+      await this.#queueHooks(shard);
+      for (let runs = 0; runs < maxRuns && (await forgetJobs(redis, shard));) runs += 1;
+      if (nowMs - since.syncedAtMs > syncIntervalMs) {
+        since.syncedAtMs = nowMs;
+        await this.#sync(shard);
+      }
+    } catch (error) {
+      this.#since.delete(shard);
+      throw error;
+    }
+  }
+
+  async #expire(shard: number): Promise<void> {
+    const { redis, turns } = this.#options;
+    for (let runs = 0; runs < maxRuns; runs++) {
+      const { isMore, left } = await expireJobs(redis, shard);
+      await Promise.all(left.map(({ accountId, queue, model }) => turns.drop({ queue, model }, accountId)));
+      if (!isMore) return;
+    }
+  }
+
+  async #lose(shard: number): Promise<void> {
+    const { redis, turns, log } = this.#options;
+    for (let runs = 0; runs < maxRuns; runs++) {
+      const { again, ended } = await loseJobs(redis, shard);
+      if (again.length + ended === 0) return;
+      log.warn({ shard, again: again.length, ended }, 'jobs of workers that died wait again');
+      await Promise.all(
+        again.map(({ accountId, queue, model, weight }) => turns.add({ queue, model }, accountId, weight)),
+      );
+    }
+  }
+
+  async #queueHooks(shard: number): Promise<void> {
+    const { redis, queueHook } = this.#options;
+    const due = await findDueHooks(redis, shard);
+    await Promise.all(
+      due.map(async (hook) => {
+        await queueHook(hook);
+        await noteHookQueued(redis, hook);
+      }),
+    );
+  }
+
+  async #sync(shard: number): Promise<void> {
+    const { redis, turns } = this.#options;
+    for await (const lines of listLines(redis, shard)) {
+      await Promise.all(
+        lines.map(({ accountId, queue, model, weight, waiting }) =>
+          turns.sync({ queue, model }, accountId, weight, waiting),
+        ),
+      );
+    }
+  }
+}
