@@ -27,7 +27,7 @@ export interface DurableJobsDependencies {
 /** The work of a request that becomes a durable job. */
 export interface DurableWork {
   readonly operation: JobOperation;
-  /** Answers nobody: its `replyChannel` is empty. */
+  /** Answers nobody: its `replyChannel` is `noChannel`. */
   readonly job: Job;
   /** How vectors are written in its response; null where it has none. */
   readonly format: string | null;

@@ -1,6 +1,7 @@
 import type { ChatRequest } from '../../shared/contract/chat.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
+import { noChannel } from '../../shared/reply/reply-channel.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { DispatchedChat, NewChatJob } from '../dispatch/dispatch-chat.ts';
 import type { Receiver } from '../dispatch/waiter.ts';
@@ -40,7 +41,7 @@ export function createChat(services: Services) {
     const admitted = await admit(services, context, estimated.estimate);
     const createWork = (first: Admitted) => ({
       operation: 'chat.completions' as const,
-      job: { ...toJob(body, estimated, first), replyChannel: '', attempt: 1 },
+      job: { ...toJob(body, estimated, first), replyChannel: noChannel, attempt: 1 },
       format: null,
     });
     if (await respondAsync(services, context, admitted, createWork)) return;

@@ -6,6 +6,7 @@ import { joinWords, maxIssues } from '../../shared/contract/validation.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
+import { noChannel } from '../../shared/reply/reply-channel.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import type { DurableWork } from '../dispatch/durable-jobs.ts';
 import { acquireResponseMemory } from '../dispatch/response-memory.ts';
@@ -111,7 +112,7 @@ function createDurableWork(
   const parts = [{ request, inputs, inputTokens, dimensions }];
   return {
     operation: 'embeddings',
-    job: { v: 1, kind: 'embedding', model: model.id, replyChannel: '', parts },
+    job: { v: 1, kind: 'embedding', model: model.id, replyChannel: noChannel, parts },
     format: body.encoding_format ?? 'float',
   };
 }

@@ -7,6 +7,7 @@ import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { chooseLane } from '../../shared/queue/fair-share.ts';
 import { wordsAlone, type AdmittedRequest, type ImageJob } from '../../shared/queue/job-kinds.ts';
+import { noChannel } from '../../shared/reply/reply-channel.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import { admit, type Admitted } from '../middleware/admit.ts';
@@ -56,7 +57,7 @@ export function createImages(services: Services) {
     });
     const createWork = ({ request }: Admitted) => ({
       operation: 'images.generations' as const,
-      job: createJob(context, request, checked, ''),
+      job: createJob(context, request, checked, noChannel),
       format: null,
     });
     if (await respondAsync(services, context, admitted, createWork)) return;
