@@ -34,8 +34,10 @@ export interface AwaitedJob {
   fail(error: AppError): void;
 }
 
-/** The length of an embedding's answer is known before it is asked for, and so its memory is acquired. */
-const readerOptions = (queue: QueueName): ReaderOptions => ({ hasMemory: queue === 'embedding' });
+/** The length of an embedding's answer is known before it is asked for: its memory is acquired then, and for no response. */
+const readerOptions = (response: ServerResponse | undefined): ReaderOptions => ({
+  hasMemory: response === undefined,
+});
 
 /** A job that waits for its worker is in hand without any process; so much longer than its deadline, to be sure. */
 const deadlineSlackMs = 60_000;
@@ -102,7 +104,7 @@ export class JobWaiting implements WaiterOwner {
       throw error;
     }
     if (isKept) this.#holdThroughQueue(request);
-    const reader = isKept ? this.#kept.follow(request, receiver, readerOptions(queue)) : null;
+    const reader = isKept ? this.#kept.follow(request, receiver, readerOptions(response)) : null;
     return {
       answer,
       whenEnded: (callback) => {
@@ -129,14 +131,16 @@ export class JobWaiting implements WaiterOwner {
     };
   }
 
-  /** The answer of a request that was sent before, under the same Idempotency-Key. */
+  /**
+   * The answer of a request that was sent before, under the same Idempotency-Key, or that is a durable job.
+   * @param response that the answer is for, where memory for it is acquired once it is there
+   */
   attach(
     request: Pick<AdmittedRequest, 'requestId' | 'accountId'>,
-    queue: QueueName,
     response?: ServerResponse,
   ): Pick<AwaitedJob, 'answer' | 'cancel'> {
     const { receiver, answer } = this.#receive(response);
-    const reader = this.#kept.follow(request, receiver, readerOptions(queue));
+    const reader = this.#kept.follow(request, receiver, readerOptions(response));
     return {
       answer,
       cancel: () => {

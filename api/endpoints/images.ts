@@ -7,16 +7,19 @@ import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { chooseLane } from '../../shared/queue/fair-share.ts';
 import { wordsAlone, type AdmittedRequest, type ImageJob } from '../../shared/queue/job-kinds.ts';
+import { noChannel } from '../../shared/reply/reply-channel.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
-import { admit } from '../middleware/admit.ts';
+import { admit, type Admitted } from '../middleware/admit.ts';
 import { preAdmitDoubtful, precheckBalance } from '../middleware/pre-admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentImages } from '../present/images.ts';
 import type { Services } from '../services.ts';
 import { cancelWhenGone } from './cancel-when-gone.ts';
 import { createCountingTurn } from './counting-turn.ts';
+import { createFileLinks } from './file-links.ts';
 import { findModel } from './find-model.ts';
+import { respondAsync } from './respond-async.ts';
 import { sendBody } from './send-body.ts';
 
 const defaultMaxImages = 4;
@@ -52,16 +55,21 @@ export function createImages(services: Services) {
       sharePermille: 1_000,
       user: body.user ?? null,
     });
+    const createWork = ({ request }: Admitted) => ({
+      operation: 'images.generations' as const,
+      job: createJob(context, request, checked, noChannel),
+      format: null,
+    });
+    if (await respondAsync(services, context, admitted, createWork)) return;
     const job =
       admitted.outcome === 'attached'
-        ? services.jobs.attach(admitted, 'image', context.res)
+        ? services.jobs.attach(admitted, context.res)
         : startJob(services, context, admitted.request, checked);
     const { bytes, giveBack } = await cancelWhenGone(context, job);
     try {
       const { header, body: images } = decodeResult(bytes, 'image');
-      const { s3 } = services.config;
-      const linkOf = (key: string): string => `${s3.publicUrl ?? `${services.publicUrl}/files`}/${key}`;
-      await sendBody(context, presentImages(admitted.requestId, header, images, linkOf));
+      const links = createFileLinks(services);
+      await sendBody(context, presentImages(admitted.requestId, header, images, links));
     } finally {
       giveBack();
     }
@@ -78,16 +86,7 @@ function startJob(
   const underWay = jobs.countOf('image', request.accountId);
   const lane = chooseLane(underWay + 1);
   const awaited = jobs.await(request, 'image', context.res);
-  const { response_format: responseFormat } = context.state.body as ImageRequest;
-  const job: ImageJob = {
-    v: 1,
-    kind: 'image',
-    request,
-    replyChannel: jobs.replyChannel,
-    ...checked,
-    responseFormat: responseFormat ?? 'b64_json',
-    ...wordsAlone,
-  };
+  const job = createJob(context, request, checked, jobs.replyChannel);
   awaited.whenLeft(() => images[lane].dropPayload(request.requestId));
   const enqueue = async (): Promise<void> => {
     if (lane === 'bulk') {
@@ -101,6 +100,24 @@ function startJob(
     awaited.fail(toAppError(error));
   });
   return awaited;
+}
+
+function createJob(
+  { state }: ApiContext,
+  request: AdmittedRequest,
+  checked: CheckedImageRequest,
+  replyChannel: string,
+): ImageJob {
+  const { response_format: responseFormat } = state.body as ImageRequest;
+  return {
+    v: 1,
+    kind: 'image',
+    request,
+    replyChannel,
+    ...checked,
+    responseFormat: responseFormat ?? 'b64_json',
+    ...wordsAlone,
+  };
 }
 
 /** What is sent of the caller's words, by the names of the fields. */

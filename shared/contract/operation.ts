@@ -5,7 +5,7 @@ import type { ModelType } from './models.ts';
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /** Chapters of the description, in its order. */
-export const tags = ['Chat', 'Images', 'Embeddings', 'Models', 'Users', 'System'] as const;
+export const tags = ['Chat', 'Images', 'Embeddings', 'Jobs', 'Models', 'Users', 'System'] as const;
 export type Tag = (typeof tags)[number];
 
 /** A call that works, and its answer: realistic, and valid by the operation's schemas. */
@@ -67,6 +67,9 @@ export interface Operation {
 /** Whether it is about the account of its key and asks no model: it is not counted by the minute, but bounded at once. */
 export const asksForOwnAccount = ({ auth, modelTypes }: Operation): boolean =>
   auth === 'key' && modelTypes === undefined;
+
+/** Whether its answer stays open for as long as something is to come. */
+export const answersAsStream = ({ responseType }: Operation): boolean => responseType === 'text/event-stream';
 
 /** Of those calls, how many an account may have under way: more than programs in good faith open connections for. */
 export const maxCallsPerAccount = 128;

@@ -1,6 +1,7 @@
 import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
 import { createImage, getFile } from './images.ts';
+import { answersAsync, cancelJob, getJob, listJobs, streamJobEvents } from './jobs.ts';
 import { getModel, getModelsStatus, listModels } from './models.ts';
 import { getDescription, getDocs, getHealth, getLogsSummary, listServers } from './system.ts';
 import {
@@ -14,10 +15,14 @@ import {
 
 /** Every operation of the API. The server refuses to start while one of them has no handler. */
 export const operations = {
-  createChatCompletion,
-  createEmbedding,
-  createImage,
+  createChatCompletion: answersAsync(createChatCompletion),
+  createEmbedding: answersAsync(createEmbedding),
+  createImage: answersAsync(createImage),
   getFile,
+  listJobs,
+  getJob,
+  cancelJob,
+  streamJobEvents,
   listModels,
   getModel,
   getModelsStatus,

@@ -5,7 +5,7 @@ import { invalidField } from './errors.ts';
 
 export const webhookUrlHeader = 'X-Webhook-Url';
 
-const maxLength = 2_000;
+export const maxWebhookUrlLength = 2_000;
 
 /**
  * Checks the URL of a webhook without looking up its host. The addresses of the host are checked at each delivery, because
@@ -22,7 +22,7 @@ export function checkWebhookUrl(value: string): string {
 }
 
 function findFault(value: string): string | null {
-  if (value.length > maxLength) return `is longer than ${maxLength} characters`;
+  if (value.length > maxWebhookUrlLength) return `is longer than ${maxWebhookUrlLength} characters`;
   const url = readPublicUrl(value, publicPorts);
   if (typeof url === 'string') return url;
   if (value.includes('#')) return 'has a fragment, which is never sent';
