@@ -6,6 +6,8 @@ import { missingFile, type StoredFile } from './stored-file.ts';
 /** Read at once: most files in a few times, and a download that nobody reads holds no more. */
 const rangeBytes = 512 * 1024;
 
+export type RangeSource = Pick<StoredFile, 'describe' | 'read'>;
+
 /** The part of a file that is to be sent, of which the beginning has been read. */
 export interface OpenedRange {
   readonly range: ByteRange;
@@ -19,7 +21,7 @@ export interface OpenedRange {
  * @param wanted null for the whole file
  * @throws AppError where the file is gone, or has none of these bytes
  */
-export async function openRange(file: StoredFile, wanted: WantedRange | null): Promise<OpenedRange> {
+export async function openRange(file: RangeSource, wanted: WantedRange | null): Promise<OpenedRange> {
   const { from, end: wantedEnd } = await findPlace(file, wanted);
   const start = Buffer.allocUnsafeSlow(Math.min(rangeBytes, wantedEnd - from));
   const byteLength = await file.read(from, start);
@@ -31,7 +33,7 @@ export async function openRange(file: StoredFile, wanted: WantedRange | null): P
   return { range, byteLength, chunks: chunkFile(file, range, start) };
 }
 
-async function findPlace(file: StoredFile, wanted: WantedRange | null): Promise<ByteRange> {
+async function findPlace(file: RangeSource, wanted: WantedRange | null): Promise<ByteRange> {
   if (wanted === null) return { from: 0, end: Infinity };
   if (!('lastBytes' in wanted)) return wanted;
   // Where the last bytes begin is known by the length alone.
@@ -42,7 +44,7 @@ async function findPlace(file: StoredFile, wanted: WantedRange | null): Promise<
 }
 
 /** @param start what was read already; it may be longer than what there was to read */
-function chunkFile(file: StoredFile, { from, end }: ByteRange, start: Buffer): ChunkSource {
+function chunkFile(file: RangeSource, { from, end }: ByteRange, start: Buffer): ChunkSource {
   let at = from;
   return {
     maxChunkBytes: rangeBytes,
@@ -62,6 +64,6 @@ function chunkFile(file: StoredFile, { from, end }: ByteRange, start: Buffer): C
 const unsatisfiableRange = (byteLength: number): AppError =>
   new AppError('validation_failed', {
     status: 416,
-    message: `The Range header asks for bytes that the file does not have: it has ${byteLength}.`,
+    message: `The file ends before the bytes that the Range header asks for: it has ${byteLength} bytes. Ask for those.`,
     headers: { 'content-range': formatContentRange(null, byteLength) },
   });

@@ -9,8 +9,10 @@ export type WantedRange = ByteRange | { readonly lastBytes: number };
 
 const oneRange = /^bytes=[\t ]*(\d*)-(\d*)[\t ]*$/i;
 
-/** No file is longer. A larger number would not be exact, and would not be written in digits. */
-const readPlace = (digits: string): number => Math.min(Number(digits), Number.MAX_SAFE_INTEGER);
+/** Nothing in an object store is nearly as long, and stores ignore ranges whose numbers they find too long. */
+const lastPlace = 10 ** 14;
+
+const readPlace = (digits: string): number => Math.min(Number(digits), lastPlace);
 
 /**
  * Reads a Range header. Null where the whole body is to be sent: HTTP says to ignore a header that is not well formed, and

@@ -29,8 +29,8 @@ export const httpFaults: Readonly<Record<number, HttpFault>> = {
   },
   416: {
     type,
-    en: 'The Range header asks for bytes that the file does not have. Content-Range tells its length.',
-    ru: 'В заголовке Range запрошены байты, которых в файле нет. Длина файла — в заголовке Content-Range.',
+    en: 'The file ends before the bytes that the Range header asks for. Ask for bytes within the length that Content-Range tells.',
+    ru: 'Файл заканчивается раньше байтов из заголовка Range. Запросите байты в пределах длины из заголовка Content-Range.',
   },
   417: {
     type,

@@ -153,6 +153,10 @@ export class ObjectStore {
       const answer = await this.#client.send(command, signal === undefined ? {} : { abortSignal: signal });
       const body = answer.Body as Readable;
       if (signal !== undefined) addAbortSignal(signal, body);
+      if (from > 0 && answer.ContentRange?.startsWith(`bytes ${from}-`) !== true) {
+        body.destroy();
+        throw new Error(`the object store sent ${answer.ContentRange ?? 'a whole object'} for ${range}`);
+      }
       let at = 0;
       for await (const chunk of body as AsyncIterable<Buffer>) at += chunk.copy(target, at);
       return {

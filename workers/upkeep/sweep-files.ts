@@ -7,8 +7,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { Lease } from '../ledger/lease.ts';
 import { runOnSchedule } from './schedule.ts';
 
-/** Listed, and deleted, in one call each. */
-const pageKeys = 250;
+const defaultPageKeys = 250;
 /** While nothing is known to be due: other workers name files by clocks of their own, and deletions may have failed. */
 const lookEveryMs = 60_000;
 
@@ -17,6 +16,8 @@ export interface FileSweeperOptions {
   readonly workerId: string;
   readonly objects: ObjectStore;
   readonly log: Logger;
+  /** How many files are listed, and deleted, in one call each; 1000 at most. */
+  readonly pageKeys?: number;
 }
 
 /**
@@ -28,14 +29,16 @@ export class FileSweeper {
   readonly #objects: ObjectStore;
   readonly #lease: Lease;
   readonly #log: Logger;
+  readonly #pageKeys: number;
   #lookedAtMs = -Infinity;
   /** Of the first file that was not due at the last look. */
   #nextDueMs = Infinity;
 
-  constructor({ redis, workerId, objects, log }: FileSweeperOptions) {
+  constructor({ redis, workerId, objects, log, pageKeys = defaultPageKeys }: FileSweeperOptions) {
     this.#objects = objects;
     this.#lease = new Lease(redis, workerId, redisKeys.fileSweepLease);
     this.#log = log;
+    this.#pageKeys = pageKeys;
   }
 
   /**
@@ -55,7 +58,7 @@ export class FileSweeper {
     let deleted = 0;
     let failed = 0;
     for (let after: string | undefined = filePrefix; after !== undefined;) {
-      const keys = await this.#objects.list(filePrefix, pageKeys, after, signal);
+      const keys = await this.#objects.list(filePrefix, this.#pageKeys, after, signal);
       const due = keys.filter((key) => (findDueTime(key) ?? Infinity) <= nowMs);
       const next = keys.map(findDueTime).find((dueMs) => dueMs !== null && dueMs > nowMs);
       const failures = due.length === 0 ? [] : await this.#objects.deleteAll(due, signal);
@@ -65,7 +68,7 @@ export class FileSweeper {
       deleted += due.length - failures.length;
       failed += failures.length;
       this.#nextDueMs = next ?? Infinity;
-      const isMore = next === undefined && keys.length === pageKeys;
+      const isMore = next === undefined && keys.length === this.#pageKeys;
       if (isMore) this.#log.info({ deleted, failed }, 'deleting expired files');
       after = isMore && !signal.aborted && (await this.#lease.take()) ? keys.at(-1) : undefined;
     }
