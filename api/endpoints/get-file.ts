@@ -70,14 +70,14 @@ async function sendFile(
 
 function setHeaders(
   context: ApiContext,
-  { contentType, downloadName }: FileName,
+  { contentType, disposition }: FileName,
   { etag, lastModifiedMs }: Validators,
 ): void {
   const secondsLeft = findSecondsLeft(lastModifiedMs);
   context.set({
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'",
-    'content-disposition': `inline; filename="${downloadName}"`,
+    'content-disposition': disposition,
     'cache-control': `private, max-age=${Math.min(secondsLeft, maxCacheSeconds)}, must-revalidate`,
     'accept-ranges': 'bytes',
     etag,
@@ -93,7 +93,7 @@ function findSecondsLeft(createdAtMs: number): number {
   return Math.floor(leftMs / 1_000);
 }
 
-/** A name is never given to other bytes. The tag is a hash of it, since tags are logged where links should not be. */
+/** A name is never given to other bytes. The tag is a hash of it, since tags end up in logs where links should not. */
 const createETag = (name: string): string =>
   `"${createHash('sha256').update(name).digest('base64url').slice(0, 22)}"`;
 

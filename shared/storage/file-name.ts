@@ -28,8 +28,11 @@ export interface FileName {
   /** Null for a name of the former kind, without a time: such a file is as old as its object. */
   readonly createdAtMs: number | null;
   readonly contentType: FileType;
-  /** What a browser calls the file when it is saved: plain ASCII, and not enough of the name to guess the link by. */
-  readonly downloadName: string;
+  /**
+   * Content-Disposition: what a browser calls the file when it is saved. Plain ASCII, and not enough of the name to guess
+   * the link by.
+   */
+  readonly disposition: string;
 }
 
 /**
@@ -52,7 +55,7 @@ export function parseFileName(name: string): FileName | null {
     key: time === undefined ? name : `${filePrefix}${name}`,
     createdAtMs: time === undefined ? null : Number.parseInt(time, 16),
     contentType: typeByExtension.get(extension)!,
-    downloadName: `image-${secret.slice(0, 8)}.${extension}`,
+    disposition: `inline; filename="image-${secret.slice(0, 8)}.${extension}"`,
   };
 }
 
@@ -60,9 +63,18 @@ export function parseFileName(name: string): FileName | null {
 export const fileNameOf = (key: string): string =>
   key.startsWith(filePrefix) ? key.slice(filePrefix.length) : key;
 
-/** When the file of a key is to be deleted. Null where the key is not that of a file with a time in its name. */
-export function findDueTime(key: string): number | null {
+/** Null where the key is not that of a file with a time in its name. */
+function parseKey(key: string): { disposition: string; dueAtMs: number } | null {
   if (!key.startsWith(filePrefix)) return null;
-  const createdAtMs = parseFileName(fileNameOf(key))?.createdAtMs ?? null;
-  return createdAtMs === null ? null : createdAtMs + fileLifetimeMs;
+  const { createdAtMs = null, disposition = '' } = parseFileName(fileNameOf(key)) ?? {};
+  return createdAtMs === null ? null : { disposition, dueAtMs: createdAtMs + fileLifetimeMs };
+}
+
+/** When the file of a key is to be deleted. Null where the key is not that of a file with a time in its name. */
+export const findDueTime = (key: string): number | null => parseKey(key)?.dueAtMs ?? null;
+
+/** What the object of a file tells those who fetch it from the bucket or a CDN. */
+export function findObjectHeaders(key: string): { ContentDisposition?: string; Expires?: Date } {
+  const file = parseKey(key);
+  return file === null ? {} : { ContentDisposition: file.disposition, Expires: new Date(file.dueAtMs) };
 }

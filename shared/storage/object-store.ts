@@ -15,7 +15,7 @@ import {
   type GetBucketLifecycleConfigurationCommandOutput,
 } from '@aws-sdk/client-s3';
 import type { Config } from '../runtime/config.ts';
-import { parseFileName } from './file-name.ts';
+import { findObjectHeaders, parseFileName } from './file-name.ts';
 import { isFormerRule, mergeRules } from './lifecycle-rules.ts';
 
 /** What a range of an object tells of the whole of it. */
@@ -109,9 +109,8 @@ export class ObjectStore {
   }
 
   async put(key: string, body: Buffer, contentType: string): Promise<void> {
-    await this.#client.send(
-      new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType }),
-    );
+    const input = { Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType };
+    await this.#client.send(new PutObjectCommand({ ...input, ...findObjectHeaders(key) }));
   }
 
   /**

@@ -21,7 +21,7 @@ test('a name tells when its file was made, its type and when it is due, to the m
     t.regex(key, new RegExp(`^files/[0-9a-f]{12}-[A-Za-z0-9_-]{43}\\.${extension}$`));
     const name = parseFileName(fileNameOf(key));
     t.like(name, { key, createdAtMs: now, contentType: type });
-    t.regex(name!.downloadName, new RegExp(`^image-[A-Za-z0-9_-]{8}\\.${extension}$`));
+    t.regex(name!.disposition, new RegExp(`^inline; filename="image-[A-Za-z0-9_-]{8}\\.${extension}"$`));
     t.is(findDueTime(key), now + day);
   }
 });

@@ -1,14 +1,22 @@
 import {
   GetBucketLifecycleConfigurationCommand,
+  HeadObjectCommand,
   PutBucketLifecycleConfigurationCommand,
   S3Client,
   type LifecycleRule,
 } from '@aws-sdk/client-s3';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import type { Config } from '../../../shared/runtime/config.ts';
 import { createFileKey } from '../../../shared/storage/file-name.ts';
 import { useObjects } from '../../support/kept-answers.ts';
 
 const { signal } = new AbortController();
+
+function createClient(t: ExecutionContext, config: Config['s3']): S3Client {
+  const client = new S3Client({ ...config, credentials: config, forcePathStyle: true });
+  t.teardown(() => client.destroy());
+  return client;
+}
 
 const rule = (id: string, prefix: string, days: number): LifecycleRule => ({
   ID: id,
@@ -19,8 +27,7 @@ const rule = (id: string, prefix: string, days: number): LifecycleRule => ({
 
 test('a bucket keeps the rules of others, and loses the former rule of ours with the last image that needs it', async (t) => {
   const { objects, config } = await useObjects(t);
-  const client = new S3Client({ ...config, credentials: config, forcePathStyle: true });
-  t.teardown(() => client.destroy());
+  const client = createClient(t, config);
   const Bucket = config.bucket;
   const readRules = async (): Promise<unknown[]> => {
     const { Rules = [] } = await client.send(new GetBucketLifecycleConfigurationCommand({ Bucket }));
@@ -45,6 +52,17 @@ test('a bucket keeps the rules of others, and loses the former rule of ours with
   await objects.delete(former);
   await objects.prepareBucket();
   t.deepEqual(await readRules(), [['reports', 'reports/', 365], files, answers]);
+});
+
+test('a link that leads to the bucket itself has a safe name to save by, and no cache keeps it past its day', async (t) => {
+  const { objects, config } = await useObjects(t);
+  const client = createClient(t, config);
+  const key = createFileKey('image/png', 1_000);
+  await objects.put(key, Buffer.from('x'), 'image/png');
+  const told = await client.send(new HeadObjectCommand({ Bucket: config.bucket, Key: key }));
+  t.is(told.ContentType, 'image/png');
+  t.regex(told.ContentDisposition ?? '', /^inline; filename="image-[\w-]{8}\.png"$/);
+  t.is(told.ExpiresString, 'Fri, 02 Jan 1970 00:00:01 GMT');
 });
 
 test('a listing goes on behind a key, and what is deleted together is gone, whether it was there or not', async (t) => {
