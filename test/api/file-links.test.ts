@@ -5,6 +5,7 @@ import { ObjectStore } from '../../shared/storage/object-store.ts';
 import { DescriptionChecker } from '../support/description-checker.ts';
 import type { Description } from '../../shared/contract/openapi/description.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** Links to images, as browsers, download managers and caches use them. */
 
@@ -182,6 +183,16 @@ test('a link of the former kind works until its 24 hours are over', async (t) =>
   t.is(answer.status, 206);
   checkHeaders(t, answer);
   t.true((await read(answer)).equals(bytes.subarray(-10)));
+});
+
+test('a worker deletes the images whose day is over, and no others', async (t) => {
+  const due = createFileKey('image/png', Date.now() - fileLifetimeMs);
+  await keep(due, Buffer.from('a picture'));
+  await stack.startWorker();
+  const { signal } = new AbortController();
+  await waitFor('the deletion', async () => !(await objects.list('files/', 1_000, '', signal)).includes(due));
+  const young = await ask({}, 'HEAD');
+  t.is(young.status, 200);
 });
 
 test('a page of another origin may read a part of a file and where it lies', async (t) => {
