@@ -44,6 +44,7 @@ import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { startHeartbeat } from './upkeep/heartbeat.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
 import { repeat } from './upkeep/repeat.ts';
+import { startSweepingFiles } from './upkeep/sweep-files.ts';
 import { OrphanSweeper } from './upkeep/sweep-orphans.ts';
 import { RouteGate } from './routing/route-gate.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
@@ -247,6 +248,7 @@ export async function startWorker(
       log,
     ),
     repeat({ name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() }, log),
+    startSweepingFiles({ redis, workerId, objects, log }),
   ];
   log.info({ workerId, queues: options.queues, concurrency: options.concurrency }, 'worker ready');
 

@@ -8,6 +8,7 @@ import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { chooseLane } from '../../shared/queue/fair-share.ts';
 import { wordsAlone, type AdmittedRequest, type ImageJob } from '../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
+import { fileNameOf } from '../../shared/storage/file-name.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
 import { admit } from '../middleware/admit.ts';
 import { preAdmitDoubtful, precheckBalance } from '../middleware/pre-admit.ts';
@@ -60,7 +61,8 @@ export function createImages(services: Services) {
     try {
       const { header, body: images } = decodeResult(bytes, 'image');
       const { s3 } = services.config;
-      const linkOf = (key: string): string => `${s3.publicUrl ?? `${services.publicUrl}/files`}/${key}`;
+      const linkOf = (key: string): string =>
+        s3.publicUrl === null ? `${services.publicUrl}/files/${fileNameOf(key)}` : `${s3.publicUrl}/${key}`;
       await sendBody(context, presentImages(admitted.requestId, header, images, linkOf));
     } finally {
       giveBack();

@@ -32,8 +32,9 @@ export async function sendInChunks(
   context: ApiContext,
   body: ChunkSource,
   nextTurn: () => Promise<void>,
+  status = 200,
 ): Promise<void> {
-  context.status = 200;
+  context.status = status;
   if (body.byteLength !== undefined) context.length = body.byteLength;
   // Koa has nothing to add.
   context.respond = false;
