@@ -49,6 +49,7 @@ import { startHeartbeat } from './upkeep/heartbeat.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
 import { JobKeeper } from './upkeep/look-after-jobs.ts';
 import { repeat } from './upkeep/repeat.ts';
+import { startSweepingFiles } from './upkeep/sweep-files.ts';
 import { OrphanSweeper } from './upkeep/sweep-orphans.ts';
 import { JobHooks } from './webhooks/job-hooks.ts';
 import { startWebhookIntake } from './webhooks/take-deliveries.ts';
@@ -299,6 +300,7 @@ export async function startWorker(
     ),
     repeat({ name: 'look after jobs', intervalMs: 1_000, run: () => keeper.look() }, log),
     repeat({ name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() }, log),
+    startSweepingFiles({ redis, workerId, objects, log }),
   ];
   log.info({ workerId, queues: options.queues, concurrency: options.concurrency }, 'worker ready');
 

@@ -103,6 +103,8 @@ export const redisKeys = {
 
   /** String: hash of an API key → account id; a day, so that known keys work while MongoDB is away. */
   apiKey: (keyHash: string) => `mg:key:${keyHash}`,
+  /** String: the worker that deletes images past their day now; seconds. */
+  fileSweepLease: 'mg:file-sweep-lease',
   /** Set: ids of the models that an administrator has turned off. */
   disabledModels: 'mg:disabled-models',
 
