@@ -2,6 +2,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import type { PreAdmission } from '../../shared/billing/pre-admit-script.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
@@ -22,6 +23,8 @@ export interface RequestState {
   isAnswered?: boolean;
   /** What the answer tells of: as the whole of it, or as the last event of a stream. */
   error?: AppError;
+  /** What a large body holds of the memory for bodies until it is answered, of which so much stands for its texts. */
+  bodyMemory?: { readonly share: BudgetShare; readonly textBytes: number };
   /** Set by validate. */
   body?: unknown;
   query?: unknown;
