@@ -14,6 +14,7 @@ import { operations } from '../shared/contract/operations.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
 import { loadTokenizer } from '../shared/pricing/count-tokens.ts';
+import { loadTokenDecoder } from '../shared/pricing/decode-tokens.ts';
 import type { EmbeddingJob, ImageJob } from '../shared/queue/job-kinds.ts';
 import { JobQueue } from '../shared/queue/job-queue.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
@@ -226,6 +227,7 @@ export async function startApi(
   services.publicUrl = config.publicUrl ?? url;
   // The first request should not pay for it; nothing waits for it either.
   setImmediate(loadTokenizer);
+  setImmediate(loadTokenDecoder);
   log.info({ url }, 'api ready');
 
   return {

@@ -1,11 +1,9 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import { maxTokensPerEmbeddingInput, type EmbeddingRequest } from '../../shared/contract/embeddings.ts';
+import type { EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
-import { joinWords, maxIssues } from '../../shared/contract/validation.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { noChannel } from '../../shared/reply/reply-channel.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import type { DurableWork } from '../dispatch/durable-jobs.ts';
@@ -19,9 +17,11 @@ import type { ApiContext } from '../middleware/request-context.ts';
 import { presentEmbeddings } from '../present/embeddings.ts';
 import type { Services } from '../services.ts';
 import { cancelWhenGone } from './cancel-when-gone.ts';
+import { countInputs, findInputLimit } from './count-inputs.ts';
 import { createCountingTurn } from './counting-turn.ts';
 import { findModel } from './find-model.ts';
 import { respondAsync } from './respond-async.ts';
+import { readInputs } from './read-inputs.ts';
 import { sendBody } from './send-body.ts';
 
 const bytesPerFloat = 4;
@@ -34,12 +34,13 @@ export function createEmbeddings(services: Services) {
     const body = context.state.body as EmbeddingRequest;
     const model = findModel(services, body.model, operations.createEmbedding.modelTypes);
     const dimensions = chooseDimensions(body, model);
-    const inputs = typeof body.input === 'string' ? [body.input] : body.input;
     precheckBalance(context, model);
     await preAdmitDoubtful(services, context, model);
     const turn = createCountingTurn(services, context, model);
-    const inputTokens = await countInputs(inputs, typeof body.input === 'string', model, turn);
-    const counted = { model, dimensions, inputs, inputTokens };
+    const limit = findInputLimit(model);
+    const read = await readInputs(services, context, body.input, { limit, turn });
+    const inputTokens = await countInputs(read, model, { limit, turn });
+    const counted = { model, dimensions, inputs: read.texts, inputTokens };
     const estimate = estimateInputs(counted, body.user ?? null);
     const isAsync = creationOptionsOf(context).respondsAsync;
     // A job holds no memory of this process.
@@ -142,48 +143,6 @@ async function answerInputs(
   } finally {
     giveBack();
   }
-}
-
-/**
- * The tokens of each input, with those that the vendor is known to add to it.
- * @throws AppError `content_too_long` for inputs above the limit of one
- */
-async function countInputs(
-  inputs: readonly string[],
-  isSingle: boolean,
-  model: CatalogModel,
-  turn: CountingTurn,
-): Promise<number[]> {
-  const counts: number[] = [];
-  const tooLong: number[] = [];
-  const added = model.specialTokens ?? 0;
-  const limit = Math.max(1, Math.min(maxTokensPerEmbeddingInput, model.context - added));
-  for (const [i, input] of inputs.entries()) {
-    const tokens = await countTokensAsync(input, { limit, turn, encoding: model.tokenizer });
-    if (tokens === null) tooLong.push(i);
-    // Whitespace alone can count as nothing; an input is at least one token to every vendor.
-    else counts.push(Math.max(1, tokens) + added);
-  }
-  if (tooLong.length > 0) throw refuseTooLong(tooLong, isSingle, limit);
-  return counts;
-}
-
-/** Of the inputs that are too long, how many the message names. */
-const maxNamed = 5;
-
-function refuseTooLong(tooLong: readonly number[], isSingle: boolean, limit: number): AppError {
-  const places = tooLong.map((i) => (isSingle ? ['input'] : ['input', i]));
-  const msg = `is longer than ${limit} tokens`;
-  const [first, ...others] = places.slice(0, maxNamed).map((place) => place.join('.'));
-  if (places.length > maxNamed) others.push(`${places.length - maxNamed} more`);
-  const so =
-    others.length === 0 ? '' : `; so ${others.length === 1 ? 'is' : 'are'} ${joinWords(others, 'and')}`;
-  return new AppError('content_too_long', {
-    message: `${first}: ${msg}${so}`,
-    issues: places
-      .slice(0, maxIssues)
-      .map((place) => ({ loc: ['body', ...place], msg, type: 'value_error' })),
-  });
 }
 
 /** Null where the model's own number is wanted. */

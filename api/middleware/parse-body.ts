@@ -3,7 +3,13 @@ import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../shared/contract/operation.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import { ChunkList } from '../../shared/runtime/chunk-list.ts';
-import { JsonReader, maxJsonDepth, maxJsonValues, type JsonFault } from '../../shared/runtime/json-reader.ts';
+import {
+  JsonReader,
+  limitsOfRequests,
+  maxJsonDepth,
+  maxJsonValues,
+  type JsonFault,
+} from '../../shared/runtime/json-reader.ts';
 import { isWellFormed } from '../../shared/runtime/surrogate-check.ts';
 import { Utf8Check } from '../../shared/runtime/utf8-check.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
@@ -67,6 +73,8 @@ function checkType(context: ApiContext): void {
 
 /** What a value takes besides its text. An empty object and its comma are three bytes of a body, and sixty of memory. */
 const bytesPerValue = 32;
+/** What a small integer takes in an array of nothing else. */
+const bytesPerInteger = 8;
 
 /** A chunk of 64 KB takes as long where it holds many small values; of long texts a megabyte or two are read meanwhile. */
 const readingTurnMs = 4;
@@ -114,7 +122,7 @@ class IncomingBody {
     this.#context.res.once('close', () => {
       if (!this.#isReading) this.#release();
     });
-    this.#reader = new JsonReader();
+    this.#reader = new JsonReader({ ...limitsOfRequests, integers: this.#operation.bodyIntegers ?? 0 });
     for (const chunk of this.#chunks.takeChunks()) readOn(this.#reader, chunk);
   }
 
@@ -127,7 +135,11 @@ class IncomingBody {
         take: (chunk) => this.#take(chunk, limitBytes),
       });
       checkUtf8(this.#utf8.end());
-      if (this.#reader !== null) return this.#endLarge(this.#reader);
+      if (this.#reader !== null) {
+        if (this.#share !== null)
+          this.#context.state.bodyMemory = { share: this.#share, textBytes: this.#length };
+        return this.#endLarge(this.#reader);
+      }
       this.#release();
       return this.#parseSmall();
     } catch (error) {
@@ -178,7 +190,7 @@ class IncomingBody {
     const startedMs = performance.now();
     readOn(reader, chunk);
     this.#spentMs += performance.now() - startedMs;
-    this.#hold(this.#length + reader.values * bytesPerValue);
+    this.#hold(this.#length + reader.values * bytesPerValue + reader.integers * bytesPerInteger);
     if (this.#spentMs < readingTurnMs) return undefined;
     this.#spentMs = 0;
     return nextWorkTurn(holderOf(this.#context).accountId);
@@ -261,15 +273,16 @@ function invalidJson(reason?: string): AppError {
   return invalidField(['body'], msg, { type: 'json_invalid' });
 }
 
-function noMemory(): AppError {
+export function noMemory(): AppError {
   return new AppError('queue_full', {
     message: 'The requests under way leave no memory for this body. Try again shortly.',
   });
 }
 
-function tooLarge(limitBytes: number): AppError {
+/** @param what is larger than what the operation takes */
+export function tooLarge(limitBytes: number, what = 'The body'): AppError {
   const size = limitBytes >= 1_000_000 ? `${limitBytes / 1_000_000} MB` : `${limitBytes / 1_000} KB`;
   return new AppError('payload_too_large', {
-    message: `The body is larger than the ${size} that this operation takes. Send less at once.`,
+    message: `${what} is larger than the ${size} that this operation takes. Send less at once.`,
   });
 }

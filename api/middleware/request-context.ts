@@ -2,6 +2,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import type { PreAdmission } from '../../shared/billing/pre-admit-script.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
@@ -25,6 +26,8 @@ export interface RequestState {
   error?: AppError;
   /** What the headers of a request for a model's work ask for. */
   creation?: CreationOptions;
+  /** What a large body holds of the memory for bodies until it is answered, of which so much stands for its texts. */
+  bodyMemory?: { readonly share: BudgetShare; readonly textBytes: number };
   /** Set by validate. */
   body?: unknown;
   query?: unknown;

@@ -5,6 +5,7 @@ import {
   CreatedSeconds,
   EndUser,
   FreeRequest,
+  lateItems,
   Nullable,
   RequestId,
   StringEnum,
@@ -16,22 +17,59 @@ import { creationErrors, defineOperation } from './operation.ts';
 export const maxEmbeddingInputs = 2048;
 export const maxTokensPerEmbeddingInput = 8192;
 
+/** What token numbers of a request mean: the encoding of OpenAI's embedding models, which its clients use for any model. */
+export const tokenEncoding = 'cl100k_base';
+/** The last one that stands for text. Special tokens come after it. */
+export const maxTokenNumber = 100_255;
+
+const TokenNumber = {
+  type: 'integer',
+  description: `The number of a token of \`${tokenEncoding}\`, from 0 to ${maxTokenNumber}.`,
+  [wrongTypeHint]: 'an array of token numbers holds nothing else',
+};
+
+/** The token numbers of several texts are anything yet: there may be millions, which are checked as they are decoded. */
+export type EmbeddingInput = string | readonly string[] | readonly number[] | readonly (readonly unknown[])[];
+
+const EmbeddingInput = {
+  anyOf: [
+    { type: 'string', minLength: 1 },
+    {
+      type: 'array',
+      items: { type: 'string', minLength: 1, [wrongTypeHint]: 'an array of texts holds nothing else' },
+      minItems: 1,
+      maxItems: maxEmbeddingInputs,
+    },
+    { type: 'array', items: TokenNumber, minItems: 1, examples: [[9906, 1917]] },
+    {
+      type: 'array',
+      items: {
+        type: 'array',
+        [lateItems]: TokenNumber,
+        minItems: 1,
+        [wrongTypeHint]: 'an array of arrays of token numbers holds nothing else',
+      },
+      minItems: 1,
+      maxItems: maxEmbeddingInputs,
+      examples: [
+        [
+          [9906, 1917],
+          [14599, 2383],
+        ],
+      ],
+    },
+  ],
+};
+
 export const EmbeddingRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, description: 'The id of an `embedding` model.' }),
-    input: Type.Unsafe<string | string[]>({
-      anyOf: [
-        { type: 'string', minLength: 1 },
-        {
-          type: 'array',
-          items: { type: 'string', minLength: 1, [wrongTypeHint]: 'only text is taken, no tokens' },
-          minItems: 1,
-          maxItems: maxEmbeddingInputs,
-        },
-      ],
+    input: Type.Unsafe<EmbeddingInput>({
+      ...EmbeddingInput,
       description:
         'A text, or up to 2048 of them, each of at most 8192 tokens or the model’s `context`, if that is less. ' +
-        'A longer one is refused, not cut. Arrays of tokens are not taken.',
+        'A longer one is refused, not cut. A text may also be sent as an array of token numbers of ' +
+        `\`${tokenEncoding}\`, whichever the model: \`[9906, 1917]\` is \`Hello world\`.`,
     }),
     dimensions: Type.Optional(
       Nullable(
@@ -107,6 +145,7 @@ export const createEmbedding = defineOperation({
   auth: 'key',
   modelTypes: ['embedding'],
   bodyLimitBytes: 80_000_000,
+  bodyIntegers: maxEmbeddingInputs * maxTokensPerEmbeddingInput,
   body: EmbeddingRequest,
   response: EmbeddingResponse,
   errors: creationErrors,

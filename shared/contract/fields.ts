@@ -17,6 +17,12 @@ export function Nullable<T extends TSchema>(schema: T) {
 /** A keyword of ours: what a value of a wrong type is told beside the type, where that says too little. */
 export const wrongTypeHint = 'wrongTypeHint';
 
+/**
+ * A keyword of ours: the `items` of a list that can be too long to be checked in one go. The validator leaves them to the
+ * code that reads the list; the description tells them as `items`.
+ */
+export const lateItems = 'lateItems';
+
 /** A closed set of strings, as one `enum` keyword. */
 export function StringEnum<const T extends readonly string[]>(values: T, options: object = {}) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options });

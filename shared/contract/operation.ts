@@ -47,6 +47,8 @@ export interface Operation {
   readonly modelTypes?: readonly ModelType[];
   /** The largest body that is read; a longer one is a 413. Without a body schema no body is read. */
   readonly bodyLimitBytes?: number;
+  /** How many small integers its arrays may hold, beside the values that any body may hold. */
+  readonly bodyIntegers?: number;
   /** An object of the path's parameters, for the description; one that is missing is told as a string. */
   readonly pathParameters?: TSchema;
   readonly query?: TSchema;

@@ -8,8 +8,9 @@ import {
 } from 'ajv/dist/2020.js';
 import formatsPlugin from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
+import { dropNoise } from './drop-noise.ts';
 import { AppError, type ValidationIssue } from './errors.ts';
-import { wrongTypeHint } from './fields.ts';
+import { lateItems, wrongTypeHint } from './fields.ts';
 import { isImageUrl } from './image-url.ts';
 import { readQuery } from './read-query.ts';
 import { shorten } from '../runtime/shorten.ts';
@@ -67,6 +68,7 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
   ]);
   ajv.addFormat('image-url', { type: 'string', validate: isImageUrl });
   ajv.addKeyword(wrongTypeHint);
+  ajv.addKeyword(lateItems);
   // Ajv's own count every character of a text to find that it is not empty: a third of a second for 80 MB.
   for (const keyword of ['minLength', 'maxLength']) ajv.removeKeyword(keyword);
   ajv.addKeyword(createLengthKeyword('minLength', (limit, text) => hasAtLeast(text, limit)));
@@ -140,25 +142,6 @@ export function toValidationError(issues: readonly ValidationIssue[], count = is
   return new AppError('validation_failed', { message: `${text}${more}`, issues });
 }
 
-function dropNoise(errors: readonly ErrorObject[]): ErrorObject[] {
-  // A failed union reports itself and each of its branches; where a branch of the value's own type failed, only that
-  // branch tells the caller something, else only the union does.
-  const unions = new Set(errors.filter((error) => error.keyword === 'anyOf').map(placeOf));
-  const explained = new Set<string>();
-  for (const error of errors) {
-    const isOwnType = (union: string): boolean => error.keyword === 'type' && union === enclosingUnion(error);
-    for (const union of enclosingUnions(error))
-      if (unions.has(union) && !isOwnType(union)) explained.add(union);
-  }
-  // A value of another type is none of the enumerated ones either, and their list says more.
-  const listed = new Set(errors.filter((error) => error.keyword === 'enum').map(parentOf));
-  const isNoise = (error: ErrorObject): boolean => {
-    if (error.keyword === 'anyOf') return explained.has(placeOf(error));
-    return error.keyword === 'type' && (unions.has(enclosingUnion(error)) || listed.has(parentOf(error)));
-  };
-  return errors.filter((error) => !isNoise(error));
-}
-
 function describeIssues(
   errors: readonly ErrorObject[],
   part: 'body' | 'query' | null,
@@ -169,36 +152,6 @@ function describeIssues(
     msg: part === 'body' && error.instancePath === '' ? describeBody(error) : describe(error, formats),
     type: error.keyword,
   }));
-}
-
-const unionMark = '/anyOf/';
-
-/** A schema's place and the value's: what tells the same union apart in two elements of a list. */
-const placeOf = (error: ErrorObject): string => `${error.schemaPath} ${error.instancePath}`;
-
-/** The same for the schema that the failed keyword is one of. */
-const parentOf = ({ schemaPath, instancePath }: ErrorObject): string =>
-  `${schemaPath.slice(0, schemaPath.lastIndexOf('/'))} ${instancePath}`;
-
-/** The union whose branch failed on the value itself, as placeOf names it. */
-function enclosingUnion(error: ErrorObject): string {
-  const at = error.schemaPath.lastIndexOf(unionMark);
-  return at < 0 ? '' : `${error.schemaPath.slice(0, at)}/anyOf ${error.instancePath}`;
-}
-
-/** Every union that the fault lies in: those around its schema, at its value or at one that holds it. */
-function* enclosingUnions(error: ErrorObject): Generator<string> {
-  for (
-    let at = error.schemaPath.indexOf(unionMark);
-    at >= 0;
-    at = error.schemaPath.indexOf(unionMark, at + 1)
-  ) {
-    const schema = `${error.schemaPath.slice(0, at)}/anyOf`;
-    for (let path = error.instancePath; ; path = path.slice(0, path.lastIndexOf('/'))) {
-      yield `${schema} ${path}`;
-      if (path === '') break;
-    }
-  }
 }
 
 function toLocation(error: ErrorObject): (string | number)[] {

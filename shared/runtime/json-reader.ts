@@ -1,4 +1,6 @@
 import { ChunkList } from './chunk-list.ts';
+import { IntegerReader } from './integer-reader.ts';
+import { isScalarByte, parseEscapes, parseScalar, setMember } from './json-tokens.ts';
 import { SurrogateCheck } from './surrogate-check.ts';
 import { findCharacterEnd } from './utf8-check.ts';
 
@@ -15,9 +17,19 @@ export interface JsonLimits {
   readonly values: number;
   /** Whether a text may hold an escape of half a surrogate pair, which is no character. */
   readonly loneSurrogates: boolean;
+  /**
+   * How many small integers may come beside the values, in arrays that hold nothing else: such an array takes 8 bytes of
+   * memory for each. One array holds as many as there may be values.
+   */
+  readonly integers: number;
 }
 
-const limitsOfRequests: JsonLimits = { depth: maxJsonDepth, values: maxJsonValues, loneSurrogates: false };
+export const limitsOfRequests: JsonLimits = {
+  depth: maxJsonDepth,
+  values: maxJsonValues,
+  loneSurrogates: false,
+  integers: 0,
+};
 
 /** Text of a string is decoded at least this often, so that no step takes longer for a longer string. */
 const flushBytes = 1024 * 1024;
@@ -29,12 +41,6 @@ const longestEscapeBytes = 6;
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const byteOrderMark = Buffer.from('\ufeff');
 const [openObject, closeObject, openArray, closeArray] = [0x7b, 0x7d, 0x5b, 0x5d];
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-const literals = new Map<string, unknown>([
-  ['true', true],
-  ['false', false],
-  ['null', null],
-]);
 
 type Expected = 'value' | 'value or end' | 'key' | 'key or end' | 'colon' | 'comma or end' | 'nothing';
 type Container = unknown[] | Record<string, unknown>;
@@ -51,6 +57,7 @@ export class JsonReader {
   readonly #containers: Container[] = [];
   readonly #keys: string[] = [];
   #values = 1;
+  readonly #integers: IntegerReader;
   #result: unknown;
   #fault: JsonFault | null = null;
 
@@ -68,11 +75,17 @@ export class JsonReader {
 
   constructor(limits = limitsOfRequests) {
     this.#limits = limits;
+    this.#integers = new IntegerReader(limits.integers, limits.values);
   }
 
   /** How many values there are so far, roughly: what small values take of memory goes by their number. */
   get values(): number {
     return this.#values;
+  }
+
+  /** How many integers there are that do not count as values. */
+  get integers(): number {
+    return this.#integers.count;
   }
 
   /** Leads to what is read now, such as `["messages", 0, "content"]`: to the fault, once there is one. */
@@ -138,10 +151,16 @@ export class JsonReader {
         this.#expected = 'value';
         return next;
       default:
-        if (!takesValue) return this.#fail(next);
-        this.#token = 'scalar';
-        return from;
+        return takesValue ? this.#startScalar(chunk, from) : this.#fail(next);
     }
+  }
+
+  #startScalar(chunk: Buffer, from: number): number {
+    const array = this.#containers.at(-1);
+    const end = Array.isArray(array) ? this.#integers.read(chunk, from, array) : null;
+    if (end === null) this.#token = 'scalar';
+    else this.#expected = 'value';
+    return end ?? from;
   }
 
   #open(container: Container, next: number): number {
@@ -159,7 +178,7 @@ export class JsonReader {
     if (container === undefined || Array.isArray(container) !== isArray) return this.#fail(next);
     if (this.#expected !== 'comma or end' && this.#expected !== ends) return this.#fail(next);
     this.#containers.pop();
-    this.#add(container);
+    this.#add(this.#integers.trim(container));
     return next;
   }
 
@@ -250,17 +269,19 @@ export class JsonReader {
   #endScalar(last: Buffer): void {
     const text = this.#takeParts(last).toString('latin1');
     this.#token = null;
-    if (jsonNumber.test(text)) this.#add(Number(text));
-    else if (literals.has(text)) this.#add(literals.get(text));
-    else this.#fail(0);
+    const scalar = parseScalar(text);
+    if (scalar === null) this.#fail(0);
+    else this.#add(scalar.value);
   }
 
   #add(value: unknown): void {
     const container = this.#containers.at(-1);
     this.#expected = container === undefined ? 'nothing' : 'comma or end';
     if (container === undefined) this.#result = value;
-    else if (Array.isArray(container)) container.push(value);
-    else setMember(container, this.#keys.pop()!, value);
+    else if (Array.isArray(container)) {
+      this.#values += this.#integers.findUncounted(container, value);
+      container.push(value);
+    } else setMember(container, this.#keys.pop()!, value);
   }
 
   #takeParts(last: Buffer): Buffer {
@@ -274,26 +295,3 @@ export class JsonReader {
     return next;
   }
 }
-
-function parseEscapes(text: string): string | null {
-  try {
-    return JSON.parse(`"${text}"`) as string;
-  } catch {
-    // The position in a part of one string would tell the caller nothing.
-    return null;
-  }
-}
-
-/** As `JSON.parse` does: a member of this name is a member, and no prototype. */
-function setMember(object: Record<string, unknown>, key: string, value: unknown): void {
-  if (key !== '__proto__') object[key] = value;
-  else Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });
-}
-
-const isScalarByte = (byte: number): boolean =>
-  (byte >= 0x30 && byte <= 0x39) ||
-  (byte >= 0x61 && byte <= 0x7a) ||
-  byte === 0x2b ||
-  byte === 0x2d ||
-  byte === 0x2e ||
-  byte === 0x45;

@@ -8,7 +8,7 @@ const sliceBytes = 64 * 1024;
 const turnMs = 4;
 
 /** What is read here has been admitted already, or is a vendor's, which may be as deep as JSON.parse reads it. */
-const noLimits = { depth: Infinity, values: Infinity, loneSurrogates: true };
+const noLimits = { depth: Infinity, values: Infinity, loneSurrogates: true, integers: 0 };
 
 /**
  * The value of a JSON text that comes in chunks, or null where it is none. A large text is read as it comes, in turns of

@@ -30,6 +30,10 @@ test.serial('the largest body is parsed and checked while the process goes on wi
       input: Array.from({ length: 2048 }, (_, i) => `слово ${i} `.repeat(3_000).slice(0, 19_000)),
     },
     'one text': { model: 'nope', input: 'QUJD'.repeat(18_000_000) },
+    'token numbers': {
+      model: 'nope',
+      input: Array.from({ length: 500 }, (_, i) => Array.from({ length: 8_192 }, (_, j) => (i * j) % 99_999)),
+    },
     'small values': { model: 'nope', input: Array.from({ length: 190_000 }, (_, i) => `a${i}`) },
   };
   for (const [name, body] of Object.entries(bodies)) {

@@ -1,4 +1,4 @@
-import type { wrongTypeHint } from '../fields.ts';
+import type { lateItems, wrongTypeHint } from '../fields.ts';
 import type { Tag } from '../operation.ts';
 
 /** The parts of OpenAPI 3.1 that the description uses (OpenAPI Specification 3.1.1). */
@@ -91,8 +91,10 @@ export interface JsonSchema {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly pattern?: string;
+  readonly examples?: readonly unknown[];
   readonly contentMediaType?: string;
   readonly contentSchema?: JsonSchema;
   /** Of the contract only. */
   readonly [wrongTypeHint]?: string;
+  readonly [lateItems]?: JsonSchema;
 }

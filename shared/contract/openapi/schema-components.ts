@@ -1,4 +1,4 @@
-import { wrongTypeHint } from '../fields.ts';
+import { lateItems, wrongTypeHint } from '../fields.ts';
 import type { JsonSchema } from './description.ts';
 
 /** Requests may leave out what has a default; answers always carry what is required. */
@@ -21,7 +21,15 @@ export class SchemaComponents {
 
   /** @throws Error where two different schemas have one title */
   rewrite(schema: JsonSchema, direction: Direction): JsonSchema {
-    const { title, description, default: byDefault, [wrongTypeHint]: _hint, ...rest } = schema;
+    const {
+      title,
+      description,
+      default: byDefault,
+      [wrongTypeHint]: _hint,
+      [lateItems]: items,
+      ...others
+    } = schema;
+    const rest = items === undefined ? others : { ...others, items };
     const own = {
       ...(description === undefined ? {} : { description }),
       ...(byDefault === undefined ? {} : { default: byDefault }),

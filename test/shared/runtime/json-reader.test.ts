@@ -1,11 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import test from 'ava';
 import fc from 'fast-check';
-import { JsonReader, maxJsonDepth, maxJsonValues } from '../../../shared/runtime/json-reader.ts';
+import {
+  JsonReader,
+  limitsOfRequests,
+  maxJsonDepth,
+  maxJsonValues,
+} from '../../../shared/runtime/json-reader.ts';
 
 /** Reads the text in chunks that end at the given places. */
-function read(bytes: Buffer, cuts: readonly number[] = []): { value: unknown } | null {
-  const reader = new JsonReader();
+function read(
+  bytes: Buffer,
+  cuts: readonly number[] = [],
+  reader = new JsonReader(),
+): { value: unknown } | null {
   const places = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
   let from = 0;
   for (const to of places) {
@@ -112,7 +120,7 @@ test('texts are refused for half a surrogate pair, wherever they are cut, unless
     }),
     { numRuns: 300 },
   );
-  const lenient = new JsonReader({ depth: 9, values: 9, loneSurrogates: true });
+  const lenient = new JsonReader({ depth: 9, values: 9, loneSurrogates: true, integers: 0 });
   lenient.push(Buffer.from('["\\ud83d"]'));
   t.deepEqual(lenient.end(), { value: ['\ud83d'] });
 });
@@ -144,4 +152,59 @@ test('depth and number of values are bounded exactly, and the rest of the text i
 test('a number of thousands of digits is no number', (t) => {
   t.is(read(Buffer.from('1'.repeat(5_000))), null);
   t.deepEqual(read(Buffer.from('1'.repeat(300))), { value: Number('1'.repeat(300)) });
+});
+
+const takesIntegers = { ...limitsOfRequests, integers: 1_000_000 };
+
+test('arrays of integers that need not count as values are read to what JSON.parse makes of them', (t) => {
+  const item = fc.oneof(
+    { weight: 20, arbitrary: fc.nat(1_000_000).map(String) },
+    fc.constantFrom(
+      '-0',
+      '0',
+      '00',
+      '01',
+      '1e3',
+      '1.5',
+      '-7',
+      '999999999',
+      '1000000000',
+      '1e',
+      'null',
+      '"a"',
+    ),
+    fc.constantFrom('[1,2]', '[]', '{}', '', ']', '['),
+  );
+  const array = fc.array(item, { maxLength: 12 });
+  const comma = fc.constantFrom(',', ' , ', ',\n\t', ' \r,');
+  fc.assert(
+    fc.property(fc.array(array, { maxLength: 4 }), comma, cuts, (arrays, between, places) => {
+      const rows = arrays.map((items) => `[${items.join(between)}]`);
+      const bytes = Buffer.from(`[${rows.join(between)}]`);
+      return isDeepStrictEqual(read(bytes, places, new JsonReader(takesIntegers)), parse(bytes));
+    }),
+    { numRuns: 1_000 },
+  );
+  t.pass();
+});
+
+test('integers are counted apart in arrays of nothing else, as far as they are allowed', (t) => {
+  const count = (text: string, integers: number): [number, number] => {
+    const reader = new JsonReader({ ...limitsOfRequests, integers });
+    t.is(reader.push(Buffer.from(text)), null);
+    t.not(reader.end(), null);
+    return [reader.values, reader.integers];
+  };
+  const rows = JSON.stringify([Array.from({ length: 1_000 }, (_, i) => i), [1, 2, 3]]);
+  // The last of each array is a value, and so is each array.
+  t.deepEqual(count(rows, 10_000), [5, 1_001]);
+  t.deepEqual(count(rows, 600), [5 + 401, 600]);
+  t.deepEqual(count(rows, 0), [5 + 1_001, 0]);
+  // Beside a fraction or a text integers may take memory of their own.
+  for (const other of ['0.5', '"a"', '2000000000']) t.deepEqual(count(`[1,2,3,${other},4]`, 10), [6, 0]);
+
+  const most = Array.from({ length: maxJsonValues }, () => 1).join(',');
+  const reader = new JsonReader({ ...limitsOfRequests, integers: Infinity });
+  t.is(reader.push(Buffer.from(`[[${most}],[${most},1],[${most},${most},1`)), 'too_many_values');
+  t.is(reader.push(Buffer.from(' ')), 'too_many_values');
 });

@@ -1,0 +1,155 @@
+import test from 'ava';
+import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
+import { countWords } from '../../scripts/vendor-simulator/count-words.ts';
+import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { findRow, readLoss, toNano, waitForInputsInLine, waitForNoReservation } from '../support/observe.ts';
+import type { TestAccount, TestStack } from '../support/stack.ts';
+import { useVendorStack } from '../support/vendor-stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Inputs that are sent as token numbers, as LangChain does: texts from the api on, and counted as they were sent. */
+
+const catalogOf = (vendorUrl: string): string => {
+  const model = (id: string, vendorModel: string, more = '', upstream = 'vendor'): string =>
+    `  - { id: ${id}, type: embedding, context: 8192, dimensions: { default: 1536, adjustable: true }, ${more}pricing: { in_cost_per_million: 1000 }, routes: [{ upstream: ${upstream}, model: "${vendorModel}" }] }`;
+  return `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1" }
+  single: { kind: openai, baseUrl: "${vendorUrl}/v1", maxConcurrency: 1 }
+models:
+${['ordered', 'charged', 'cut'].map((id) => model(id, `emb-${id}`)).join('\n')}
+${model('merged', 'emb-merged', 'tokenizer: cl100k_base, special_tokens: 0, ', 'single')}
+${model('unreported', 'emb-unreported+nousage', 'tokenizer: cl100k_base, special_tokens: 0, ')}
+${model('unreported-other', 'emb-other+nousage', 'tokenizer: r50k_base, special_tokens: 0, ')}
+`;
+};
+
+let stack: TestStack;
+let vendor: VendorSimulator;
+
+useVendorStack(test, catalogOf, (started) => {
+  ({ stack, vendor } = started);
+});
+
+interface Answer {
+  readonly data: readonly { index: number; embedding: number[] }[];
+  readonly usage: { prompt_tokens: number; cost_request: number };
+}
+
+async function embed(
+  { apiKey }: TestAccount,
+  model: string,
+  input: unknown,
+): Promise<{ status: number; requestId: string; answer: Answer }> {
+  const response = await stack.post('/v1/embeddings', apiKey, { model, input, dimensions: 8 });
+  const requestId = response.headers.get('x-request-id')!;
+  return { status: response.status, requestId, answer: (await response.json()) as Answer };
+}
+
+const textsSent = (vendorModel: string): string[] =>
+  vendor.requests.entries
+    .filter((entry) => entry.model === vendorModel)
+    .flatMap((entry) => (entry.body as { input: string[] }).input);
+
+test('token numbers get the vectors of the texts that they stand for, in their order', async (t) => {
+  const account = await stack.createAccount();
+  const texts = ['Hello world', 'Привет, мир', '你好，世界 🚢', '\ufeff<|endoftext|>'];
+  const asTokens = texts.map((text) => encode(text, { disallowedSpecial: new Set() }));
+  const [plain, several, one] = [
+    await embed(account, 'ordered', texts),
+    await embed(account, 'ordered', asTokens),
+    await embed(account, 'ordered', asTokens[0]),
+  ];
+  for (const { status } of [plain, several, one]) t.is(status, 200);
+  t.deepEqual(several.answer.data, plain.answer.data);
+  t.deepEqual(one.answer.data, plain.answer.data.slice(0, 1));
+  t.deepEqual(textsSent('emb-ordered'), [...texts, ...texts, texts[0]!]);
+});
+
+test.serial(
+  'callers who send token numbers share calls, and computations, with those who send text',
+  async (t) => {
+    const [ann, bob] = [await stack.createAccount(), await stack.createAccount()];
+    const held = vendor.hold('emb-merged');
+    const first = embed(ann, 'merged', 'cat dog');
+    await waitFor('the first call', () => held.waiting === 1);
+    const others = [
+      embed(ann, 'merged', [encode('cat dog'), encode('fish bird')]),
+      embed(bob, 'merged', 'river stone'),
+      embed(bob, 'merged', encode('cloud rain')),
+    ];
+    await waitForInputsInLine(stack, 3);
+    held.end();
+    const [alone, ...answers] = await Promise.all([first, ...others]);
+    for (const { status, answer } of [alone, ...answers]) {
+      t.is(status, 200);
+      for (const { embedding } of answer.data) t.is(embedding.length, 8);
+    }
+    t.deepEqual(answers[0]!.answer.data[0]!.embedding, alone.answer.data[0]!.embedding);
+    t.is(vendor.requests.entries.filter((entry) => entry.model === 'emb-merged').length, 2);
+    t.deepEqual(textsSent('emb-merged').toSorted(), ['cat dog', 'cloud rain', 'fish bird', 'river stone']);
+    t.deepEqual(
+      answers.map(({ answer }) => answer.usage.prompt_tokens),
+      [4, 2, 2],
+    );
+  },
+);
+
+test('token numbers are charged as the vendor counts their text, and by their own number where it does not', async (t) => {
+  const account = await stack.createAccount();
+  const text = 'The cat sat on the mat.';
+  const reported = await embed(account, 'charged', encode(text));
+  t.is(reported.answer.usage.prompt_tokens, countWords(text));
+  // Its letters one by one: another way to write the same text.
+  const letters = ['c', 'a', 't'].flatMap((letter) => encode(letter));
+  const unreported = await embed(account, 'unreported', [encode(text), letters]);
+  t.is(unreported.answer.usage.prompt_tokens, encode(text).length + 3);
+  t.like(await findRow(stack, unreported.requestId), {
+    promptTokens: encode(text).length + 3,
+    counted: true,
+  });
+  const paid = [reported, unreported].map(({ answer }) => toNano(answer.usage.cost_request));
+  await waitForNoReservation(stack, account.id);
+  t.is(await readLoss(stack, account.id, '100'), paid[0]! + paid[1]!);
+});
+
+test('no fewer tokens are reserved than the text has in the vocabulary of its model', async (t) => {
+  const account = await stack.createAccount();
+  const text = 'Съешь же ещё этих мягких французских булок';
+  const tokens = encode(text);
+  const own = countTokens(text, 'r50k_base');
+  t.true(own > tokens.length);
+  const { answer } = await embed(account, 'unreported-other', [tokens]);
+  t.is(answer.usage.prompt_tokens, own);
+});
+
+test('a character that is cut between two inputs is U+FFFD in both', async (t) => {
+  const account = await stack.createAccount();
+  const tokens = encode('🦜');
+  t.true(tokens.length > 1);
+  const { status } = await embed(account, 'cut', [tokens.slice(0, 1), tokens.slice(1)]);
+  t.is(status, 200);
+  for (const text of textsSent('emb-cut')) t.regex(text, /^\ufffd+$/);
+});
+
+test('more token numbers than a body may hold of other values are read, and their text takes no more than a body', async (t) => {
+  const account = await stack.createAccount({ balance: '1000' });
+  const row = Array.from({ length: 8_000 }, () => encode(' cat')[0]!);
+  const large = await embed(
+    account,
+    'unreported',
+    Array.from({ length: 50 }, () => row),
+  );
+  t.is(large.status, 200);
+  t.is(large.answer.usage.prompt_tokens, 400_000);
+  // 128 spaces are one token, and 8192 of those a megabyte.
+  const [spaces] = encode(' '.repeat(128));
+  const inflating = Array.from({ length: 100 }, () => Array.from({ length: 8_192 }, () => spaces!));
+  const response = await stack.post('/v1/embeddings', account.apiKey, {
+    model: 'unreported',
+    input: inflating,
+  });
+  t.is(response.status, 413);
+  t.regex(await response.text(), /The text of the tokens in the body is larger than the 80 MB/);
+});

@@ -1,0 +1,70 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
+import { maxTokenNumber } from '../../../shared/contract/embeddings.ts';
+import { countTokens } from '../../../shared/pricing/count-tokens.ts';
+import { decodeTokens, isTokenNumber, measureTokens } from '../../../shared/pricing/decode-tokens.ts';
+import { readThreadMs } from '../../support/thread-clock.ts';
+
+const asText = { disallowedSpecial: new Set<string>() };
+const tokenNumbers = fc.array(fc.integer({ min: 0, max: maxTokenNumber }), { minLength: 1, maxLength: 200 });
+
+test('the tokens of a text decode to it again, and are as many as are counted for it', (t) => {
+  const texts = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }));
+  fc.assert(
+    fc.property(
+      texts.filter((text) => text.isWellFormed()),
+      (text) => {
+        const tokens = encode(text, asText);
+        return decodeTokens(tokens) === text && tokens.length === countTokens(text, 'cl100k_base');
+      },
+    ),
+  );
+  for (const text of ['\ufeffwith a byte order mark', '<|endoftext|>', ' '.repeat(300), '👩‍🚀', 'ส\u0e31']) {
+    t.is(decodeTokens(encode(text, asText)), text);
+  }
+});
+
+test('every number up to the last is a token of some text, and nothing else is one', (t) => {
+  const all = Array.from({ length: maxTokenNumber + 1 }, (_, i) => i);
+  t.true(all.every((token) => isTokenNumber(token) && decodeTokens([token]).length > 0));
+  // From the first number that has no token on: special tokens, and none.
+  for (const other of [maxTokenNumber + 1, 100_257, 100_276, 1e9, -1, 0.5, NaN, Infinity, '1', null, [1]]) {
+    t.false(isTokenNumber(other), String(other));
+  }
+});
+
+test('a character that is cut becomes U+FFFD, and its rest says nothing to the next text', (t) => {
+  const text = 'x🚢y';
+  const tokens = encode(text, asText);
+  const cut = tokens.findIndex((_, i) => !text.startsWith(decodeTokens(tokens.slice(0, i))));
+  t.true(cut > 0, 'the ship is more than one token');
+  t.regex(decodeTokens(tokens.slice(0, cut)), /^x\ufffd+$/);
+  t.regex(decodeTokens(tokens.slice(cut)), /^\ufffd+y$/);
+  t.is(decodeTokens(tokens), text);
+});
+
+test('any tokens make well-formed text, which takes no more of a body than was measured before', (t) => {
+  fc.assert(
+    fc.property(tokenNumbers, (tokens) => {
+      const text = decodeTokens(tokens);
+      return text.isWellFormed() && Buffer.byteLength(JSON.stringify(text)) - 2 <= measureTokens(tokens);
+    }),
+  );
+  const spaces = encode(' '.repeat(128), asText);
+  t.is(measureTokens(spaces), 128);
+});
+
+test('decoding takes time in proportion to the text, also of runs that take long to count', (t) => {
+  const [run] = encode('a'.repeat(8), asText);
+  const measureMs = (length: number): number => {
+    const tokens = Array.from({ length }, () => run!);
+    const startedMs = readThreadMs();
+    decodeTokens(tokens);
+    return readThreadMs() - startedMs;
+  };
+  const best = (length: number): number => Math.min(...Array.from({ length: 5 }, () => measureMs(length)));
+  best(8_192);
+  const [some, many] = [best(8_192), best(16 * 8_192)];
+  t.true(many < 16 * 4 * some + 20, `${many} ms, and ${some} ms for a sixteenth`);
+});
