@@ -13,6 +13,7 @@ import type {
 } from '../../shared/webhooks/webhook-delivery.ts';
 import { startWebhookIntake, type WebhookIntakeOptions } from '../../workers/webhooks/take-deliveries.ts';
 import { createWebhookClient, type WebhookClient } from '../../workers/webhooks/webhook-client.ts';
+import { useHttpsServer } from './https-server.ts';
 import { testOnlyCertificate } from './test-only-certificate.ts';
 
 /** 32 bytes, as Standard Webhooks writes them; known to nobody but tests. */
@@ -97,23 +98,27 @@ export interface ReceivedWebhook {
   readonly body: string;
 }
 
-/** Reads what a receiver was sent. */
-export async function readWebhook(request: IncomingMessage): Promise<ReceivedWebhook> {
+async function readWebhook(request: IncomingMessage): Promise<ReceivedWebhook> {
   const headers = Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
   );
   return { path: request.url ?? '', headers, body: await text(request) };
 }
 
-/** What a receiver does with each webhook: it responds by itself, or holds the response back. */
-export type Receive = (webhook: ReceivedWebhook, response: ServerResponse) => void;
-
-/** A listener that reads the whole webhook first, and fails the test where it cannot. */
-export function listenForWebhooks(t: ExecutionContext, receive: Receive) {
-  return (request: IncomingMessage, response: ServerResponse): void => {
+/** A receiver that keeps what it was sent and responds as told, or not at all. */
+export async function useReceiver(
+  t: ExecutionContext,
+  respond: (webhook: ReceivedWebhook, response: ServerResponse, count: number) => unknown,
+) {
+  const received: ReceivedWebhook[] = [];
+  const { port } = await useHttpsServer(t, (request, response) => {
     readWebhook(request).then(
-      (webhook) => receive(webhook, response),
+      (webhook) => {
+        received.push(webhook);
+        respond(webhook, response, received.length);
+      },
       (error: unknown) => t.fail(String(error)),
     );
-  };
+  });
+  return { received, url: `https://pictures.test:${port}/hook?from=gateway`, port };
 }

@@ -12,14 +12,13 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import { deliveryIdOf, type WebhookDelivery } from '../../../shared/webhooks/webhook-delivery.ts';
 import { WebhookQueue, webhookAttempts, webhookQueueName } from '../../../shared/webhooks/webhook-queue.ts';
 import { createWebhookClient } from '../../../workers/webhooks/webhook-client.ts';
-import { useHttpsServer } from '../../support/https-server.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import {
   createTestWebhookClient,
-  listenForWebhooks,
   StateLog,
   startTestIntake,
   testSecret,
+  useReceiver,
   type IntakeSettings,
   type ReceivedWebhook,
 } from '../../support/webhooks.ts';
@@ -68,22 +67,6 @@ async function createRig(t: ExecutionContext, maxUndelivered?: number): Promise<
 
 function createDelivery(url: string, accountId = 'ann'): WebhookDelivery {
   return { v: 1, jobId: randomUUID(), accountId, url, event: 'job.succeeded' };
-}
-
-/** A receiver that keeps what it was sent and responds as told: a status, or not yet. */
-async function useReceiver(
-  t: ExecutionContext,
-  respond: (webhook: ReceivedWebhook, response: ServerResponse, count: number) => unknown,
-) {
-  const received: ReceivedWebhook[] = [];
-  const https = await useHttpsServer(
-    t,
-    listenForWebhooks(t, (webhook, response) => {
-      received.push(webhook);
-      respond(webhook, response, received.length);
-    }),
-  );
-  return { received, url: `https://pictures.test:${https.port}/hook?from=gateway`, port: https.port };
 }
 
 test('a webhook is verified by the library and by the OpenAI SDK, with either secret while two sign', async (t) => {
