@@ -21,35 +21,58 @@ export interface JobOutlook {
   readonly serviceMs: number | null;
 }
 
-/**
- * Milliseconds that a job takes now. A running job is seen half-way on average. Where the running ones have been at it
- * for longer than jobs used to take in all, jobs have become slower. The median: one job that hangs says nothing of others.
- */
-function estimateServiceMs({ serviceMs, runningMs }: JobOutlook): number | null {
-  const elapsedMs = findMedian(runningMs);
-  if (elapsedMs === null) return serviceMs;
-  return serviceMs === null ? 2 * elapsedMs : Math.max(serviceMs, elapsedMs);
+/** How a line goes on, as far as it is known. */
+interface Pace {
+  /** What a job takes now. */
+  readonly serviceMs: number;
+  /** When each of the running jobs is expected to end, the first one first. */
+  readonly restsMs: readonly number[];
+}
+
+const paces = new WeakMap<JobOutlook, Pace | null>();
+
+function findPace(outlook: JobOutlook): Pace | null {
+  let pace = paces.get(outlook);
+  if (pace === undefined) {
+    pace = measurePace(outlook);
+    paces.set(outlook, pace);
+  }
+  return pace;
 }
 
 /**
- * Seconds until a waiting job is done, to the millisecond; null where nothing is known of the line yet. Those that run
- * now are half-way on average, so the first of those that wait starts after half of the time between two ends.
+ * A running job is seen half-way on average. Where the running ones have been at it for longer than jobs used to take in
+ * all, jobs have become slower. The median: one job that hangs says nothing of others.
+ */
+function measurePace({ serviceMs: measuredMs, runningMs }: JobOutlook): Pace | null {
+  const elapsedMs = findMedian(runningMs);
+  const serviceMs = elapsedMs === null ? measuredMs : Math.max(measuredMs ?? 2 * elapsedMs, elapsedMs);
+  if (serviceMs === null) return null;
+  const restsMs = runningMs.map((elapsedMs) => findRestMs(serviceMs, elapsedMs));
+  return { serviceMs, restsMs: restsMs.sort((one, other) => one - other) };
+}
+
+/** A job that takes longer than usual is expected to take a quarter as long again as it has taken so far. */
+const findRestMs = (serviceMs: number, elapsedMs: number): number =>
+  Math.max(serviceMs - elapsedMs, elapsedMs / 4);
+
+const toSeconds = (ms: number): number => Math.round(ms) / 1_000;
+
+/**
+ * Seconds until a waiting job is done, to the millisecond; null where nothing is known of the line yet. Each of those that
+ * wait is taken to start when one of the running jobs, or of those that follow them, ends.
  * @param position jobs of the line that start before it
  */
 export function estimateEta(outlook: JobOutlook, position: number): number | null {
-  const serviceMs = estimateServiceMs(outlook);
-  if (serviceMs === null) return null;
-  const turns = outlook.running === 0 ? position : (position + 1 / 2) / outlook.running;
-  return toSeconds((turns + 1) * serviceMs);
+  const pace = findPace(outlook);
+  if (pace === null) return null;
+  const { serviceMs, restsMs } = pace;
+  if (restsMs.length === 0) return toSeconds((position + 1) * serviceMs);
+  const rounds = Math.floor(position / restsMs.length);
+  return toSeconds(restsMs[position % restsMs.length]! + (rounds + 1) * serviceMs);
 }
 
-/**
- * Seconds until a running job is done, to the millisecond. One that has taken longer than usual is expected to take a
- * quarter as long again as it has taken so far.
- */
+/** Seconds until a running job is done, to the millisecond. */
 export function estimateRest(outlook: JobOutlook, elapsedMs: number): number {
-  const serviceMs = estimateServiceMs(outlook) ?? 2 * elapsedMs;
-  return toSeconds(Math.max(serviceMs - elapsedMs, elapsedMs / 4));
+  return toSeconds(findRestMs(findPace(outlook)?.serviceMs ?? 2 * elapsedMs, elapsedMs));
 }
-
-const toSeconds = (ms: number): number => Math.round(ms) / 1_000;

@@ -1,6 +1,6 @@
 import { turnCost } from './job-line.ts';
 import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
-import { PrefixCounts } from './prefix-counts.ts';
+import { countFirst, PrefixCounts } from './prefix-counts.ts';
 
 /** A moment in the order of turns: accounts whose start tags are equal go by their ids, as Redis sorts them. */
 interface Moment {
@@ -42,15 +42,9 @@ class WeightClass {
   countBefore({ tag, accountId }: Moment): number {
     const turn = Math.floor(tag / this.#cost);
     const remainder = { tag: tag - turn * this.#cost, accountId };
-    let low = 0;
-    let high = this.#remainders.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (isBefore(this.#remainders[middle]!, remainder)) low = middle + 1;
-      else high = middle;
-    }
+    const before = countFirst(this.#remainders, (other) => isBefore(other, remainder));
     const count = (sequences: PrefixCounts): number =>
-      sequences.sumBelow(turn) + sequences.countWithin(low, turn);
+      sequences.sumBelow(turn) + sequences.countWithin(before, turn);
     return count(this.#starts) - count(this.#ends);
   }
 }

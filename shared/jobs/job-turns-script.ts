@@ -77,6 +77,11 @@ end
 `;
 
 const addScript = new RedisScript(`${prelude}
+import { redisKeys } from '../redis/redis-keys.ts';
+import { maxVirtualTime, type JobLine, type JobTurn } from './job-line.ts';
+import { jobTurnsLua } from './job-turns-lua.ts';
+
+const addScript = new RedisScript(`${jobTurnsLua}
 local line, account = openLine(ARGV[1]), ARGV[2]
 local record = readOrCreate(line, account)
 record.adds = text(redis.call('HINCRBY', index, 'adds', 1))
@@ -86,7 +91,7 @@ return 1
 `);
 
 /** One turn of each model that has room, then the next of each, in the order in which the models were last served. */
-const takeScript = new RedisScript(`${prelude}
+const takeScript = new RedisScript(`${jobTurnsLua}
 local left, otherwise, room = tonumber(ARGV[1]), tonumber(ARGV[2]), {}
 for i = 3, #ARGV, 2 do room[ARGV[i]] = tonumber(ARGV[i + 1]) end
 local taken, lines = {}, {}
@@ -152,7 +157,7 @@ return taken
  * list: jobs enter their lists before they are added here, and leave them before they are dropped here. A count that is
  * too high costs turns that find nothing; these are given back, and the last of them takes the account out.
  */
-const settleScript = new RedisScript(`${prelude}
+const settleScript = new RedisScript(`${jobTurnsLua}
 local line, account, weight, left = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
 local record, isUsed = read(line, account), ARGV[6] == '1'
 if not record then record = { waiting = 0, adds = ARGV[4], weight = weight, taken = 0 } end
@@ -172,7 +177,7 @@ return 1
 `);
 
 /** Only a turn that found nothing takes an account out: a job may have been added since the number was read. */
-const syncScript = new RedisScript(`${prelude}
+const syncScript = new RedisScript(`${jobTurnsLua}
 local line, account, waiting = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[4])
 local record = readOrCreate(line, account)
 if record.waiting > 0 then waiting = math.max(1, waiting) end
@@ -182,7 +187,7 @@ write(line, account, record, waiting)
 return 1
 `);
 
-const dropScript = new RedisScript(`${prelude}
+const dropScript = new RedisScript(`${jobTurnsLua}
 local line, account = openLine(ARGV[1]), ARGV[2]
 local record = read(line, account)
 if not record or record.waiting == 0 then return 0 end

@@ -26,23 +26,26 @@ export class PrefixCounts {
   /** How many of the first elements are no larger than the bound. */
   countWithin(first: number, bound: number): number {
     let count = 0;
-    for (let node = first; node > 0; node -= node & -node) count += countUpTo(this.#nodes[node]!, bound);
+    for (let node = first; node > 0; node -= node & -node) {
+      count += countFirst(this.#nodes[node]!, (value) => value <= bound);
+    }
     return count;
   }
 
   /** The sum of what is missing to the bound, over all elements that are no larger. */
   sumBelow(bound: number): number {
-    const count = countUpTo(this.#sorted, bound);
+    const count = countFirst(this.#sorted, (value) => value <= bound);
     return count * bound - this.#sums[count]!;
   }
 }
 
-function countUpTo(sorted: readonly number[], bound: number): number {
+/** How many elements a condition holds for, where those are the first of the list. */
+export function countFirst<T>(list: readonly T[], isAmong: (element: T) => boolean): number {
   let low = 0;
-  let high = sorted.length;
+  let high = list.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (sorted[middle]! <= bound) low = middle + 1;
+    if (isAmong(list[middle]!)) low = middle + 1;
     else high = middle;
   }
   return low;
