@@ -30,6 +30,8 @@ import { openMongo } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
 import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { TrafficStore } from '../shared/traffic/traffic-store.ts';
+import { WebhookQueue } from '../shared/webhooks/webhook-queue.ts';
+import { WebhookSecretStore } from '../shared/webhooks/webhook-secret-store.ts';
 import { ActiveRuns } from './intake/active-runs.ts';
 import { JobIntake } from './intake/take-jobs.ts';
 import { startQueuedIntake } from './intake/take-queued.ts';
@@ -47,7 +49,11 @@ import { startHeartbeat } from './upkeep/heartbeat.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
 import { JobKeeper } from './upkeep/look-after-jobs.ts';
 import { repeat } from './upkeep/repeat.ts';
+import { startSweepingFiles } from './upkeep/sweep-files.ts';
 import { OrphanSweeper } from './upkeep/sweep-orphans.ts';
+import { JobHooks } from './webhooks/job-hooks.ts';
+import { startWebhookIntake } from './webhooks/take-deliveries.ts';
+import { createWebhookClient } from './webhooks/webhook-client.ts';
 import { RouteGate } from './routing/route-gate.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
 
@@ -245,11 +251,27 @@ export async function startWorker(
   const reservations = new ReservationStore(redis);
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
   const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
+  const webhookQueue = new WebhookQueue(redis);
+  const webhookClient = createWebhookClient();
+  const webhookConnection = connectBlocking();
+  await waitUntilReady(webhookConnection);
+  const hooks = new JobHooks(redis, webhookQueue);
+  intakes.push(
+    startWebhookIntake({
+      redis,
+      blocking: webhookConnection,
+      secrets: new WebhookSecretStore(mongo.db, config),
+      reporter: hooks,
+      loadPayload: (delivery) => hooks.loadPayload(delivery),
+      client: webhookClient,
+      log,
+    }),
+  );
   const keeper = new JobKeeper({
     redis,
     turns,
     leases: new ShardLeases(redis, workerId, redisKeys.jobsLease),
-    queueHook: async () => undefined,
+    queueHook: (hook) => hooks.queue(hook),
     log,
   });
   const upkeep = [
@@ -278,6 +300,7 @@ export async function startWorker(
     ),
     repeat({ name: 'look after jobs', intervalMs: 1_000, run: () => keeper.look() }, log),
     repeat({ name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() }, log),
+    startSweepingFiles({ redis, workerId, objects, log }),
   ];
   log.info({ workerId, queues: options.queues, concurrency: options.concurrency }, 'worker ready');
 
@@ -288,6 +311,7 @@ export async function startWorker(
       await preparing.stop();
       await Promise.all(upkeep.map((chore) => chore.stop()));
       await ledgerReader.stop();
+      await webhookQueue.close();
       await mover.stop();
       await traffic.stop();
       catalog.close();

@@ -1,26 +1,23 @@
+import { createHash } from 'node:crypto';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AcquireOptions } from '../../shared/fairness/fair-budget.ts';
 import { nextFileTurn } from '../../shared/fairness/work-turns.ts';
-import { objectLifetimeMs, type ReadRange } from '../../shared/storage/object-store.ts';
+import { fileLifetimeMs, parseFileName, type FileName } from '../../shared/storage/file-name.ts';
 import { noteShare } from '../dispatch/response-memory.ts';
 import { callerNetwork } from '../callers/caller-network.ts';
 import { callerSignal } from '../middleware/caller-signal.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
-import type { ChunkSource } from '../present/send-chunks.ts';
+import { formatContentRange, parseRange } from '../present/byte-range.ts';
+import { checkPreconditions, isRangeCurrent, type Validators } from '../present/preconditions.ts';
 import type { Services } from '../services.ts';
+import { openRange } from './open-range.ts';
 import { sendInChunks } from './send-body.ts';
+import { missingFile, StoredFile } from './stored-file.ts';
 
-const fileName = /^[A-Za-z0-9_-]{43}\.(?:png|jpg|webp)$/;
-
-/** Read at once: most files in a few times, and a download that nobody reads holds no more. */
-const rangeBytes = 512 * 1024;
-/** A store that is slower than this for a range is away. */
-const rangeTimeoutMs = 30_000;
 /** A download that nobody reads, or reads too slowly while others wait, is cut meanwhile and gives its place to the next. */
 const waitMs = 60_000;
-
-/** Reads on in a file, from where the last call ended. */
-type ReadOn = (target: Buffer) => Promise<ReadRange | null>;
+/** A cache may answer for so long without asking, and never beyond the file's own end. */
+const maxCacheSeconds = 3_600;
 
 /**
  * Serves a kept file for a day to anyone who knows its name. There is no API key to go by, so downloads under way and
@@ -28,85 +25,79 @@ type ReadOn = (target: Buffer) => Promise<ReadRange | null>;
  */
 export function getFile(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    const key = context.path.slice('/files/'.length);
-    if (!fileName.test(key)) throw missingFile();
+    const name = context.path.slice('/files/'.length);
+    const parsed = parseFileName(name);
+    if (parsed === null) throw missingFile();
+    if (parsed.createdAtMs !== null) findSecondsLeft(parsed.createdAtMs);
     const network = callerNetwork(context.ip);
     const options: AcquireOptions = { signal: callerSignal(context.res), waitMs, refuse: refuseDownload };
     const download = await services.downloads.acquire(network, 1, options);
     noteShare(context.res, services.downloads, download);
     try {
-      await sendFile(context, createReader(services, key, network, options), network);
+      const file = new StoredFile(services, parsed.key, network, options);
+      const createdAtMs = parsed.createdAtMs ?? (await file.describe()).storedAt.getTime();
+      const version = { etag: createETag(name), lastModifiedMs: createdAtMs };
+      await sendFile(context, file, parsed, version, network);
     } finally {
       download.release();
     }
   };
 }
 
-function createReader(
-  { objects, downloadReads }: Services,
-  key: string,
+async function sendFile(
+  context: ApiContext,
+  file: StoredFile,
+  name: FileName,
+  version: Validators,
   network: string,
-  options: AcquireOptions,
-): ReadOn {
-  const caller = options.signal!;
-  let at = 0;
-  return async (target) => {
-    const turn = await downloadReads.acquire(network, 1, options);
-    try {
-      const signal = AbortSignal.any([caller, AbortSignal.timeout(rangeTimeoutMs)]);
-      const read = await objects.readRange(key, at, target, signal);
-      if (read === null) return null;
-      const wanted = Math.min(target.length, read.objectBytes - at);
-      if (read.byteLength < wanted) throw new Error('the object store sent less than it said');
-      at += read.byteLength;
-      return read;
-    } catch (error) {
-      caller.throwIfAborted();
-      throw new AppError('service_unavailable', { cause: error });
-    } finally {
-      turn.release();
-    }
-  };
-}
-
-async function sendFile(context: ApiContext, readOn: ReadOn, network: string): Promise<void> {
-  const start = Buffer.allocUnsafeSlow(rangeBytes);
-  const file = await readOn(start);
-  if (file === null || Date.now() - file.storedAt.getTime() > objectLifetimeMs) throw missingFile();
-  context.set('x-content-type-options', 'nosniff');
-  context.set('cache-control', 'private, max-age=3600');
-  context.set('content-security-policy', "default-src 'none'");
-  context.type = file.contentType;
-  if (context.method === 'HEAD') {
-    context.status = 200;
-    context.length = file.objectBytes;
+): Promise<void> {
+  const verdict = checkPreconditions(context.headers, version);
+  const isHead = context.method === 'HEAD';
+  if (verdict !== 'proceed' || isHead) {
+    const { objectBytes } = await file.describe();
+    if (verdict === 'failed') throw failedPrecondition();
+    setHeaders(context, name, version);
+    context.status = verdict === 'unchanged' ? 304 : 200;
+    if (verdict !== 'unchanged') context.length = objectBytes;
     return;
   }
-  const chunks = chunkFile(start.subarray(0, file.byteLength), file.objectBytes, readOn);
-  await sendInChunks(context, chunks, () => nextFileTurn(network));
+  const wanted = isRangeCurrent(context.headers, version) ? parseRange(context.get('range')) : null;
+  const { chunks, range, byteLength } = await openRange(file, wanted);
+  setHeaders(context, name, version);
+  if (wanted !== null) context.set('content-range', formatContentRange(range, byteLength));
+  await sendInChunks(context, chunks, () => nextFileTurn(network), wanted === null ? 200 : 206);
 }
 
-/** @param start what was read already */
-function chunkFile(start: Buffer, byteLength: number, readOn: ReadOn): ChunkSource {
-  let at = 0;
-  return {
-    maxChunkBytes: rangeBytes,
-    byteLength,
-    async write(target) {
-      if (at === byteLength) return 0;
-      const length = at === 0 ? start.copy(target) : (await readOn(target))?.byteLength;
-      // It has been deleted meanwhile.
-      if (length === undefined) throw new AppError('service_unavailable');
-      at += length;
-      return length;
-    },
-  };
-}
-
-const missingFile = (): AppError =>
-  new AppError('not_found', {
-    message: 'There is no such file. Files are kept for 24 hours: ask for the image again.',
+function setHeaders(
+  context: ApiContext,
+  { contentType, disposition }: FileName,
+  { etag, lastModifiedMs }: Validators,
+): void {
+  const secondsLeft = findSecondsLeft(lastModifiedMs);
+  context.set({
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'",
+    'content-disposition': disposition,
+    'cache-control': `private, max-age=${Math.min(secondsLeft, maxCacheSeconds)}, must-revalidate`,
+    'accept-ranges': 'bytes',
+    etag,
+    'last-modified': new Date(lastModifiedMs).toUTCString(),
   });
+  context.type = contentType;
+}
+
+/** @throws AppError where the file has come to its end */
+function findSecondsLeft(createdAtMs: number): number {
+  const leftMs = createdAtMs + fileLifetimeMs - Date.now();
+  if (leftMs <= 0) throw missingFile();
+  return Math.floor(leftMs / 1_000);
+}
+
+/** A name is never given to other bytes. The tag is a hash of it, since tags end up in logs where links should not. */
+const createETag = (name: string): string =>
+  `"${createHash('sha256').update(name).digest('base64url').slice(0, 22)}"`;
+
+const failedPrecondition = (): AppError => new AppError('validation_failed', { status: 412 });
 
 const refuseDownload = (): AppError =>
   new AppError('queue_full', {

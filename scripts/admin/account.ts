@@ -148,7 +148,7 @@ async function creditAccount(context: AdminContext): Promise<unknown> {
   return await showAccount(context);
 }
 
-/** The limits that the options name, and no others: the rest stay as they are. */
+/** Only the limits that the options name; the others stay as they are. */
 function readLimits(options: AdminContext['options']): AccountChange {
   const read = (name: string, minimum: number, maximum: number): number | undefined =>
     options[name] === undefined ? undefined : readInteger(options, name, 0, minimum, maximum);
@@ -204,7 +204,7 @@ async function showWebhookSecret(context: AdminContext): Promise<unknown> {
   const secret = await secrets.getOrCreate(id);
   if (secret === null) {
     throw new RefusedError(
-      'The webhook secret of this account is stored under another MASTER_KEY. Set the former one, or make a new secret with --rotate.',
+      'The webhook secret of this account was stored under another MASTER_KEY. Set the former MASTER_KEY, or replace the secret with --rotate.',
     );
   }
   return { secret };

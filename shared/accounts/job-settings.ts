@@ -1,18 +1,18 @@
-/** What an account may have of durable jobs. */
+/** Limits of an account for durable jobs. */
 export interface JobSettings {
-  /** Jobs that may wait at once; one more is refused. With 0 the account has no durable jobs. */
+  /** Jobs that may wait in the queue at once. With 0 the account cannot have durable jobs. */
   readonly maxQueuedJobs: number;
-  /** How many turns it has for each turn of an account of weight 1, where accounts wait for the same. */
+  /** The account's share relative to an account of weight 1, where accounts compete. */
   readonly weight: number;
 }
 
-/** Of accounts for which nobody set anything else. Accounts of earlier releases have neither field. */
+/** Settings of accounts that were never changed. Accounts created by earlier releases have neither field. */
 export const defaultJobSettings: JobSettings = { maxQueuedJobs: 10_000, weight: 1 };
 
 export const maxQueuedJobsBound = 1_000_000_000;
 export const maxWeight = 100;
 
-/** The settings of an account at rest, in which those that were never set are absent. */
+/** Fills in the defaults of settings that were never set. */
 export function readJobSettings(account: {
   readonly maxQueuedJobs?: number | undefined;
   readonly weight?: number | undefined;

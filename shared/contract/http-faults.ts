@@ -22,6 +22,16 @@ export const httpFaults: Readonly<Record<number, HttpFault>> = {
     en: 'The request, or its body, did not arrive in time. Send it again, whole.',
     ru: 'Запрос или его тело не поступили вовремя. Отправьте запрос снова, целиком.',
   },
+  412: {
+    type,
+    en: 'What the request is conditional on does not hold: the file is another version. Send it without If-Match and If-Unmodified-Since.',
+    ru: 'Условие запроса не выполнено: версия файла другая. Отправьте запрос без If-Match и If-Unmodified-Since.',
+  },
+  416: {
+    type,
+    en: 'The file ends before the bytes that the Range header asks for. Ask for bytes within the length that Content-Range tells.',
+    ru: 'Файл заканчивается раньше байтов из заголовка Range. Запросите байты в пределах длины из заголовка Content-Range.',
+  },
   417: {
     type,
     en: 'The Expect header is not known here. Send "Expect: 100-continue", or none.',

@@ -145,32 +145,10 @@ export const createImage = defineOperation({
         {
           revised_prompt: null,
           b64_json: null,
-          url: 'https://gateway.example/files/Zq3vR8xLw0mT5yKc2BnD7hJfU1sPgA9eXiO4tVbQ6kE.png',
+          url: 'https://gateway.example/files/019aa652f259-Zq3vR8xLw0mT5yKc2BnD7hJfU1sPgA9eXiO4tVbQ6kE.png',
         },
       ],
       usage: { total_time: 0.731, cost_request: 0.05, free_request: false },
     },
   },
-});
-
-export const getFile = defineOperation({
-  operationId: 'getFile',
-  tag: 'Images',
-  summary: 'Fetch a generated image',
-  description:
-    'What the links of `response_format: "url"` point at. Whoever knows the name may fetch it, for 24 hours; ' +
-    'then it is gone for good.',
-  method: 'get',
-  path: '/files/{name}',
-  atRoot: true,
-  auth: 'none',
-  pathParameters: Type.Object({
-    name: Type.String({
-      description: '43 characters that cannot be guessed, then `.png`, `.jpg` or `.webp`.',
-    }),
-  }),
-  response: Type.Unsafe<Uint8Array>({ description: 'The bytes of the picture.' }),
-  responseType: 'image/*',
-  errors: ['not_found', 'queue_full', 'service_unavailable'],
-  example: { path: { name: 'Zq3vR8xLw0mT5yKc2BnD7hJfU1sPgA9eXiO4tVbQ6kE.png' } },
 });

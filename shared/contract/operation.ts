@@ -59,6 +59,8 @@ export interface Operation {
   readonly furtherAnswers?: readonly FurtherAnswer[];
   /** Its answer has an `ETag`, and is a 304 to a caller who names that. */
   readonly hasETag?: true;
+  /** Its answer is a file: `Range`, `If-Range` and all conditional headers of HTTP hold for it. */
+  readonly servesRanges?: true;
   /** What it can fail with, beside what its authentication, query and body already tell. */
   readonly errors: readonly ErrorCode[];
   readonly example?: OperationExample;

@@ -1,6 +1,7 @@
 import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
-import { createImage, getFile } from './images.ts';
+import { getFile } from './files.ts';
+import { createImage } from './images.ts';
 import { answersAsync, cancelJob, getJob, listJobs, streamJobEvents } from './jobs.ts';
 import { getModel, getModelsStatus, listModels } from './models.ts';
 import { getDescription, getDocs, getHealth, getLogsSummary, listServers } from './system.ts';

@@ -8,8 +8,8 @@ export const webhookUrlHeader = 'X-Webhook-Url';
 export const maxWebhookUrlLength = 2_000;
 
 /**
- * Checks where a caller wants its webhook, as far as the text tells. What addresses its host has is checked whenever
- * a webhook is delivered: a name may mean another host by then.
+ * Checks the URL of a webhook without looking up its host. The addresses of the host are checked at each delivery, because
+ * the name may resolve differently by then.
  * @returns the URL in its normal form
  * @throws AppError `unsafe_url`
  */

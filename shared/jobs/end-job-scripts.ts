@@ -108,6 +108,8 @@ local old = redis.call('ZRANGE', p .. 'jobs-ended', '-inf', now, 'BYSCORE', 'LIM
 for _, member in ipairs(old) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   redis.call('ZREM', p .. 'jobs-ended', member)
+  local queue = redis.call('HGET', p .. 'job:' .. account .. ':' .. id, 'q')
+  if queue then redis.call('ZREM', p .. 'job-failures:' .. queue, member) end
   redis.call('UNLINK', p .. 'job:' .. account .. ':' .. id, p .. 'job-body:' .. account .. ':' .. id)
   for _, list in ipairs({'all', 's', 'f', 'c'}) do redis.call('ZREM', p .. 'jobs:' .. account .. ':' .. list, id) end
 end

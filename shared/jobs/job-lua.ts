@@ -1,3 +1,4 @@
+import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { jobLifetimeMs } from './job-record.ts';
 
 /** Bodies of failed jobs that an account keeps for `admin queue retry`. */
@@ -58,7 +59,8 @@ end
 -- The job is over: it leaves every list but those of what has ended.
 local function endJob(p, account, id, to, now, code, message, cost, free)
   local record = p .. 'job:' .. account .. ':' .. id
-  local r = redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'url', 'bytes')
+  local r = redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'url', 'bytes', 'hold')
+  local hold = r[7]
   local member = account .. ' ' .. id
   leaveWaiting(p, account, id, r[3], r[4])
   redis.call('ZREM', p .. 'job-leases', member)
@@ -66,9 +68,12 @@ local function endJob(p, account, id, to, now, code, message, cost, free)
   changeStatus(p, account, id, record, r[1], to, r[2], now)
   redis.call('HSET', record, 'cost', cost, 'free', free)
   if code ~= '' then redis.call('HSET', record, 'code', code, 'msg', message) end
-  redis.call('HDEL', record, 'hold', 'w')
-  local keeps = to == 'f' and tonumber(r[6] or '0') <= 65536
+  local keeps = to == 'f' and tonumber(r[6] or '0') <= ${maxInlineBytes}
     and redis.call('ZCARD', p .. 'jobs:' .. account .. ':f') <= ${keptFailedBodies}
+  if to == 'f' then redis.call('ZADD', p .. 'job-failures:' .. r[3], now, member) end
+  -- What it reserved is reserved again where an operator has it retried.
+  if keeps and hold then redis.call('HSET', record, 'was', hold) end
+  redis.call('HDEL', record, 'hold', 'w')
   dropBody(p, account, record, p .. 'job-body:' .. account .. ':' .. id, keeps)
   redis.call('ZADD', p .. 'jobs-ended', now + ${jobLifetimeMs}, member)
   redis.call('EXPIRE', record, ${jobLifetimeMs / 1_000 + recordSlackSeconds})

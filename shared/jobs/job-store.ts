@@ -21,6 +21,13 @@ redis.call('HSET', KEYS[1], 'pos', now)
 return now
 `);
 
+/** A record that is gone must not come back with nothing but this. */
+const webhookScript = new RedisScript(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'wh', ARGV[1])
+return 1
+`);
+
 export interface FoundJob {
   readonly job: JobRecord;
   /** How many of the account's own jobs of the same line are before it; null where it does not wait. */
@@ -64,6 +71,12 @@ export class JobStore {
     );
     const found = await Promise.all(ids.map((id) => this.find(accountId, id)));
     return { total, jobs: found.filter((one) => one !== null) };
+  }
+
+  /** What became of the job's webhook, as JSON; nothing of a job that is forgotten. */
+  async noteWebhook(accountId: string, id: string, report: string): Promise<void> {
+    const keys = [redisKeys.job(accountId, id)];
+    await callRedis(() => webhookScript.run(this.#redis, keys, [report]));
   }
 
   /** @returns the lowest place that was ever told of the job, this one included */

@@ -63,7 +63,8 @@ local function write(line, account, record, waiting)
   if waiting ~= before then redis.call('HINCRBY', index, 'waiting:' .. line.model, waiting - before) end
   if before == 0 and waiting > 0 then join(line, account) end
   if before > 0 and waiting == 0 then leave(line, account) end
-  if redis.call('EXISTS', line.turns) == 0 then
+  if waiting == 0 and redis.call('EXISTS', line.turns) == 0 then
+    line.isEmpty = true
     redis.call('ZREM', models, line.model)
     redis.call('HSET', index, 'waiting:' .. line.model, 0)
     redis.call('PEXPIRE', line.accounts, ${emptyLineMs})
@@ -100,6 +101,11 @@ end
 local function takeOne(line)
   local head = redis.call('ZRANGE', line.turns, 0, 0, 'WITHSCORES')
   local account, tag = head[1], tonumber(head[2])
+  if not account then
+    line.isEmpty = true
+    redis.call('ZREM', models, line.model)
+    return 0
+  end
   local record = read(line, account)
   -- Lost: sync brings the account back.
   if not record then redis.call('ZREM', line.turns, account) return 0 end
@@ -114,7 +120,7 @@ for _, model in ipairs(redis.call('ZRANGE', models, 0, -1)) do
   local line = { model = model, room = room[model] or otherwise }
   if line.room > 0 then lines[#lines + 1] = line end
 end
-local opened = {}
+local opened, visits = {}, 0
 while left > 0 and #lines > 0 do
   local further = {}
   for _, line in ipairs(lines) do
@@ -123,18 +129,17 @@ while left > 0 and #lines > 0 do
       for name, value in pairs(openLine(line.model)) do line[name] = value end
       opened[#opened + 1] = line
     end
-    local used = redis.call('EXISTS', line.turns) == 1 and takeOne(line) or 0
+    visits = visits + 1
+    line.visit = visits
+    local used = takeOne(line)
     left, line.room = left - used, line.room - used
-    if redis.call('EXISTS', line.turns) == 1 then
-      rotate(line.model)
-      if line.room > 0 then further[#further + 1] = line end
-    else
-      redis.call('ZREM', models, line.model)
-    end
+    if line.room > 0 and not line.isEmpty then further[#further + 1] = line end
   end
   lines = further
 end
+table.sort(opened, function(one, other) return one.visit < other.visit end)
 for _, line in ipairs(opened) do
+  if not line.isEmpty then rotate(line.model) end
   redis.call('ZREMRANGEBYSCORE', line.idle, '-inf', text(line.time))
   if line.time > ${maxVirtualTime} then rebase(line) end
   redis.call('HSET', index, 'time:' .. line.model, text(line.time))

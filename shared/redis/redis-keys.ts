@@ -73,6 +73,8 @@ export const redisKeys = {
   jobDeadlines: (shard: number) => `mg:${tag(shard)}:job-deadlines`,
   /** Sorted set: `account id` → when a job that has ended is forgotten (ms). */
   jobsEnded: (shard: number) => `mg:${tag(shard)}:jobs-ended`,
+  /** Sorted set: `account id` → when it ended (ms), of a queue's jobs that failed within the last day. */
+  jobFailures: (shard: number, queue: string) => `mg:${tag(shard)}:job-failures:${queue}`,
   /** Sorted set: `account id` → when it ended (ms), of jobs whose webhook is still to be queued. */
   jobHooks: (shard: number) => `mg:${tag(shard)}:job-hooks`,
   /** String: the worker that looks after this shard's jobs now; seconds. */
@@ -101,6 +103,8 @@ export const redisKeys = {
 
   /** String: hash of an API key → account id; a day, so that known keys work while MongoDB is away. */
   apiKey: (keyHash: string) => `mg:key:${keyHash}`,
+  /** String: the worker that deletes images past their day now; seconds. */
+  fileSweepLease: 'mg:file-sweep-lease',
   /** Set: ids of the models that an administrator has turned off. */
   disabledModels: 'mg:disabled-models',
 

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { HeldRequest } from '../billing/reservation-store.ts';
 import { AppError } from '../contract/errors.ts';
+import { answerPrefix } from '../storage/lifecycle-rules.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { encodeFrame } from './frame.ts';
@@ -21,7 +22,8 @@ export const decodeStored = (payload: Buffer): StoredAnswer =>
 const copyBytes = 256 * 1024;
 
 /** By length as well: a copy that was begun earlier and is shorter never replaces a longer one. */
-const objectKey = ({ requestId }: HeldRequest, bytes: number): string => `answers/${requestId}/${bytes}`;
+const objectKey = ({ requestId }: HeldRequest, bytes: number): string =>
+  `${answerPrefix}${requestId}/${bytes}`;
 const contentType = 'application/octet-stream';
 
 /**

@@ -9,7 +9,7 @@ export type UrlFault =
 /** The only port of callers' URLs; tests have servers on others. */
 export const publicPorts: ReadonlySet<number> = new Set([443]);
 
-/** What can be told of a URL without looking up its host; a redirect's target is relative to where it came from. */
+/** Checks a URL without looking up its host. `from` is where a redirect came from; its target may be relative to that. */
 export function readPublicUrl(text: string, ports: ReadonlySet<number>, from?: URL): URL | UrlFault {
   if (!URL.canParse(text, from?.href)) return 'is not a URL';
   const url = new URL(text, from);

@@ -2,29 +2,43 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import {
   CreateBucketCommand,
   DeleteObjectCommand,
+  DeleteObjectsCommand,
+  GetBucketLifecycleConfigurationCommand,
   GetObjectCommand,
   HeadBucketCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
   PutBucketLifecycleConfigurationCommand,
   PutObjectCommand,
   S3Client,
   S3ServiceException,
+  type GetBucketLifecycleConfigurationCommandOutput,
 } from '@aws-sdk/client-s3';
 import type { Config } from '../runtime/config.ts';
+import { findObjectHeaders, parseFileName } from './file-name.ts';
+import { isFormerRule, mergeRules } from './lifecycle-rules.ts';
 
 /** What a range of an object tells of the whole of it. */
 export interface ReadRange {
   /** How many bytes were read. */
   readonly byteLength: number;
   readonly objectBytes: number;
-  readonly contentType: string;
+}
+
+/** What is known of an object without reading it. */
+export interface ObjectFacts {
+  readonly objectBytes: number;
   readonly storedAt: Date;
+}
+
+/** An object that the store did not delete, and what it said of that. */
+export interface FailedDeletion {
+  readonly key: string;
+  readonly reason: string;
 }
 
 const ignore = (): void => undefined;
 const quietLogger = { trace: ignore, debug: ignore, info: ignore, warn: ignore, error: ignore };
-
-/** How long an image's link works. S3 deletes by whole days, so readers check the age themselves as well. */
-export const objectLifetimeMs = 24 * 60 * 60 * 1_000;
 
 const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof S3ServiceException && statuses.includes(error.$metadata.httpStatusCode ?? 0);
@@ -48,7 +62,10 @@ export class ObjectStore {
     });
   }
 
-  /** Makes the bucket and its 24-hour rule where they are missing; safe to run from several processes at once. */
+  /**
+   * Makes the bucket and our 24-hour rules where they are missing; safe to run from several processes at once. Rules of
+   * others stay as they are.
+   */
   async prepareBucket(): Promise<void> {
     try {
       await this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }));
@@ -60,22 +77,40 @@ export class ObjectStore {
         if (!hasStatus(raced, 409)) throw raced;
       }
     }
+    const { Rules = [], TransitionDefaultMinimumObjectSize } = await this.#readRules();
+    const hasFormer = Rules.some(isFormerRule);
+    const merged = mergeRules(Rules, hasFormer && (await this.#hasFormerFiles()));
+    if (merged === null) return;
     await this.#client.send(
       new PutBucketLifecycleConfigurationCommand({
         Bucket: this.#bucket,
-        LifecycleConfiguration: {
-          Rules: [
-            { ID: 'expire-after-a-day', Status: 'Enabled', Filter: { Prefix: '' }, Expiration: { Days: 1 } },
-          ],
-        },
+        LifecycleConfiguration: { Rules: merged },
+        // S3 would put its default in the place of what the bucket's owner has set.
+        ...(TransitionDefaultMinimumObjectSize === undefined ? {} : { TransitionDefaultMinimumObjectSize }),
       }),
     );
   }
 
+  async #readRules(): Promise<Partial<GetBucketLifecycleConfigurationCommandOutput>> {
+    try {
+      return await this.#client.send(new GetBucketLifecycleConfigurationCommand({ Bucket: this.#bucket }));
+    } catch (error) {
+      // The bucket has no rules.
+      if (hasStatus(error, 404)) return {};
+      throw error;
+    }
+  }
+
+  /** Whether images of an earlier version, which are named by no time, still lie at the bucket's root. */
+  async #hasFormerFiles(): Promise<boolean> {
+    const command = new ListObjectsV2Command({ Bucket: this.#bucket, Delimiter: '/' });
+    const { Contents = [] } = await this.#client.send(command);
+    return Contents.some(({ Key = '' }) => parseFileName(Key) !== null);
+  }
+
   async put(key: string, body: Buffer, contentType: string): Promise<void> {
-    await this.#client.send(
-      new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType }),
-    );
+    const input = { Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType };
+    await this.#client.send(new PutObjectCommand({ ...input, ...findObjectHeaders(key) }));
   }
 
   /**
@@ -117,19 +152,64 @@ export class ObjectStore {
       const answer = await this.#client.send(command, signal === undefined ? {} : { abortSignal: signal });
       const body = answer.Body as Readable;
       if (signal !== undefined) addAbortSignal(signal, body);
+      if (from > 0 && answer.ContentRange?.startsWith(`bytes ${from}-`) !== true) {
+        body.destroy();
+        throw new Error(`the object store sent ${answer.ContentRange ?? 'a whole object'} for ${range}`);
+      }
       let at = 0;
       for await (const chunk of body as AsyncIterable<Buffer>) at += chunk.copy(target, at);
       return {
         byteLength: at,
         // As in `bytes 0-99/1234`.
         objectBytes: Number(answer.ContentRange?.split('/')[1] ?? answer.ContentLength),
-        contentType: answer.ContentType ?? 'application/octet-stream',
-        storedAt: answer.LastModified ?? new Date(0),
       };
     } catch (error) {
       if (hasStatus(error, 404, 416)) return null;
       throw error;
     }
+  }
+
+  /** Null where there is no such object. */
+  async describe(key: string, signal: AbortSignal): Promise<ObjectFacts | null> {
+    try {
+      const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: key });
+      const { ContentLength = 0, LastModified } = await this.#client.send(command, { abortSignal: signal });
+      return { objectBytes: ContentLength, storedAt: LastModified ?? new Date(0) };
+    } catch (error) {
+      if (hasStatus(error, 404)) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * The first keys of a folder in their order, behind the one given; none where the bucket is not there yet. Fewer than the
+   * limit: there are no more.
+   */
+  async list(prefix: string, limit: number, after: string, signal: AbortSignal): Promise<string[]> {
+    const page = { Bucket: this.#bucket, Prefix: prefix, MaxKeys: limit, StartAfter: after };
+    try {
+      const { Contents = [] } = await this.#client.send(new ListObjectsV2Command(page), {
+        abortSignal: signal,
+      });
+      return Contents.map(({ Key = '' }) => Key);
+    } catch (error) {
+      if (hasStatus(error, 404)) return [];
+      throw error;
+    }
+  }
+
+  /**
+   * Deletes up to 1000 objects in one call; one that is gone already counts as deleted.
+   * @returns those that are still there
+   */
+  async deleteAll(keys: readonly string[], signal: AbortSignal): Promise<FailedDeletion[]> {
+    const Delete = { Objects: keys.map((Key) => ({ Key })), Quiet: true };
+    const command = new DeleteObjectsCommand({ Bucket: this.#bucket, Delete });
+    const { Errors = [] } = await this.#client.send(command, { abortSignal: signal });
+    return Errors.map(({ Key = '', Code = '', Message = '' }) => ({
+      key: Key,
+      reason: `${Code} ${Message}`,
+    }));
   }
 
   async delete(key: string): Promise<void> {

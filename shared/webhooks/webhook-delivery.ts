@@ -1,8 +1,6 @@
-/** A webhook tells one receiver once that a job has ended. A try to tell it is an attempt. */
-
 export type WebhookEvent = 'job.succeeded' | 'job.failed' | 'job.cancelled';
 
-/** What lies on the queue. The payload is not part of it: each attempt loads it. */
+/** A queue item: where to announce the end of which job. Each attempt loads the payload anew. */
 export interface WebhookDelivery {
   readonly v: 1;
   readonly jobId: string;
@@ -12,7 +10,7 @@ export interface WebhookDelivery {
   readonly event: WebhookEvent;
 }
 
-/** What is sent, as JSON of `maxPayloadBytes` at most. */
+/** The body of a webhook, at most `maxPayloadBytes` as JSON. */
 export interface WebhookPayload {
   readonly type: WebhookEvent;
   /** When the job ended, in ISO 8601. */
@@ -23,29 +21,29 @@ export interface WebhookPayload {
 
 export const maxPayloadBytes = 20_000;
 
-/** How far a delivery has come, as its job shows it. */
+/** The state of a delivery, as its job shows it. */
 export interface WebhookState {
   readonly status: 'pending' | 'delivered' | 'failed';
   readonly attempts: number;
-  /** Of the last response; null where there was none. */
+  /** HTTP status of the last response; null if there was none. */
   readonly lastStatus: number | null;
-  /** Why the last attempt failed, in words for the account's owner; null where it did not. */
+  /** Why the last attempt failed, worded for the account's owner; null if it succeeded. */
   readonly lastError: string | null;
-  /** Null unless it is pending. */
+  /** Null unless the delivery is pending. */
   readonly nextAttemptAt: Date | null;
 }
 
 export interface WebhookReporter {
-  /** Called after every attempt, and where a delivery ends without one. */
+  /** Called after every attempt, and when a delivery ends without one. */
   report(delivery: WebhookDelivery, state: WebhookState): Promise<void>;
 }
 
-/** @returns null where the job is no longer kept: its webhook is given up */
+/** @returns null if the job is no longer stored; its webhook then fails */
 export type LoadWebhookPayload = (delivery: WebhookDelivery) => Promise<WebhookPayload | null>;
 
 /**
- * The `webhook-id`, by which a receiver recognises a repeated attempt. It is signed as a part of a text that dots
- * separate, so it has none itself.
+ * The `webhook-id`, by which receivers recognise a repeated attempt. It must not contain a dot, because dots separate the
+ * parts of the signed text.
  */
 export function deliveryIdOf({ jobId, event }: Pick<WebhookDelivery, 'jobId' | 'event'>): string {
   return `msg_${jobId}_${event.slice('job.'.length)}`;

@@ -6,16 +6,16 @@ import { deliveryIdOf, type WebhookDelivery } from './webhook-delivery.ts';
 
 export const webhookQueueName = 'webhook';
 
-/** Of one delivery, the first included; the pauses between them are the worker's. */
+/** Attempts of one delivery, including the first. The worker decides the pauses between them. */
 export const webhookAttempts = 7;
 
-/** Of one account: about 10 MB of Redis. A receiver that is away must not fill it. */
+/** Per account: about 10 MB of Redis. A receiver that is down must not fill Redis. */
 const maxUndelivered = 10_000;
 
-/** Longer than all attempts of a delivery take. What is older counts no longer: its process may have died. */
+/** Longer than all attempts take together. Older deliveries stop counting, in case a crash left them uncounted. */
 const undeliveredLifetimeSeconds = 48 * 60 * 60;
 
-/** Adding a delivery again does nothing for as long as its job is kept. */
+/** While a delivered webhook is kept, adding it again does nothing. */
 const keptDelivered = { count: 10_000, age: 24 * 60 * 60 };
 /** Failed deliveries are kept for an operator to look at, up to a number and an age. */
 const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
@@ -32,7 +32,7 @@ end
 return 1
 `);
 
-/** Webhooks that are to be delivered, in a queue of their own: none waits behind work, and no work behind one. */
+/** Webhooks waiting for delivery. The queue is separate, so webhooks never wait behind jobs, nor jobs behind webhooks. */
 export class WebhookQueue {
   readonly #redis: RedisClient;
   readonly #queue: Queue<WebhookDelivery>;
@@ -47,18 +47,20 @@ export class WebhookQueue {
       backoff: { type: 'custom' },
       removeOnComplete: keptDelivered,
       removeOnFail: keptFailures,
-      // The reason of a failure says all there is; a stack would be kept for each attempt.
+      // The failure reason is enough; a stack trace would be stored for every attempt.
       stackTraceLimit: 0,
     });
   }
 
   /**
    * Safe to repeat: the same event of the same job is delivered once.
-   * @returns false where too many of the account's webhooks wait to be delivered; nothing is added then
+   * @returns false if the account already has too many undelivered webhooks; nothing is added
    * @throws AppError `service_unavailable` while Redis is away
    */
   async add(delivery: WebhookDelivery): Promise<boolean> {
     const jobId = deliveryIdOf(delivery);
+    // Counting a delivered webhook again would use up the account's bound until the entry expires.
+    if ((await callRedis(async () => await this.#queue.getJob(jobId))) !== undefined) return true;
     const counted = await callRedis(() =>
       countInScript.run(
         this.#redis,
@@ -76,7 +78,7 @@ export class WebhookQueue {
   }
 }
 
-/** The delivery has ended, in one way or the other, and makes room for another of its account. */
+/** Call when a delivery has ended, delivered or failed: the account may then have another one waiting. */
 export async function countOutDelivery(redis: RedisClient, delivery: WebhookDelivery): Promise<void> {
   const key = redisKeys.undeliveredWebhooks(delivery.accountId);
   await callRedis(() => redis.zrem(key, deliveryIdOf(delivery)));

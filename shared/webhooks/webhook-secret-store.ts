@@ -3,19 +3,19 @@ import { decryptSecret, encryptSecret } from '../accounts/credentials.ts';
 import type { Config } from '../runtime/config.ts';
 import { callMongo, isDuplicateKey, type Collection, type Database } from '../storage/mongo-client.ts';
 
-/** What an account's webhooks are signed with, under the master key. `_id` is the account's. */
+/** The secret that signs an account's webhooks. `_id` is the account id. */
 interface WebhookSecretDocument {
   readonly _id: string;
   /** AES-256-GCM under MASTER_KEY. */
   readonly encrypted: string;
-  /** The secret before the last rotation, which goes on signing for a while. */
+  /** The secret before the last rotation. It keeps signing until `validUntil`. */
   readonly previous: { readonly encrypted: string; readonly validUntil: Date } | null;
 }
 
-/** Long enough to bring the new secret to every receiver. */
+/** Gives the account's owner time to update every receiver. */
 const rotationOverlapMs = 24 * 60 * 60 * 1_000;
 
-/** Only other rotations of the same account get in the way of one. */
+/** A rotation only fails when another one of the same account wins the race. */
 const rotationAttempts = 20;
 
 /** As Standard Webhooks writes a secret: standard base64 of 24 to 64 random bytes. */
@@ -24,8 +24,8 @@ function createWebhookSecret(): string {
 }
 
 /**
- * Secrets that sign webhooks, one an account. They are kept whatever REVEAL says: a signature is made with the secret
- * itself, so a hash of it would be of no use.
+ * Secrets that sign webhooks, one per account. They are stored even with `REVEAL=off`: signing needs the secret itself, a hash
+ * would not do.
  */
 export class WebhookSecretStore {
   readonly #secrets: Collection<WebhookSecretDocument>;
@@ -43,21 +43,21 @@ export class WebhookSecretStore {
     this.#nowMs = nowMs;
   }
 
-  /** The account's secret, made on first use. @returns null where it was stored under another master key */
+  /** The account's secret, created on first use. @returns null if it was stored under another master key */
   async getOrCreate(accountId: string): Promise<string | null> {
     return this.#tryToDecrypt((await this.#findOrInsert(accountId)).encrypted);
   }
 
   /**
-   * The secrets that sign a webhook now: the account's own, then the one it replaced within the last 24 hours.
-   * @throws Error where the account's own was stored under another master key
+   * The secrets to sign a webhook with now: the current one, then the one it replaced within the last 24 hours.
+   * @throws Error if the current one was stored under another master key
    */
   async listSigning(accountId: string): Promise<readonly string[]> {
     const { encrypted, previous } = await this.#findOrInsert(accountId);
     const current = this.#tryToDecrypt(encrypted);
     if (current === null) {
       throw new Error(
-        `The webhook secret of account ${accountId} is stored under another MASTER_KEY. Set the former one, or rotate the secret.`,
+        `The webhook secret of account ${accountId} was stored under another MASTER_KEY. Set the former MASTER_KEY, or rotate the secret.`,
       );
     }
     const isOver = previous === null || previous.validUntil.getTime() <= this.#nowMs();
@@ -66,8 +66,8 @@ export class WebhookSecretStore {
   }
 
   /**
-   * Replaces the secret. The former one also signs for 24 hours, unless another rotation replaces it before that: two
-   * rotations at once end a secret that was stolen.
+   * Replaces the secret. The previous one also signs for 24 hours, or until the next rotation: rotating twice ends a stolen
+   * secret at once.
    */
   async rotate(accountId: string): Promise<string> {
     const secret = createWebhookSecret();
@@ -84,7 +84,9 @@ export class WebhookSecretStore {
       );
       if (matchedCount === 1) return secret;
     }
-    throw new Error(`The webhook secret of account ${accountId} is being rotated by others; try again.`);
+    throw new Error(
+      `The webhook secret of account ${accountId} could not be rotated: other rotations run at the same time. Try again.`,
+    );
   }
 
   async #findOrInsert(accountId: string): Promise<WebhookSecretDocument> {
@@ -99,7 +101,7 @@ export class WebhookSecretStore {
       await callMongo(() => this.#secrets.insertOne(made));
       return made;
     } catch (error) {
-      // Another process made one first, and may have shown it already.
+      // Another process created one first and may have shown it already.
       const other = isDuplicateKey(error) ? await this.#find(accountId) : null;
       if (other === null) throw error;
       return other;
@@ -114,7 +116,7 @@ export class WebhookSecretStore {
     try {
       return decryptSecret(encrypted, this.#masterKey);
     } catch {
-      // It was encrypted under another master key; the callers say so.
+      // It was encrypted under another master key. Callers report that.
       return null;
     }
   }

@@ -79,6 +79,7 @@ test('a page may read an answer and the headers that clients go by', async (t) =
   const wanted = ['x-request-id', 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests'];
   wanted.push('x-ratelimit-reset-requests', 'retry-after', 'x-should-retry', 'idempotent-replayed');
   wanted.push('allow', 'etag', 'vary', 'www-authenticate', 'location', 'preference-applied');
+  wanted.push('accept-ranges', 'content-disposition', 'content-range', 'last-modified');
   t.deepEqual(exposed.toSorted(), wanted.toSorted());
   t.false(answer.headers.has('access-control-allow-credentials'));
 });

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { get, request, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
+import { createFileKey } from '../../shared/storage/file-name.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 import { useStack, type StackOptions, type TestStack } from '../support/stack.ts';
 
@@ -19,9 +20,9 @@ async function useFileStack(t: ExecutionContext, options: StackOptions): Promise
   t.teardown(() => objects.close());
   await objects.prepareBucket();
   const keep = async (bytes: Buffer): Promise<string> => {
-    const key = `${randomBytes(32).toString('base64url')}.png`;
+    const key = createFileKey('image/png');
     await objects.put(key, bytes, 'image/png');
-    return `${stack.url}/files/${key}`;
+    return `${stack.url}/${key}`;
   };
   return { ...stack, keep };
 }
@@ -92,7 +93,7 @@ test('a file of any length arrives whole, with its headers, and HEAD tells its l
       'content-type': 'image/png',
       'content-length': String(length),
       'x-content-type-options': 'nosniff',
-      'cache-control': 'private, max-age=3600',
+      'cache-control': 'private, max-age=3600, must-revalidate',
     });
     t.true((await buffer(response)).equals(bytes));
     const head = request(link, { method: 'HEAD', agent: false }).end();
@@ -109,7 +110,7 @@ test('a file that is gone before its last range is an answer that breaks off', a
   const download = await open(t, link, home);
   const objects = new ObjectStore(stack.config.s3);
   t.teardown(() => objects.close());
-  await objects.delete(link.slice(link.lastIndexOf('/') + 1));
+  await objects.delete(link.slice(stack.url.length + 1));
   await t.throwsAsync(async () => void (await buffer(download)));
   t.is((await open(t, link, home)).statusCode, 404);
 });

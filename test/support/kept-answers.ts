@@ -9,6 +9,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { encodeFrame, type FrameKind } from '../../shared/reply/frame.ts';
 import type { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
+import type { Config } from '../../shared/runtime/config.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 
 /** Answers under Idempotency-Keys, written as a worker writes them. */
@@ -65,6 +66,8 @@ export async function pretendKept(
 
 export interface TestObjects {
   readonly objects: ObjectStore;
+  /** By which another client reaches it. */
+  readonly config: Config['s3'];
   /** Takes the server away; on a new start it has what it had. */
   readonly stop: () => Promise<void>;
   readonly start: () => Promise<void>;
@@ -77,13 +80,14 @@ export async function useObjects(t: ExecutionContext): Promise<TestObjects> {
   let server = await startEmbeddedS3({ dir, ...credentials });
   let isRunning = true;
   const port = Number(new URL(server.endpoint).port);
-  const objects = new ObjectStore({
+  const config = {
     endpoint: server.endpoint,
     region: 'us-east-1',
     bucket: 'kept',
     publicUrl: null,
     ...credentials,
-  });
+  };
+  const objects = new ObjectStore(config);
   await objects.prepareBucket();
   const stop = async (): Promise<void> => {
     if (isRunning) await server.close();
@@ -96,6 +100,7 @@ export async function useObjects(t: ExecutionContext): Promise<TestObjects> {
   });
   return {
     objects,
+    config,
     stop,
     async start() {
       server = await startEmbeddedS3({ dir, port, ...credentials });

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { finishRequest } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
@@ -7,6 +6,7 @@ import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { findImageBounds, tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
 import { wordsAlone, type ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
+import { createFileKey } from '../../shared/storage/file-name.ts';
 import { callRoute } from '../routing/call-route.ts';
 import {
   UpstreamError,
@@ -31,8 +31,6 @@ import { sendResult } from './send-result.ts';
 
 /** Who draws pictures would rather queue than fail. */
 const patience = { keyMs: 120_000, breakerMs: 120_000 };
-
-const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp' } as const;
 
 /**
  * Runs one image request: generates, keeps the files where links were asked for, settles, answers. A caller who leaves
@@ -227,7 +225,7 @@ async function keepImages(
   if (job.responseFormat === 'b64_json') return images.map(() => null);
   return await Promise.all(
     images.map(async ({ bytes, contentType }) => {
-      const key = `${randomBytes(32).toString('base64url')}.${extensions[contentType]}`;
+      const key = createFileKey(contentType);
       try {
         await objects.put(key, bytes, contentType);
       } catch (error) {

@@ -1,42 +1,22 @@
-import { RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { shardCount } from '../../shared/redis/redis-keys.ts';
+import { Lease } from './lease.ts';
 
-const leaseMs = 5_000;
-
-/** Takes the lease where it is free, and renews one's own. */
-const takeScript = new RedisScript(`
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1
-`);
-
-const releaseScript = new RedisScript(`
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-return 1
-`);
-
-/**
- * Which shards this worker looks after: one worker a shard. A lease saves double work and no more: whatever is done
- * under one is safe to be done by two at once.
- */
+/** Which shards this worker looks after: one worker a shard. */
 export class ShardLeases {
-  readonly #redis: RedisClient;
-  readonly #workerId: string;
-  readonly #keyOf: (shard: number) => string;
+  readonly #leases: readonly Lease[];
 
   /** @param keyOf names the leases of one kind of work */
   constructor(redis: RedisClient, workerId: string, keyOf: (shard: number) => string) {
-    this.#redis = redis;
-    this.#workerId = workerId;
-    this.#keyOf = keyOf;
+    this.#leases = Array.from({ length: shardCount }, (_, shard) => new Lease(redis, workerId, keyOf(shard)));
   }
 
   /** @returns whether the lease is this worker's now */
   async take(shard: number): Promise<boolean> {
-    return (await takeScript.run(this.#redis, [this.#keyOf(shard)], [this.#workerId, leaseMs])) === 1;
+    return await this.#leases[shard]!.take();
   }
 
   async release(shard: number): Promise<void> {
-    await releaseScript.run(this.#redis, [this.#keyOf(shard)], [this.#workerId]);
+    await this.#leases[shard]!.release();
   }
 }

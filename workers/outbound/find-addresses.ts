@@ -4,7 +4,7 @@ import { isPublicAddress } from '../../shared/runtime/address-class.ts';
 import { publicPorts, readHost } from '../../shared/runtime/public-url.ts';
 import { createHostResolver, type ResolveHost } from './resolve-host.ts';
 
-/** What counts as the public internet. All but the defaults are for tests, which have no public hosts. */
+/** What counts as the public internet. Only tests set these: they have no public hosts. */
 export interface PublicInternetOptions {
   readonly resolveHost?: ResolveHost;
   readonly isPublic?: (address: string) => boolean;
@@ -30,10 +30,11 @@ export function readPublicInternet(options: PublicInternetOptions): PublicIntern
 }
 
 /**
- * All addresses of a URL's host. One that is not public condemns all: a name with both would be let in by chance. A name
- * that does not exist looks like an internal one, and takes as long, so that neither shows which of them do exist.
- * @param refusalStepMs a name without public addresses is told at a multiple of this, however fast it was looked up
- * @returns null where the host has none, or one that is not public
+ * Resolves all addresses of a URL's host. A single address that is not public rules out the host: with both kinds it would be
+ * chance which one is used. A name that does not exist gives the same result after the same delay as an internal one, so that
+ * callers cannot find out which internal names exist.
+ * @param refusalStepMs the result null comes at a multiple of this, however fast the look-up was
+ * @returns null if the host has no address, or one that is not public
  */
 export async function findPublicAddresses(
   url: URL,

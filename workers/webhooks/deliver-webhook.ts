@@ -27,7 +27,7 @@ export interface DeliveryDependencies {
   readonly log: Logger;
 }
 
-/** An attempt failed and another follows; BullMQ keeps the message and is told the pause by `retryDelayMs`. */
+/** An attempt failed and another one follows after `retryDelayMs`. */
 export class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed';
   readonly retryDelayMs: number;
@@ -41,18 +41,18 @@ export class AttemptFailed extends Error {
 /** The delivery failed for good, and has been reported as failed. */
 export class DeliveryFailed extends UnrecoverableError {}
 
-/** By 410 a receiver says that it will never want this webhook. */
+/** The receiver does not want this webhook any more. */
 const goneStatus = 410;
 
-/** After trouble of our own, which says nothing about the receiver and uses up no attempt. */
+/** Pause after a failure on our side, which does not count as an attempt. */
 const ownTroublePauseMs = 10_000;
-/** Trouble of our own that goes on for longer than all attempts would take ends the delivery. */
+/** Failures on our side end a delivery that is older than this, which is longer than all attempts would take. */
 const maxAgeMs = 48 * 60 * 60 * 1_000;
 
 /**
- * One attempt at a delivery, as a job of BullMQ: it resolves when the receiver has taken the webhook.
- * @throws AttemptFailed where another attempt follows; DeliveryFailed where none does; DelayedError where the delivery was
- *   put back on the queue without an attempt
+ * Processes a job of BullMQ: makes one attempt, and resolves when the receiver has accepted the webhook.
+ * @throws AttemptFailed if another attempt follows; DeliveryFailed if none does; DelayedError if the delivery went back to the
+ *   queue without an attempt
  */
 export async function deliverWebhook(
   dependencies: DeliveryDependencies,
@@ -85,12 +85,12 @@ async function putBack(
   throw new DelayedError();
 }
 
-/** Nothing can be sent, now or later. */
+/** There is nothing to send, now or later. */
 interface Unsendable {
   readonly fault: string;
 }
 
-/** What is sent in this attempt; null where it cannot be made now because of trouble of our own. */
+/** Builds the request of this attempt. @returns null if that fails on our side for now */
 async function prepare(
   { secrets, loadPayload, log }: DeliveryDependencies,
   bullJob: BullJob<WebhookDelivery>,
@@ -115,7 +115,7 @@ async function prepare(
   }
 }
 
-/** Reports how the attempt went, and throws where it failed. */
+/** Reports the outcome of the attempt, and throws if it failed. */
 async function conclude(
   dependencies: DeliveryDependencies,
   bullJob: BullJob<WebhookDelivery>,
@@ -147,7 +147,7 @@ function describeFailure({ status, error }: WebhookResponse): string | null {
   return `The server responded with status ${status}${isRedirect ? '; redirects are not followed' : ''}.`;
 }
 
-/** A state that cannot be reported changes nothing of the delivery: the receiver must not get it again for that. */
+/** Logs a failure to report and goes on: the receiver must not get the webhook again because of it. */
 export async function reportState(
   { redis, reporter, log }: Pick<DeliveryDependencies, 'redis' | 'reporter' | 'log'>,
   delivery: WebhookDelivery,

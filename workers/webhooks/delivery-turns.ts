@@ -1,26 +1,26 @@
 import { LRUCache } from 'lru-cache';
 
-/** Attempts of one account that a process makes at once. */
+/** Attempts that a process makes at once for one account. */
 const maxPerAccount = 2;
 
-/** Accounts whose pace is known; of others it is taken to be the usual one. */
+/** How many accounts have a measured pace. The others start from the usual one. */
 const knownPaces = 10_000;
 const usualAttemptMs = 500;
 
-/** The turn of a delivery is looked at again after this time at the latest: by then its receiver may be quicker. */
+/** Upper bound of a delay: the receiver may have become faster by then. */
 const maxDeferMs = 120_000;
 const minDeferMs = 50;
 
 interface Pace {
-  /** A moving average. */
+  /** Moving average of how long attempts take. */
   attemptMs: number;
   nextTurnAtMs: number;
 }
 
 /**
- * Bounds how many attempts of one account are under way in a process, so that a receiver that does not respond holds up the
- * deliveries of its own account alone. A delivery that finds them all taken is put back on the queue until about its turn,
- * as the account's attempts have taken so far: it neither keeps a slot of the process, nor comes again and again.
+ * Limits concurrent attempts per account, so that a receiver that does not respond delays only its own account's deliveries.
+ * A delivery over the limit goes back to the queue until about its turn, estimated from how long the account's attempts take.
+ * It occupies no slot of the process meanwhile, and the queue is not polled for it.
  */
 export class DeliveryTurns {
   readonly #active = new Map<string, number>();
@@ -32,7 +32,7 @@ export class DeliveryTurns {
     this.#nowMs = nowMs;
   }
 
-  /** @returns what ends the attempt, once; null where it is not the account's turn */
+  /** @returns a function to call once when the attempt has ended; null if the account is at its limit */
   tryBegin(accountId: string): (() => void) | null {
     const active = this.#active.get(accountId) ?? 0;
     if (active >= maxPerAccount) return null;
@@ -47,15 +47,15 @@ export class DeliveryTurns {
     };
   }
 
-  /** In how many milliseconds a delivery that found no turn should come again. */
+  /** After how many milliseconds a delivery over the limit should try again. */
   defer(accountId: string): number {
     const pace = this.#paceOf(accountId);
     const nowMs = this.#nowMs();
     const turnAtMs = Math.max(nowMs + minDeferMs, pace.nextTurnAtMs);
-    // Those beyond come at different times, so that they do not all look at once.
-    if (turnAtMs - nowMs > maxDeferMs) return Math.ceil(maxDeferMs * (1 + Math.random()) * 0.5);
+    // Random, so that these deliveries do not all return at once.
+    if (turnAtMs - nowMs > maxDeferMs) return Math.round(maxDeferMs * (1 + Math.random()) * 0.5);
     pace.nextTurnAtMs = turnAtMs + pace.attemptMs / maxPerAccount;
-    return Math.ceil(turnAtMs - nowMs);
+    return Math.round(turnAtMs - nowMs);
   }
 
   #paceOf(accountId: string): Pace {

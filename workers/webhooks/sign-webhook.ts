@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 
-/** The headers that Standard Webhooks asks for; there is one signature for each secret. */
+/** The headers that Standard Webhooks requires, with one signature per secret. */
 export function signWebhook(
   deliveryId: string,
   body: string,

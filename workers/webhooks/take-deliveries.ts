@@ -16,24 +16,24 @@ import {
 import { DeliveryTurns } from './delivery-turns.ts';
 import { computeRetryDelayMs } from './retry-delay.ts';
 
-/** Attempts under way in a process; of one account there are only a few of these. */
+/** Concurrent attempts of a process, over all accounts. */
 const defaultConcurrency = 32;
 
-/** An attempt whose worker went silent for so long is made again by another. */
+/** A delivery whose worker has been silent for this long is taken over by another worker. */
 const defaultLockMs = 10_000;
-/** No webhook kills a worker, so there is no reason to give one up after a few restarts of all workers. */
+/** Webhooks do not crash workers, so restarts of workers are no reason to give one up. */
 const maxStalled = 100;
 
 export interface WebhookIntakeOptions extends Omit<DeliveryDependencies, 'turns' | 'computeRetryDelayMs'> {
   /** A connection without a bound on retries, as BullMQ's workers want it. */
   readonly blocking: RedisClient;
   readonly concurrency?: number;
-  /** For tests, which do not wait for hours. */
+  /** For tests, which cannot wait for hours. */
   readonly computeRetryDelayMs?: DeliveryDependencies['computeRetryDelayMs'];
   readonly lockMs?: number;
 }
 
-/** Takes webhooks off their queue and delivers them, each at least once. */
+/** Takes webhooks off their queue and delivers each at least once. */
 export function startWebhookIntake(options: WebhookIntakeOptions): Running {
   const { log, blocking, concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
   const dependencies: DeliveryDependencies = {
@@ -73,7 +73,7 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
   };
 }
 
-/** BullMQ gave the delivery up by itself, such as for the workers that died under it. */
+/** BullMQ gave up by itself, for example after too many workers died during the delivery. */
 async function reportGivenUp(
   dependencies: DeliveryDependencies,
   { data, attemptsMade }: BullJob<WebhookDelivery>,

@@ -13,7 +13,7 @@ import { readRetryAfterMs } from '../upstreams/http-failure.ts';
 
 const defaultTimeouts: FetchTimeouts = { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1_000 };
 
-/** Of the response's body, which says nothing to us: what is read so that a receiver sees its response arrive. */
+/** The response body is ignored. A little of it is read so that receivers do not see their connection reset. */
 const maxDrainedBytes = 16_384;
 const drainMs = 1_000;
 
@@ -23,24 +23,24 @@ export interface WebhookClientOptions extends PublicInternetOptions {
 }
 
 export interface WebhookResponse {
-  /** Null where no response came. */
+  /** Null if there was no response. */
   readonly status: number | null;
-  /** Why there is none, in words for the account's owner; null where there is one. */
+  /** Why there was no response, worded for the account's owner; null if there was one. */
   readonly error: string | null;
   readonly retryAfterMs: number | null;
 }
 
 const failed = (error: string): WebhookResponse => ({ status: null, error, retryAfterMs: null });
 
-/** One process's way to the receivers that callers named. It holds nothing open between posts. */
+/** Posts webhooks to URLs that callers named. No connection is kept between posts. */
 export interface WebhookClient {
   /** POSTs to an https URL of the public internet, following no redirect. Never rejects. */
   post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<WebhookResponse>;
 }
 
 /**
- * Posts to where strangers point. The URL is checked again as text, then by all addresses of its host, and the connection
- * goes to just those addresses: since the caller named it, its host may have come to mean a machine of our own network.
+ * Checks the URL as text, then all addresses of its host, and connects to exactly those addresses. The check at admission is
+ * not enough: the host may resolve to a machine of our own network by now.
  */
 export function createWebhookClient(options: WebhookClientOptions = {}): WebhookClient {
   const internet = readPublicInternet(options);
@@ -52,7 +52,7 @@ export function createWebhookClient(options: WebhookClientOptions = {}): Webhook
       try {
         return await postOnce({ url, headers, body, internet, timeouts, signal: over.signal });
       } catch {
-        // Whatever went wrong of name, connection, certificate or HTTP: the details would tell about our network.
+        // Name, connection, certificate or HTTP: the details are withheld because they could describe our network.
         return over.signal.aborted
           ? failed(`There was no response within ${timeouts.totalMs / 1_000} s.`)
           : failed('The server did not respond over https with a valid certificate.');
@@ -80,7 +80,7 @@ async function postOnce({ url: text, headers, body, internet, timeouts, signal }
   const { isPublic, ca } = internet;
   const client = new Client(url.origin, {
     connect: connectTo(addresses, { signal, timeoutMs: timeouts.connectMs, isPublic, ca }),
-    // The whole post is timed.
+    // The caller's signal limits the whole post.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -102,7 +102,7 @@ async function postOnce({ url: text, headers, body, internet, timeouts, signal }
 }
 
 async function drain(body: Dispatcher.ResponseData['body']): Promise<void> {
-  // What is left of it is cut off when the client is destroyed; the status is known all the same.
+  // Destroying the client cuts off the rest. That is no failure: the status has already arrived.
   body.on('error', () => undefined);
   const drained = body.dump({ limit: maxDrainedBytes }).catch(() => undefined);
   await within(drainMs, drained, () => undefined);

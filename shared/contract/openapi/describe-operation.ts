@@ -145,8 +145,11 @@ function describeSuccess(operation: Operation, components: SchemaComponents): Re
 }
 
 function describeUnchanged(operation: Operation): Record<string, ResponseObject> {
-  if (operation.hasETag !== true) return {};
-  const description = 'The caller has this answer already: `If-None-Match` names its `ETag`.';
+  if (operation.hasETag !== true && operation.servesRanges !== true) return {};
+  const description =
+    operation.servesRanges === true
+      ? 'The caller has this file already, by `If-None-Match` or `If-Modified-Since`.'
+      : 'The caller has this answer already: `If-None-Match` names its `ETag`.';
   return { '304': { description, headers: headersOf(operation, 304), content: {} } };
 }
 

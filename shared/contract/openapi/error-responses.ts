@@ -28,6 +28,9 @@ export function describeErrors(
   const errors = findErrorCodes(operation).map((code) => ({ code, status: errorKind(code).status }));
   // A body that comes too slowly. What else HTTP has a status of its own for belongs to no operation.
   if (operation.body !== undefined) errors.push({ code: 'deadline_exceeded', status: 408 });
+  if (operation.servesRanges === true) {
+    errors.push({ code: 'validation_failed', status: 412 }, { code: 'validation_failed', status: 416 });
+  }
   const statuses = [...new Set(errors.map(({ status }) => status))].toSorted((a, b) => a - b);
   return Object.fromEntries(
     statuses.map((status) => {

@@ -51,6 +51,24 @@ export const responseHeaders = {
     description: '`respond-async`: the call was answered with a job.',
     schema: { type: 'string' },
   },
+  'accept-ranges': {
+    description: '`bytes`: a part of this can be asked for by `Range`.',
+    schema: { type: 'string' },
+  },
+  'content-range': {
+    description:
+      'Which bytes these are and how many the file has, such as `bytes 0-99/1234`; `bytes */1234` where the file ' +
+      'has none of those that were asked for.',
+    schema: { type: 'string' },
+  },
+  'content-disposition': {
+    description: 'What to call the file when it is saved.',
+    schema: { type: 'string' },
+  },
+  'last-modified': {
+    description: 'When the file was made.',
+    schema: { type: 'string' },
+  },
   'www-authenticate': {
     description: 'How to send a key; with `error="invalid_token"` where one was sent.',
     schema: { type: 'string' },
@@ -77,6 +95,10 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   if (takesIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed', 'vary');
   if (takesIdempotencyKey(operation) && status === 202) names.push('location', 'preference-applied');
   if (operation.hasETag === true && (status < 400 || isReport(operation, status))) names.push('etag', 'vary');
+  if (operation.servesRanges === true && status < 400) {
+    names.push('etag', 'last-modified', 'accept-ranges', 'content-disposition');
+  }
+  if (status === 206 || status === 416) names.push('content-range');
   if (status === 429 || (status === 503 && !isReport(operation, status))) names.push('retry-after');
   if (status === 401) names.push('www-authenticate');
   if (status === 409) names.push('x-should-retry');
@@ -131,8 +153,42 @@ const jobHeaders: readonly ParameterObject[] = [
 /** An operation that can tell of a conflict of keys is one that takes them. */
 const takesIdempotencyKey = ({ errors }: Operation): boolean => errors.includes('idempotency_conflict');
 
+const fileHeader = (name: string, description: string, example: string): ParameterObject => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' },
+  example,
+});
+
+/** What a caller may say about a file that it has, whole or in part. */
+const fileHeaders: readonly ParameterObject[] = [
+  fileHeader(
+    'Range',
+    'The bytes to send, as one range: `bytes=0-99`, `bytes=100-` or, for the last 500, `bytes=-500`.',
+    'bytes=0-99',
+  ),
+  fileHeader(
+    'If-Range',
+    'The `ETag` or `Last-Modified` of the part that you have: if it is not the file’s, the whole file is sent.',
+    '"47DEQpj8HBSa-_TImW-5JC"',
+  ),
+  fileHeader(
+    'If-None-Match',
+    'The `ETag` of the file that you have: a 304 says that it is still so.',
+    '"47DEQpj8HBSa-_TImW-5JC"',
+  ),
+  fileHeader(
+    'If-Modified-Since',
+    'The `Last-Modified` of the file that you have: a 304 says that it is still so.',
+    'Fri, 21 Nov 2025 15:04:05 GMT',
+  ),
+];
+
 export function requestHeaders(operation: Operation): ParameterObject[] {
   if (answersAsStream(operation)) return [lastEventId];
+  if (operation.servesRanges === true) return [...fileHeaders];
   if (!takesIdempotencyKey(operation)) return [];
   return [
     {

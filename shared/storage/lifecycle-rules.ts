@@ -1,0 +1,42 @@
+import type { LifecycleRule } from '@aws-sdk/client-s3';
+import { filePrefix } from './file-name.ts';
+
+/** The folder of kept answers; they are deleted by the rule alone. */
+export const answerPrefix = 'answers/';
+
+const expireAfterADay = (id: string, prefix: string): LifecycleRule => ({
+  ID: id,
+  Status: 'Enabled',
+  Filter: { Prefix: prefix },
+  Expiration: { Days: 1 },
+});
+
+const ourRules: readonly LifecycleRule[] = [
+  expireAfterADay('model-gateway-files', filePrefix),
+  expireAfterADay('model-gateway-answers', answerPrefix),
+];
+
+/** The rule for the whole bucket that earlier versions put in place of all others. */
+const formerRuleId = 'expire-after-a-day';
+
+export const isFormerRule = ({ ID, Filter }: LifecycleRule): boolean =>
+  ID === formerRuleId && (Filter?.Prefix ?? '') === '';
+
+/**
+ * The bucket's rules with ours among them; those of others stay as they are.
+ * @param keepFormer whether images of an earlier version still need the rule for the whole bucket
+ * @returns null where nothing is to be changed
+ */
+export function mergeRules(current: readonly LifecycleRule[], keepFormer: boolean): LifecycleRule[] | null {
+  const missing = ourRules.filter((rule) => !current.some((other) => isSameRule(rule, other)));
+  const kept = current.filter(
+    (rule) => !missing.some(({ ID }) => ID === rule.ID) && (keepFormer || !isFormerRule(rule)),
+  );
+  return missing.length === 0 && kept.length === current.length ? null : [...kept, ...missing];
+}
+
+const isSameRule = (ours: LifecycleRule, other: LifecycleRule): boolean =>
+  other.ID === ours.ID &&
+  other.Status === ours.Status &&
+  other.Filter?.Prefix === ours.Filter?.Prefix &&
+  other.Expiration?.Days === ours.Expiration?.Days;

@@ -1,0 +1,37 @@
+import test from 'ava';
+import { formatContentRange, parseRange, resolveRange } from '../../../api/present/byte-range.ts';
+
+/** What a header selects of a body of 1000 bytes: `whole`, `none` (a 416), or the range as it is told. */
+function select(header: string): string {
+  const wanted = parseRange(header);
+  if (wanted === null) return 'whole';
+  const range = resolveRange(wanted, 1_000);
+  return range === null ? 'none' : formatContentRange(range, 1_000);
+}
+
+test('one range of bytes selects them, and no more than there are', (t) => {
+  const selected = {
+    'bytes=0-0': 'bytes 0-0/1000',
+    'bytes=0-499': 'bytes 0-499/1000',
+    'bytes=500-': 'bytes 500-999/1000',
+    'bytes=999-999': 'bytes 999-999/1000',
+    'bytes=900-99999': 'bytes 900-999/1000',
+    'bytes=-1': 'bytes 999-999/1000',
+    'bytes=-1000': 'bytes 0-999/1000',
+    'bytes=-99999999999999999999': 'bytes 0-999/1000',
+    'BYTES= 1-2 ': 'bytes 1-2/1000',
+  };
+  for (const [header, range] of Object.entries(selected)) t.is(select(header), range, header);
+});
+
+test('a range that begins behind the end selects nothing', (t) => {
+  for (const header of ['bytes=1000-', 'bytes=1000-1001', 'bytes=-0', 'bytes=99999999999999999999999-'])
+    t.is(select(header), 'none', header);
+  t.is(formatContentRange(null, 1_000), 'bytes */1000');
+});
+
+test('several ranges, other units and what is not well formed select the whole body', (t) => {
+  const headers = ['', 'bytes', 'bytes=', 'bytes=-', 'bytes=5-4', 'bytes=a-b', 'bytes=1-2,4-5', 'lines=1-2'];
+  headers.push('bytes=0x1-2', 'bytes=1 - 2', 'bytes=--1', 'bytes=1.5-2');
+  for (const header of headers) t.is(select(header), 'whole', header);
+});

@@ -1,0 +1,50 @@
+import type { LifecycleRule } from '@aws-sdk/client-s3';
+import test from 'ava';
+import { mergeRules } from '../../../shared/storage/lifecycle-rules.ts';
+
+const theirs: LifecycleRule = {
+  ID: 'logs',
+  Status: 'Enabled',
+  Filter: { Tag: { Key: 'kind', Value: 'log' } },
+  Transitions: [{ Days: 30, StorageClass: 'GLACIER' }],
+};
+const former: LifecycleRule = {
+  ID: 'expire-after-a-day',
+  Status: 'Enabled',
+  Filter: { Prefix: '' },
+  Expiration: { Days: 1 },
+};
+
+const describe = (rules: readonly LifecycleRule[] | null): unknown =>
+  rules?.map(({ ID, Filter, Expiration }) => [ID, Filter?.Prefix, Expiration?.Days]);
+
+const ours = [
+  ['model-gateway-files', 'files/', 1],
+  ['model-gateway-answers', 'answers/', 1],
+];
+
+test('our rules are for our own folders, and stand beside those of others', (t) => {
+  t.deepEqual(describe(mergeRules([], false)), ours);
+  const merged = mergeRules([theirs], false)!;
+  t.deepEqual(merged[0], theirs);
+  t.deepEqual(describe(merged.slice(1)), ours);
+});
+
+test('rules that are there already are not written again, and one that was changed is', (t) => {
+  const merged = mergeRules([theirs], false)!;
+  t.is(mergeRules(merged, false), null);
+  const changed = merged.map((rule) =>
+    rule.ID === 'model-gateway-files' ? { ...rule, Status: 'Disabled' as const } : rule,
+  );
+  const mended = mergeRules(changed, false)!;
+  t.is(mended.length, 3);
+  t.true(mended.every(({ Status }) => Status === 'Enabled'));
+});
+
+test('the former rule for the whole bucket goes, once no image needs it', (t) => {
+  t.deepEqual(describe(mergeRules([former], false)), ours);
+  const kept = mergeRules([former], true)!;
+  t.deepEqual(kept[0], former);
+  t.is(mergeRules(kept, true), null);
+  t.deepEqual(describe(mergeRules(kept, false)), ours);
+});

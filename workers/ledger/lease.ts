@@ -1,0 +1,41 @@
+import { RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
+
+const leaseMs = 5_000;
+
+/** Takes the lease where it is free, and renews one's own. */
+const takeScript = new RedisScript(`
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+`);
+
+const releaseScript = new RedisScript(`
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1
+`);
+
+/**
+ * What one worker at a time does. A lease saves double work and no more: whatever is done under one is safe to be done by
+ * two at once.
+ */
+export class Lease {
+  readonly #redis: RedisClient;
+  readonly #workerId: string;
+  readonly #key: string;
+
+  constructor(redis: RedisClient, workerId: string, key: string) {
+    this.#redis = redis;
+    this.#workerId = workerId;
+    this.#key = key;
+  }
+
+  /** @returns whether the lease is this worker's now, for the next five seconds */
+  async take(): Promise<boolean> {
+    return (await takeScript.run(this.#redis, [this.#key], [this.#workerId, leaseMs])) === 1;
+  }
+
+  async release(): Promise<void> {
+    await releaseScript.run(this.#redis, [this.#key], [this.#workerId]);
+  }
+}
