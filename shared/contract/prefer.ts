@@ -5,7 +5,7 @@ export const maxRequestTimeoutMs = 24 * 60 * 60_000;
 export const requestTimeoutHeader = 'X-Request-Timeout-Ms';
 
 /** One preference of a list: a token, a value that may be quoted, and parameters. Quoted text may hold commas. */
-const preference = /(?:[^",;]|"(?:[^"\\]|\\.)*")+|[,;]/g;
+const preference = /(?:[^",;]|"(?:[^"\\]|\\.)*(?:"|$))+|[,;]/g;
 
 /**
  * Whether a `Prefer` header asks for `respond-async` (RFC 7240, 2 and 4.1): names in any case, parameters and preferences

@@ -1,3 +1,4 @@
+import { redisChannels } from '../redis/redis-keys.ts';
 import { turnUnits } from './job-line.ts';
 
 /** How long an empty line remembers turns that are not settled yet, and how far ahead their accounts are. */
@@ -35,6 +36,8 @@ local function join(line, account)
   local tag = math.max(line.time, tonumber(redis.call('ZSCORE', line.idle, account) or '0'))
   redis.call('ZREM', line.idle, account)
   redis.call('ZADD', line.turns, text(tag), account)
+  -- Workers that found nothing to take look again.
+  redis.call('PUBLISH', '${redisChannels.jobsAdded('')}' .. string.match(index, '[^:]+$'), '')
   if not redis.call('ZSCORE', models, line.model) then
     rotate(line.model)
     redis.call('PERSIST', line.accounts)

@@ -85,7 +85,7 @@ for (const [operation, path, body] of creations) {
     t.regex(accepted.headers.get('vary') ?? '', /\bPrefer\b/);
     t.is(accepted.headers.get('x-request-id'), job.id);
     t.truthy(accepted.headers.get('x-ratelimit-remaining-requests'));
-    t.like(job, { object: 'job', operation, cost_request: null, error: null, webhook: null } as object);
+    t.like(job, { object: 'job', operation, cost_request: null, error: null, webhook: null });
 
     const ended = await waitForJob(stack, leaving, job.id);
     t.like(ended, { status: 'succeeded', progress: 1, position: null, eta_seconds: null, deadline_at: null });
