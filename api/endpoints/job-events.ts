@@ -25,6 +25,8 @@ import { readJobResponse } from './send-job.ts';
 /** How often a job is looked at: at first, and at the least while nothing changes. */
 const shortestLookMs = 200;
 const longestLookMs = 1_000;
+/** The next look is soon enough for a comment that is due before it. */
+const silentMs = keepAliveMs - longestLookMs;
 
 export function streamJobEvents(services: Services) {
   return async (context: ApiContext): Promise<void> => {
@@ -68,7 +70,7 @@ async function followJob(
         cursor = event.id;
       }
       if (events.length > 0) writtenAtMs = performance.now();
-      else if (performance.now() - writtenAtMs > keepAliveMs) {
+      else if (performance.now() - writtenAtMs > silentMs) {
         await write(context.res, ': keep-alive\n\n', signal);
         writtenAtMs = performance.now();
       }

@@ -14,13 +14,13 @@ const catalogOf = (vendorUrl: string): string => `
 upstreams:
   vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789] }
   narrow: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-narrow-key-0123456789], maxConcurrency: 1 }
-  double: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-double-key-0123456789], maxConcurrency: 2 }
+  wide: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-wide-key-0123456789], maxConcurrency: 8 }
 models:
   - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt }] }
   - { id: slow-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-600 }] }
   - { id: hung-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-60000 }] }
   - { id: busy-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: narrow, model: gpt+slow-60000 }] }
-  - { id: line-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: double, model: gpt+slow-80 }] }
+  - { id: line-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: wide, model: gpt+slow-500 }] }
   - { id: broken-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+fail-400 }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: emb }] }
   - { id: picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: vendor, model: img }] }
@@ -96,6 +96,12 @@ for (const [operation, path, body] of creations) {
     t.is(spent, await readSpent(waiting));
     t.is(toNano(ended.cost_request!), spent);
     t.deepEqual(await findReservations(stack, leaving.id), []);
+
+    // As where the vendor reported more than the account could pay: less was debited than the kept answer says.
+    await stack.redis.hset(redisKeys.job(leaving.id, job.id), 'cost', '123');
+    const { cost_request: cost, response } = await readJob(stack, leaving, job.id);
+    t.is(cost, 0.000000123);
+    t.is((response!['usage'] as { cost_request: number | null }).cost_request, cost);
   });
 }
 
@@ -317,42 +323,49 @@ interface Sight {
   readonly etaSeconds: number | null;
 }
 
-test('fifty jobs come nearer without ever falling back, and end when they were said to, within a factor of three', async (t) => {
-  const account = await stack.createAccount();
-  const jobs = await Promise.all(
-    Array.from({ length: 50 }, () => createJob(stack, account, chats, chatOf('line-chat'))),
-  );
-  const seen = new Map<string, Sight[]>(jobs.map(({ id }) => [id, []]));
-  let ended: JobBody[] = [];
-  await waitFor('all to end', async () => {
-    const answer = await askJobs(stack, account, '?page_size=100');
-    const { items } = (await answer.json()) as { items: JobBody[] };
-    for (const { id, position, eta_seconds: etaSeconds } of items)
-      if (position !== null) seen.get(id)!.push({ atMs: Date.now(), position, etaSeconds });
-    ended = items.filter(({ status }) => status === 'succeeded');
-    return ended.length === jobs.length;
-  });
-  const off: number[] = [];
-  for (const { id, ended_at: endedAt } of ended) {
-    const sights = seen.get(id)!;
-    const positions = sights.map(({ position }) => position);
-    t.deepEqual(
-      positions,
-      positions.toSorted((a, b) => b - a),
-      id,
+/** An outlook is half a second old at the most: after so long it knows of the first job that ended. */
+const measuredAfterMs = 600;
+
+// Serial, as those come first: other tests would make the jobs slower, and their ends would make them quicker.
+test.serial(
+  'fifty jobs come nearer without ever falling back, and end when they were said to, within a factor of three',
+  async (t) => {
+    const account = await stack.createAccount();
+    const jobs = await Promise.all(
+      Array.from({ length: 50 }, () => createJob(stack, account, chats, chatOf('line-chat'))),
     );
-    for (const { atMs, position, etaSeconds } of sights) {
-      // What is about to start depends on a single call; before any has ended nothing is measured.
-      if (position < 6 || etaSeconds === null) continue;
-      off.push(etaSeconds / ((Date.parse(endedAt!) - atMs) / 1_000));
+    const seen = new Map<string, Sight[]>(jobs.map(({ id }) => [id, []]));
+    let ended: JobBody[] = [];
+    await waitFor('all to end', async () => {
+      const answer = await askJobs(stack, account, '?page_size=100');
+      const { items } = (await answer.json()) as { items: JobBody[] };
+      for (const { id, position, eta_seconds: etaSeconds } of items)
+        if (position !== null) seen.get(id)!.push({ atMs: Date.now(), position, etaSeconds });
+      ended = items.filter(({ status }) => status === 'succeeded');
+      return ended.length === jobs.length;
+    });
+    const off: number[] = [];
+    const measuredAtMs = Math.min(...ended.map((job) => Date.parse(job.ended_at!))) + measuredAfterMs;
+    for (const { id, ended_at: endedAt } of ended) {
+      const sights = seen.get(id)!;
+      const positions = sights.map(({ position }) => position);
+      t.deepEqual(
+        positions,
+        positions.toSorted((a, b) => b - a),
+        id,
+      );
+      for (const { atMs, etaSeconds } of sights) {
+        if (atMs < measuredAtMs || etaSeconds === null) continue;
+        off.push(etaSeconds / ((Date.parse(endedAt!) - atMs) / 1_000));
+      }
     }
-  }
-  const farthest = Math.max(...jobs.map(({ id }) => seen.get(id)![0]?.position ?? 0));
-  t.true(farthest >= 30, `the last of them stood at ${farthest}`);
-  t.true(off.length > 100);
-  const wrong = off.filter((factor) => factor > 3 || factor < 1 / 3);
-  t.true(
-    wrong.length <= off.length / 100,
-    `${wrong.length} of ${off.length}: ${wrong.slice(0, 5).join(', ')}`,
-  );
-});
+    const farthest = Math.max(...jobs.map(({ id }) => seen.get(id)![0]?.position ?? 0));
+    t.true(farthest >= 30, `the last of them stood at ${farthest}`);
+    t.true(off.length > 50);
+    const wrong = off.filter((factor) => factor > 3 || factor < 1 / 3);
+    t.true(
+      wrong.length <= off.length / 50,
+      `${wrong.length} of ${off.length}: ${wrong.slice(0, 5).join(', ')}`,
+    );
+  },
+);
