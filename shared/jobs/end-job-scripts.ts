@@ -3,7 +3,7 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
 import { statusOf, type JobStatus } from './job-record.ts';
-import { tooLate } from './run-job-scripts.ts';
+import { jobLeaseMs, tooLate } from './run-job-scripts.ts';
 
 /** As many workers may die under a job; then it is taken for the cause. */
 export const maxDeaths = 3;
@@ -34,6 +34,11 @@ return {'cancelled', r[3], r[4]}
 const loseScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
 local again, ended = {}, 0
+-- The clock has stepped back since they were written: nobody would be taken for lost until it has caught up.
+local longest = now + ${jobLeaseMs}
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '(' .. whole(longest), '+inf', 'BYSCORE', 'LIMIT', 0, ${atOnce})) do
+  redis.call('ZADD', p .. 'job-leases', longest, member)
+end
 for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${atOnce})) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   local record = p .. 'job:' .. account .. ':' .. id
@@ -108,9 +113,14 @@ local old = redis.call('ZRANGE', p .. 'jobs-ended', '-inf', now, 'BYSCORE', 'LIM
 for _, member in ipairs(old) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   redis.call('ZREM', p .. 'jobs-ended', member)
-  local queue = redis.call('HGET', p .. 'job:' .. account .. ':' .. id, 'q')
-  if queue then redis.call('ZREM', p .. 'job-failures:' .. queue, member) end
-  redis.call('UNLINK', p .. 'job:' .. account .. ':' .. id, p .. 'job-body:' .. account .. ':' .. id)
+  local record = p .. 'job:' .. account .. ':' .. id
+  local r = redis.call('HMGET', record, 'q', 'url')
+  if r[1] then
+    redis.call('ZREM', p .. 'job-failures:' .. r[1], member)
+    dropBody(p, account, id)
+    changeBytes(p, account, -recordBytes(r[2] or ''))
+  end
+  redis.call('UNLINK', record)
   for _, list in ipairs({'all', 's', 'f', 'c'}) do redis.call('ZREM', p .. 'jobs:' .. account .. ':' .. list, id) end
 end
 return #old

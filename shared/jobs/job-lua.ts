@@ -4,6 +4,12 @@ import { jobLifetimeMs } from './job-record.ts';
 /** Bodies of failed jobs that an account keeps for `admin queue retry`. */
 const keptFailedBodies = 1_000;
 
+/** Codes of failures that no retry would mend. */
+const notRetried = ' account_banned content_too_long deadline_exceeded unsafe_url validation_failed ';
+
+/** What Redis takes for a job beside its body and the URL of its webhook. */
+const recordBytes = 1_500;
+
 /** A record may be looked at a little longer than its lists lead to it. */
 const recordSlackSeconds = 600;
 
@@ -46,14 +52,28 @@ local function leaveWaiting(p, account, id, queue, model)
   end
 end
 
-local function dropBody(p, account, record, body, keeps)
-  local bytes = tonumber(redis.call('HGET', record, 'bytes') or '0')
-  if bytes > 0 then
-    redis.call('HINCRBY', p .. 'jobs-held:' .. account, 'bytes', -bytes)
-    redis.call('HINCRBY', p .. 'job-totals', 'bytes', -bytes)
-    redis.call('HSET', record, 'bytes', 0)
-  end
-  if keeps then redis.call('EXPIRE', body, ${jobLifetimeMs / 1_000}) else redis.call('UNLINK', body) end
+-- What jobs take of Redis, of the account and of the shard.
+local function changeBytes(p, account, by)
+  if by == 0 then return end
+  redis.call('HINCRBY', p .. 'jobs-held:' .. account, 'bytes', by)
+  redis.call('HINCRBY', p .. 'job-totals', 'bytes', by)
+end
+
+-- Of a record and its places in lists, as measured.
+local function recordBytes(url) return ${recordBytes} + #url end
+
+local function dropBody(p, account, id)
+  local record = p .. 'job:' .. account .. ':' .. id
+  changeBytes(p, account, -tonumber(redis.call('HGET', record, 'bytes') or '0'))
+  redis.call('HSET', record, 'bytes', 0)
+  redis.call('UNLINK', p .. 'job-body:' .. account .. ':' .. id)
+end
+
+-- The claim of the Idempotency-Key that stands for the job; nil where there is none, or it stands for another request.
+local function claimOf(p, account, id, hold)
+  local claimHash = string.match(hold, '^%d+ %d %d+ <%d+ (%S+)')
+  local claim = claimHash and p .. 'claim:' .. account .. ':' .. claimHash
+  if claim and redis.call('HGET', claim, 'id') == id then return claim end
 end
 
 -- The job is over: it leaves every list but those of what has ended.
@@ -68,13 +88,15 @@ local function endJob(p, account, id, to, now, code, message, cost, free)
   changeStatus(p, account, id, record, r[1], to, r[2], now)
   redis.call('HSET', record, 'cost', cost, 'free', free)
   if code ~= '' then redis.call('HSET', record, 'code', code, 'msg', message) end
-  local keeps = to == 'f' and tonumber(r[6] or '0') <= ${maxInlineBytes}
+  local keeps = to == 'f' and not string.find('${notRetried}', ' ' .. code .. ' ', 1, true)
+    and tonumber(r[6] or '0') <= ${maxInlineBytes}
     and redis.call('ZCARD', p .. 'jobs:' .. account .. ':f') <= ${keptFailedBodies}
   if to == 'f' then redis.call('ZADD', p .. 'job-failures:' .. r[3], now, member) end
   -- What it reserved is reserved again where an operator has it retried.
   if keeps and hold then redis.call('HSET', record, 'was', hold) end
   redis.call('HDEL', record, 'hold', 'w')
-  dropBody(p, account, record, p .. 'job-body:' .. account .. ':' .. id, keeps)
+  if keeps then redis.call('EXPIRE', p .. 'job-body:' .. account .. ':' .. id, ${jobLifetimeMs / 1_000})
+  else dropBody(p, account, id) end
   redis.call('ZADD', p .. 'jobs-ended', now + ${jobLifetimeMs}, member)
   redis.call('EXPIRE', record, ${jobLifetimeMs / 1_000 + recordSlackSeconds})
   if r[5] then redis.call('ZADD', p .. 'job-hooks', now, member) end
@@ -97,16 +119,15 @@ end
 local function releaseHold(p, account, id)
   local hold = redis.call('HGET', p .. 'job:' .. account .. ':' .. id, 'hold')
   if not hold then return end
-  local cost, isFree, rest = string.match(hold, '^(%d+) (%d) %d+ ?(.*)$')
+  local cost, isFree = string.match(hold, '^(%d+) (%d)')
   changeHeld(p, account, cost, isFree, -1)
   local hot = p .. 'account:' .. account
   if redis.call('EXISTS', hot) == 1 then
     if isFree == '1' then redis.call('HINCRBY', hot, 'fres', -1)
     elseif cost ~= '0' then redis.call('HINCRBY', hot, 'res', '-' .. cost) end
   end
-  local claimHash = string.match(rest, '^<%d+ ?(%S*)') or ''
-  local claim = p .. 'claim:' .. account .. ':' .. claimHash
-  if claimHash ~= '' and redis.call('HGET', claim, 'id') == id then redis.call('DEL', claim) end
+  local claim = claimOf(p, account, id, hold)
+  if claim then redis.call('DEL', claim) end
 end
 
 local function endWithoutCharge(p, account, id, to, now, code, message)

@@ -10,13 +10,15 @@ import type { JobOperation } from './job-record.ts';
 const defaultMaxQueued = 10_000;
 /** Of one account: with those that ended within the last day. */
 const maxJobsOfAccount = 200_000;
-/** Bodies of jobs that have not ended. */
+/** Bodies of jobs that have not ended, or may be retried, and records of all. */
 const maxBytesOfAccount = 512_000_000;
 const maxBytesOfShard = 2_000_000_000;
 const maxWaitingOfShard = 500_000;
 
 /** A body outlives the deadline of its job by this, so that the job can still run again. */
 const bodySlackSeconds = 24 * 60 * 60;
+/** Until its job is placed, which follows at once. */
+const unplacedBodySeconds = 60;
 
 /**
  * Makes a durable job of an admitted request, all at once: its reservation becomes the job's, and the job begins to wait.
@@ -36,11 +38,12 @@ local lists = p .. 'jobs:' .. account .. ':'
 local open = redis.call('ZCARD', lists .. 'q') + redis.call('ZCARD', lists .. 'a')
 if open >= tonumber(limits[1] or '${defaultMaxQueued}') then return {'too_many_jobs', open} end
 if redis.call('ZCARD', lists .. 'all') >= ${maxJobsOfAccount} then return {'too_many_kept', ${maxJobsOfAccount}} end
-if tonumber(redis.call('HGET', held, 'bytes') or '0') + bytes > ${maxBytesOfAccount} then
+local keptBytes = bytes + recordBytes(url)
+if tonumber(redis.call('HGET', held, 'bytes') or '0') + keptBytes > ${maxBytesOfAccount} then
   return {'too_many_bytes', ${maxBytesOfAccount / 1e6}}
 end
 local totals = redis.call('HMGET', p .. 'job-totals', queue, 'bytes')
-if tonumber(totals[1] or '0') >= ${maxWaitingOfShard} or tonumber(totals[2] or '0') + bytes > ${maxBytesOfShard} then
+if tonumber(totals[1] or '0') >= ${maxWaitingOfShard} or tonumber(totals[2] or '0') + keptBytes > ${maxBytesOfShard} then
   return {'queue_full'}
 end
 local reservation = redis.call('HGET', reservations, id)
@@ -48,11 +51,15 @@ if not reservation then return {'gone'} end
 
 local hold = string.match(reservation, '^%S+ (.*)$')
 local cost, isFree = string.match(hold, '^(%d+) (%d)')
-if body ~= '' then redis.call('SET', p .. 'job-body:' .. account .. ':' .. id, body, 'EX', lifetime) end
+local bodyKey = p .. 'job-body:' .. account .. ':' .. id
+if body ~= '' then redis.call('SET', bodyKey, body, 'EX', lifetime)
+elseif redis.call('EXPIRE', bodyKey, lifetime) == 0 then return {'gone'} end
 redis.call('HDEL', reservations, id)
 changeHeld(p, account, cost, isFree, 1)
-redis.call('HINCRBY', held, 'bytes', bytes)
-redis.call('HINCRBY', p .. 'job-totals', 'bytes', bytes)
+changeBytes(p, account, keptBytes)
+-- The job may take longer than the claim of its Idempotency-Key would live; its end decides what becomes of that.
+local claim = claimOf(p, account, id, hold)
+if claim then redis.call('PERSIST', claim) end
 redis.call('HSET', record, 'st', 'q', 'op', operation, 'q', queue, 'm', model, 'at', at, 'dl', deadline,
   'n', 0, 'hold', hold, 'bytes', bytes, 'log', 'q' .. at)
 if format ~= '' then redis.call('HSET', record, 'fm', format) end
@@ -89,7 +96,8 @@ export async function placeJob(redis: RedisClient, payloads: RedisClient, job: N
   const bodyKey = redisKeys.jobBody(accountId, id);
   const lifetime = Math.ceil((job.deadlineAtMs - Date.now()) / 1_000) + bodySlackSeconds;
   // A job that can be found has its body: it is there first.
-  if (body.length > maxInlineBytes) await callRedis(() => payloads.set(bodyKey, body, 'EX', lifetime));
+  if (body.length > maxInlineBytes)
+    await callRedis(() => payloads.set(bodyKey, body, 'EX', unplacedBodySeconds));
   const answer = await callRedis(() =>
     script.run(
       redis,

@@ -77,7 +77,7 @@ for i = 1, #ARGV, 3 do
     stop[#stop + 1] = {id, 'gone'}
   else
     if redis.call('HGET', record, 'cx') == '1' then stop[#stop + 1] = {id, 'cancelled'} end
-    redis.call('ZADD', p .. 'job-leases', 'GT', untilMs, account .. ' ' .. id)
+    redis.call('ZADD', p .. 'job-leases', untilMs, account .. ' ' .. id)
   end
 end
 return stop

@@ -9,13 +9,15 @@ import {
 } from '../../shared/jobs/end-job-scripts.ts';
 import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { jobLeaseMs } from '../../shared/jobs/run-job-scripts.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ShardLeases } from '../ledger/shard-leases.ts';
 
 /** How often the index across accounts is compared with the lists that it stands for. */
 const syncIntervalMs = 5_000;
+/** A clock is set by less than this all the time. */
+const clockStepMs = 2_000;
 /** One look at a shard ends at most so many times what one run of a script ends. */
 const maxRuns = 16;
 
@@ -37,15 +39,27 @@ export class JobKeeper {
   /** Since when each shard has been looked after without a break, and when its lines were last compared. */
   readonly #since = new Map<number, { atMs: number; syncedAtMs: number }>();
 
+  /** Redis's clock less ours, which is never set. */
+  #aheadMs: number | null = null;
+
   constructor(options: JobKeeperOptions) {
     this.#options = options;
   }
 
   async look(): Promise<void> {
+    await this.#followClock();
     const shards = Array.from({ length: shardCount }, (_, shard) => shard);
     const looks = await Promise.allSettled(shards.map((shard) => this.#lookAt(shard)));
     const failed = looks.find((look) => look.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
+  }
+
+  /** Where Redis's clock was set, leases say nothing until the workers that live have renewed theirs. */
+  async #followClock(): Promise<void> {
+    const [seconds = 0, micros = 0] = (await callRedis(() => this.#options.redis.time())).map(Number);
+    const aheadMs = seconds * 1_000 + micros / 1_000 - performance.now();
+    if (Math.abs(aheadMs - (this.#aheadMs ?? aheadMs)) > clockStepMs) this.#since.clear();
+    this.#aheadMs = aheadMs;
   }
 
   async #lookAt(shard: number): Promise<void> {

@@ -1,10 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { finishRequest, type RequestOutcome } from '../../../shared/billing/finish-request.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { cancelJob, loseJobs, maxDeaths } from '../../../shared/jobs/end-job-scripts.ts';
+import { cancelJob, forgetJobs, loseJobs, maxDeaths } from '../../../shared/jobs/end-job-scripts.ts';
 import { JobStore } from '../../../shared/jobs/job-store.ts';
 import {
   handBackJob,
+  jobLeaseMs,
   renewJobs,
   startJob,
   takeJob,
@@ -99,26 +100,29 @@ async function expectNothingHeld(t: ExecutionContext, { accountId }: Placed): Pr
   t.is((await readBalance(books.redis, accountId)).reserved, 0n);
   const held = Object.entries(await books.redis.hgetall(redisKeys.jobsHeld(accountId)));
   t.deepEqual(
-    held.filter(([, value]) => value !== '0'),
+    held.filter(([name, value]) => name !== 'bytes' && value !== '0'),
     [],
   );
 }
 
 // The count is that of a shard, which accounts share: these two run by themselves.
-test.serial('a worker that lost a job can neither begin nor renew nor give it back, before another has it and after', async (t) => {
-  const job = await place();
-  const before = await countWaiting(job);
-  const first = await take(job);
-  await lose(job);
-  for (let i = 0; i < 2; i++) {
-    t.is(await startJob(books.redis, first), 'gone');
-    t.deepEqual([...(await renewJobs(books.redis, [first]))], [[job.id, 'gone']]);
-    t.is(await handBackJob(books.redis, first), null);
-    if (i === 0) t.is(await countWaiting(job), before);
-    else t.is(await countWaiting(job), before - 1);
-    if (i === 0) t.is((await take(job, 'another')).attempt, 2);
-  }
-});
+test.serial(
+  'a worker that lost a job can neither begin nor renew nor give it back, before another has it and after',
+  async (t) => {
+    const job = await place();
+    const before = await countWaiting(job);
+    const first = await take(job);
+    await lose(job);
+    for (let i = 0; i < 2; i++) {
+      t.is(await startJob(books.redis, first), 'gone');
+      t.deepEqual([...(await renewJobs(books.redis, [first]))], [[job.id, 'gone']]);
+      t.is(await handBackJob(books.redis, first), null);
+      if (i === 0) t.is(await countWaiting(job), before);
+      else t.is(await countWaiting(job), before - 1);
+      if (i === 0) t.is((await take(job, 'another')).attempt, 2);
+    }
+  },
+);
 
 test.serial('a job that was given back waits once, however often that is said', async (t) => {
   const job = await place();
@@ -180,4 +184,34 @@ test('a job that is cancelled while a worker has it does not begin, and ends alt
   await lose(job);
   t.is(await statusOf(job), 'cancelled');
   await expectNothingHeld(t, job);
+});
+
+test('what a job takes of Redis is counted until it is forgotten, with the body of a failure that can be retried', async (t) => {
+  const job = await place();
+  const bytes = async (): Promise<number> =>
+    Number((await books.redis.hget(redisKeys.jobsHeld(job.accountId), 'bytes')) ?? 0);
+  const whole = await bytes();
+  const taken = await take(job);
+  await startJob(books.redis, taken);
+  await finish(job, taken.attempt, async () => {
+    throw new AppError('too_many_jobs');
+  });
+  t.is(await bytes(), whole);
+  const shard = shardOf(job.accountId);
+  await books.redis.zadd(redisKeys.jobsEnded(shard), 1, `${job.accountId} ${job.id}`);
+  await forgetJobs(books.redis, shard);
+  t.is(await bytes(), 0);
+  t.is(await new JobStore(books.redis).find(job.accountId, job.id), null);
+  t.is(await books.redis.exists(redisKeys.jobBody(job.accountId, job.id)), 0);
+  t.is((await new JobStore(books.redis).list(job.accountId, null, { page: 1, pageSize: 10 })).total, 0);
+});
+
+test('a lease of before the clock stepped back runs out in the usual time', async (t) => {
+  const job = await place();
+  await take(job);
+  const shard = shardOf(job.accountId);
+  const member = `${job.accountId} ${job.id}`;
+  await books.redis.zadd(redisKeys.jobLeases(shard), Date.now() + 3_600_000, member);
+  await loseJobs(books.redis, shard);
+  t.true(Number(await books.redis.zscore(redisKeys.jobLeases(shard), member)) <= Date.now() + jobLeaseMs);
 });
