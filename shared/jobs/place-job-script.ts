@@ -50,6 +50,9 @@ local hold = string.match(reservation, '^%S+ (.*)$')
 local cost, isFree = string.match(hold, '^(%d+) (%d)')
 if body ~= '' then redis.call('SET', p .. 'job-body:' .. account .. ':' .. id, body, 'EX', lifetime) end
 redis.call('HDEL', reservations, id)
+-- An Idempotency-Key stands for the job for as long as that may wait.
+local claimHash = string.match(hold, '<%d+ (%S+)')
+if claimHash then redis.call('EXPIRE', p .. 'claim:' .. account .. ':' .. claimHash, lifetime) end
 changeHeld(p, account, cost, isFree, 1)
 redis.call('HINCRBY', held, 'bytes', bytes)
 redis.call('HINCRBY', p .. 'job-totals', 'bytes', bytes)
