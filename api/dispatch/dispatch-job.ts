@@ -124,7 +124,7 @@ export class JobWaiting implements WaiterOwner {
         receiver.fail(new AppError('job_cancelled'));
       },
       fail: (error) => {
-        release(this.#dependencies, request, this.#log);
+        this.#release(waiter);
         this.#waiters.fail(waiter, error);
         this.#waiters.endLeft(request.requestId);
       },
@@ -154,8 +154,14 @@ export class JobWaiting implements WaiterOwner {
     // BullMQ notices a dead worker by its lock and gives the job to another.
   }
 
-  abandon({ request }: Waiter): void {
+  abandon(waiter: JobWaiter): void {
+    this.#release(waiter);
+  }
+
+  /** It may lie on its queue all the same: a worker that takes it later must not run what nobody pays for. */
+  #release({ request, isQueued }: JobWaiter): void {
     release(this.#dependencies, request, this.#log);
+    if (isQueued) this.#markCancelled(request);
   }
 
   withdraw(waiter: JobWaiter): boolean {
@@ -200,7 +206,11 @@ export class JobWaiting implements WaiterOwner {
       this.#waiters.control(waiter, 'cancel');
       return;
     }
-    this.#cancelled.add(requestId).catch((error: unknown) => {
+    this.#markCancelled(waiter.request);
+  }
+
+  #markCancelled({ requestId, deadlineAtMs }: AdmittedRequest): void {
+    this.#cancelled.add(requestId, deadlineAtMs).catch((error: unknown) => {
       this.#log.debug({ requestId, err: error }, 'a queued request could not be cancelled');
     });
   }

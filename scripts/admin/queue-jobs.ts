@@ -3,7 +3,7 @@ import { findTransition, type JobRecord } from '../../shared/jobs/job-record.ts'
 import { JobStore } from '../../shared/jobs/job-store.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob } from '../../shared/jobs/place-job-script.ts';
-import { reserveRetry, type RetryOutcome } from '../../shared/jobs/retry-job-script.ts';
+import { noteRetried, reserveRetry, type RetryOutcome } from '../../shared/jobs/retry-job-script.ts';
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
 import type { AdmittedRequest, Job, QueueName } from '../../shared/queue/job-kinds.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
@@ -84,6 +84,8 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
     await hotAccounts.load(accountId);
     outcome = await reserveRetry(redis, job, id, nowMs);
   }
+  // It was placed by a command that was cut off before it could say so.
+  if (outcome === 'retried') await noteRetried(redis, job);
   if (outcome !== 'ok') return reasons[outcome];
   const deadlineAtMs = nowMs + retryDeadlineMs;
   const renew = (request: AdmittedRequest): AdmittedRequest => ({
@@ -114,6 +116,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
       webhookUrl: job.webhook?.url ?? null,
       body: Buffer.from(JSON.stringify({ ...body, job: again })),
     });
+    await noteRetried(redis, job);
     await new JobTurns(redis).add({ queue, model }, accountId, weight);
     return null;
   } catch (error) {

@@ -32,7 +32,7 @@ end
 
 -- A job begins to wait, or waits again at its old place.
 local function enterWaiting(p, account, id, queue, model, at)
-  redis.call('ZADD', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, at, id)
+  if redis.call('ZADD', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, at, id) == 0 then return end
   redis.call('SADD', p .. 'job-lines', account .. ' ' .. queue .. ' ' .. model)
   redis.call('HINCRBY', p .. 'job-totals', queue, 1)
 end
@@ -78,6 +78,12 @@ local function endJob(p, account, id, to, now, code, message, cost, free)
   redis.call('ZADD', p .. 'jobs-ended', now + ${jobLifetimeMs}, member)
   redis.call('EXPIRE', record, ${jobLifetimeMs / 1_000 + recordSlackSeconds})
   if r[5] then redis.call('ZADD', p .. 'job-hooks', now, member) end
+end
+
+-- Whether this attempt has the job: a worker that lost it, or gave it back, is named no more.
+local function isHeldBy(record, attempt)
+  local r = redis.call('HMGET', record, 'st', 'n', 'w')
+  return r[2] == attempt and r[3] and (r[1] == 'q' or r[1] == 'a')
 end
 
 -- What the account's jobs hold together changes by one job's hold.

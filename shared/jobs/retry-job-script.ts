@@ -1,3 +1,4 @@
+import type { QueueName } from '../queue/job-kinds.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 
@@ -8,9 +9,11 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 const script = new RedisScript(`
 local p, account, id, newId, now = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local record, hot = p .. 'job:' .. account .. ':' .. id, p .. 'account:' .. account
-local r = redis.call('HMGET', record, 'st', 'was', 'rt', 'q')
+local r = redis.call('HMGET', record, 'st', 'was', 'rt')
 if r[1] ~= 'f' then return 'not_failed' end
-if r[3] then return 'retried' end
+-- An earlier retry that never came to be a job does not count.
+if r[3] and (redis.call('EXISTS', p .. 'job:' .. account .. ':' .. r[3]) == 1
+  or redis.call('HEXISTS', p .. 'reservations', r[3]) == 1) then return 'retried' end
 if not r[2] or redis.call('EXISTS', p .. 'job-body:' .. account .. ':' .. id) == 0 then return 'not_kept' end
 local a = redis.call('HMGET', hot, 'bal', 'res', 'free', 'fres', 'ban')
 if not a[1] then return 'unknown' end
@@ -25,7 +28,6 @@ else
 end
 redis.call('HSET', p .. 'reservations', newId, account .. ' ' .. cost .. ' ' .. isFree .. ' ' .. now .. ' ' .. most)
 redis.call('HSET', record, 'rt', newId)
-redis.call('ZREM', p .. 'job-failures:' .. r[4], account .. ' ' .. id)
 return 'ok'
 `);
 
@@ -40,6 +42,15 @@ export type RetryOutcome =
   | 'unknown'
   | 'banned'
   | 'insufficient';
+
+/** The new request is a job: the failed one is no longer among those that failed. */
+export async function noteRetried(
+  redis: RedisClient,
+  job: { readonly accountId: string; readonly id: string; readonly queue: QueueName },
+): Promise<void> {
+  const key = redisKeys.jobFailures(shardOf(job.accountId), job.queue);
+  await callRedis(() => redis.zrem(key, `${job.accountId} ${job.id}`));
+}
 
 export async function reserveRetry(
   redis: RedisClient,

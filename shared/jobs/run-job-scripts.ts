@@ -50,8 +50,8 @@ return {redis.call('ZCARD', waiting), taken}
 const startScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
+if not isHeldBy(record, attempt) then return 'gone' end
 local r = redis.call('HMGET', record, 'st', 'n', 'at', 'dl', 'cx', 'b')
-if r[2] ~= attempt or (r[1] ~= 'q' and r[1] ~= 'a') then return 'gone' end
 if r[5] == '1' then return 'cancelled' end
 local now = nowMs()
 if r[1] == 'a' then return 'ok' end
@@ -72,11 +72,11 @@ local p, untilMs = KEYS[1], nowMs() + ${jobLeaseMs}
 local stop = {}
 for i = 1, #ARGV, 3 do
   local account, id, attempt = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'n', 'st', 'cx')
-  if r[1] ~= attempt or (r[2] ~= 'q' and r[2] ~= 'a') then
+  local record = p .. 'job:' .. account .. ':' .. id
+  if not isHeldBy(record, attempt) then
     stop[#stop + 1] = {id, 'gone'}
   else
-    if r[3] == '1' then stop[#stop + 1] = {id, 'cancelled'} end
+    if redis.call('HGET', record, 'cx') == '1' then stop[#stop + 1] = {id, 'cancelled'} end
     redis.call('ZADD', p .. 'job-leases', 'GT', untilMs, account .. ' ' .. id)
   end
 end
@@ -88,7 +88,7 @@ const handBackScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
 local r = redis.call('HMGET', record, 'st', 'n', 'at', 'q', 'm', 'dl', 'cx')
-if r[2] ~= attempt or (r[1] ~= 'q' and r[1] ~= 'a') or r[7] == '1' then return 0 end
+if not isHeldBy(record, attempt) or r[7] == '1' then return 0 end
 if r[1] == 'a' then changeStatus(p, account, id, record, 'a', 'q', r[3], nowMs()) end
 redis.call('HDEL', record, 'w')
 redis.call('ZREM', p .. 'job-leases', account .. ' ' .. id)
@@ -99,8 +99,7 @@ return tonumber(redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1')
 /** A job that cannot be run at all, or was cancelled before it could be. */
 const failScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
-local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'st', 'n')
-if r[2] ~= attempt or (r[1] ~= 'q' and r[1] ~= 'a') then return 0 end
+if not isHeldBy(p .. 'job:' .. account .. ':' .. id, attempt) then return 0 end
 endWithoutCharge(p, account, id, ARGV[4] == 'job_cancelled' and 'c' or 'f', nowMs(), ARGV[4], ARGV[5])
 return 1
 `);

@@ -68,7 +68,15 @@ export class JobQueue<T extends QueuedJob> {
       const { replyChannel } = job;
       item = { v: 1, stored: jobId, bytes: json.length, replyChannel, requests };
     }
-    await callRedis(async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }));
+    try {
+      await callRedis(
+        async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }),
+      );
+    } catch (error) {
+      // It is not taken from the queue any more, even if it came to lie there.
+      if (item !== job) this.dropPayload(jobId);
+      throw error;
+    }
     this.#waiting += 1;
   }
 

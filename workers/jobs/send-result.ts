@@ -20,7 +20,12 @@ export async function sendResult(
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const { jobAttempt } = request;
   if (jobAttempt !== undefined) {
-    await keepAnswer(dependencies, request, jobAttempt, Buffer.concat(parts, length));
+    await keepAnswer(dependencies, {
+      request,
+      attempt: jobAttempt,
+      run,
+      bytes: Buffer.concat(parts, length),
+    });
     return;
   }
   if (length <= maxInlineBytes) run.reply.result(Buffer.concat(parts, length));
@@ -30,19 +35,39 @@ export async function sendResult(
 
 /**
  * Resolves once the answer of a durable job can be read: only then is the job said to have succeeded.
- * @throws AppError `too_many_jobs` where no store takes it; what Redis's client throws
+ * @throws AppError `too_many_jobs` where no store takes it; the signal's reason
  */
 async function keepAnswer(
   { answers, mover }: Pick<JobDependencies, 'answers' | 'mover'>,
-  request: HeldRequest,
-  attempt: number,
-  bytes: Buffer,
+  { request, attempt, run, bytes }: JobAnswer,
 ): Promise<void> {
-  const kept = await answers.keep(request, attempt, bytes);
+  const kept = await throughOutage(() => answers.keep(request, attempt, bytes), run);
   if ('stored' in kept) {
     if (kept.stored.in === 'redis') mover.answer(request, bytes.length);
   } else {
     mover.frames(request, kept.size);
+  }
+}
+
+interface JobAnswer {
+  readonly request: HeldRequest;
+  readonly attempt: number;
+  readonly run: RequestRun;
+  readonly bytes: Buffer;
+}
+
+const redisAwayPauseMs = 500;
+
+/** The vendor was paid for it: while Redis is away it is kept here. What was kept twice is read once. */
+async function throughOutage<T>(keep: () => Promise<T>, { signal }: RequestRun): Promise<T> {
+  for (;;) {
+    try {
+      return await keep();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof AppError) || error.code !== 'service_unavailable') throw error;
+      await delay(redisAwayPauseMs);
+    }
   }
 }
 
