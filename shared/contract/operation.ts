@@ -88,6 +88,7 @@ export const creationErrors = [
   'idempotency_conflict',
   'model_disabled',
   'content_too_long',
+  'unsafe_url',
   'upstream_rejected',
   'rate_limit_exceeded',
   'too_many_jobs',

@@ -55,6 +55,9 @@ local bodyKey = p .. 'job-body:' .. account .. ':' .. id
 if body ~= '' then redis.call('SET', bodyKey, body, 'EX', lifetime)
 elseif redis.call('EXPIRE', bodyKey, lifetime) == 0 then return {'gone'} end
 redis.call('HDEL', reservations, id)
+-- An Idempotency-Key stands for the job for as long as that may wait.
+local claimHash = string.match(hold, '<%d+ (%S+)')
+if claimHash then redis.call('EXPIRE', p .. 'claim:' .. account .. ':' .. claimHash, lifetime) end
 changeHeld(p, account, cost, isFree, 1)
 changeBytes(p, account, keptBytes)
 -- The job may take longer than the claim of its Idempotency-Key would live; its end decides what becomes of that.

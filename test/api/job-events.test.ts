@@ -4,6 +4,8 @@ import { startApi } from '../../api/server.ts';
 import { askJobs, createJob, hasEnded, waitForJob, type JobBody } from '../support/jobs.ts';
 import { parseNamedEvents, type NamedEvent } from '../support/named-events.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
+import { watchRedis } from '../support/watch-redis.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 
 /** How a job goes on, told as it happens, and told again from where a reader was. */
@@ -130,4 +132,31 @@ test('HEAD of a stream of events says what it is, and does not wait', async (t) 
   t.is(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
   await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
   t.is((await askJobs(stack, account, `/${randomUUID()}/events`)).status, 404);
+});
+
+test('a job whose reader has left is not looked at any more', async (t) => {
+  const account = await stack.createAccount();
+  const [left, kept] = [
+    await createJob(stack, account, chats, chatOf('hung-chat')),
+    await createJob(stack, account, chats, chatOf('hung-chat')),
+  ];
+  const commands = await watchRedis(t, stack.config.redisUrl);
+  const looksAt = ({ id }: JobBody, from = 0): number =>
+    // The worker speaks of both, in one command.
+    commands
+      .slice(from)
+      .filter(({ args }) => args.includes(id) && !(args.includes(left.id) && args.includes(kept.id))).length;
+  const leaving = new AbortController();
+  const open = async (job: JobBody, signal: AbortSignal) =>
+    await askJobs(stack, account, `/${job.id}/events`, { signal });
+  const ending = new AbortController();
+  t.teardown(() => ending.abort());
+  await Promise.all([open(left, leaving.signal), open(kept, ending.signal)]);
+  await waitFor('both to be looked at', () => looksAt(left) > 2 && looksAt(kept) > 2);
+  leaving.abort();
+  const from = commands.length;
+  // The other reader is the clock.
+  await waitFor('the other to be looked at again', () => looksAt(kept, from) >= 4);
+  t.true(looksAt(left, from) <= 1, `${looksAt(left, from)} looks`);
+  for (const { id } of [left, kept]) await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
 });

@@ -20,6 +20,8 @@ models:
   - { id: slow-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-600 }] }
   - { id: hung-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-60000 }] }
   - { id: busy-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: narrow, model: gpt+slow-60000 }] }
+  - { id: busy-vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: narrow, model: emb }] }
+  - { id: busy-picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: narrow, model: img }] }
   - { id: line-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: wide, model: gpt+slow-500 }] }
   - { id: broken-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+fail-400 }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: emb }] }
@@ -219,26 +221,38 @@ test('a job that runs is cancelled: its vendor is hung up on, and it holds nothi
   t.deepEqual(await again.json(), ended);
 });
 
-test('a job whose deadline passes while it waits fails and costs nothing, and no vendor hears of it', async (t) => {
-  const [busy, account] = [await stack.createAccount(), await stack.createAccount()];
+test('what cannot start in time costs nothing, and no vendor hears of it: a job fails, and a caller is told', async (t) => {
+  const busy = await stack.createAccount();
   const blocking = await createJob(stack, busy, chats, chatOf('busy-chat'));
   await waitForJob(stack, busy, blocking.id, (job) => job.status === 'active');
-  const words = [createWord(), createWord()] as const;
   const soon = { 'x-request-timeout-ms': '300' };
-  const job = await createJob(stack, account, chats, chatOf('busy-chat', words[0]), soon);
-  t.is(Date.parse(job.deadline_at!) - Date.parse(job.created_at), 300);
-  t.is(job.position, 0);
-  const waiting = await stack.post(chats, account.apiKey, chatOf('busy-chat', words[1]), soon);
-  t.is(waiting.status, 504);
-  t.is(((await waiting.json()) as { error: { code: string } }).error.code, 'deadline_exceeded');
-  t.like(await waitForJob(stack, account, job.id), {
-    status: 'failed',
-    started_at: null,
-    error: { code: 'deadline_exceeded' },
-    cost_request: 0,
-  });
-  t.is(countCalls(words[0]) + countCalls(words[1]), 0);
-  await waitFor('nothing to be reserved', async () => (await readReserved(account)) === 0n);
+  const waiting: readonly [string, (word: string) => object][] = [
+    [chats, (word) => chatOf('busy-chat', word)],
+    [embeddings, (word) => ({ model: 'busy-vectors', input: word })],
+    [images, (word) => ({ model: 'busy-picture', prompt: word })],
+  ];
+  await Promise.all(
+    waiting.map(async ([path, bodyOf]) => {
+      const account = await stack.createAccount();
+      const words = [createWord(), createWord()] as const;
+      const job = await createJob(stack, account, path, bodyOf(words[0]), soon);
+      t.is(Date.parse(job.deadline_at!) - Date.parse(job.created_at), 300);
+      t.is(typeof job.position, 'number');
+      const answer = await stack.post(path, account.apiKey, bodyOf(words[1]), soon);
+      t.is(answer.status, 504, path);
+      t.is(((await answer.json()) as { error: { code: string } }).error.code, 'deadline_exceeded');
+      t.like(await waitForJob(stack, account, job.id), {
+        status: 'failed',
+        started_at: null,
+        deadline_at: null,
+        error: { code: 'deadline_exceeded' },
+        cost_request: 0,
+      });
+      t.is(countCalls(words[0]) + countCalls(words[1]), 0);
+      await waitFor('nothing to be reserved', async () => (await readReserved(account)) === 0n);
+      t.is(await readSpent(account), 0n);
+    }),
+  );
   await askJobs(stack, busy, `/${blocking.id}`, { method: 'DELETE' });
 });
 
@@ -267,6 +281,8 @@ test('the same key and body is one job, for callers who wait and for those who d
   const key = { 'idempotency-key': randomUUID() };
   const body = chatOf('slow-chat', word);
   const job = await createJob(stack, account, chats, body, key);
+  const [claim = ''] = await stack.redis.keys(`*:claim:${account.id}:*`);
+  t.true((await stack.redis.ttl(claim)) > 24 * 60 * 60, 'the key is forgotten while the job may still wait');
   const again = await stack.post(chats, account.apiKey, body, { ...respondAsync, ...key });
   t.is(again.status, 202);
   t.is(again.headers.get('idempotent-replayed'), 'true');
