@@ -5,6 +5,7 @@ import { compileChecker } from '../contract/validation.ts';
 import { StringEnum } from '../contract/fields.ts';
 import { readCorsOrigins, type CorsOrigins } from './cors-origins.ts';
 import { addressFormats } from './check-addresses.ts';
+import { ConfigError } from './config-error.ts';
 import { explainFileError } from './explain-file-error.ts';
 
 const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
@@ -83,11 +84,6 @@ export interface Config {
   readonly logLevel: string;
   readonly metricsToken: string | null;
   readonly defaultRpm: number;
-}
-
-/** A mistake of whoever started the process; its message is for them and needs no stack. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
 }
 
 /** What `npm start` leaves in `DATA_DIR/endpoints.json` for other processes of this machine. */
