@@ -7,6 +7,7 @@ import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { chooseLane } from '../../shared/queue/fair-share.ts';
 import { wordsAlone, type AdmittedRequest, type ImageJob } from '../../shared/queue/job-kinds.ts';
+import { countImageCalls } from '../../shared/routing/image-needs.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import { fileNameOf } from '../../shared/storage/file-name.ts';
 import type { AwaitedJob } from '../dispatch/dispatch-job.ts';
@@ -33,7 +34,7 @@ export function createImages(services: Services) {
     await preAdmitDoubtful(services, context, model);
     const promptTokens = await countPrompt(texts, model, createCountingTurn(services, context, model));
     // A vendor that makes one picture a call reads, and counts, the prompt for each of them.
-    const mostCalls = model.routes.some(({ upstream }) => upstream.kind === 'gemini') ? n : 1;
+    const mostCalls = Math.max(1, ...model.routes.map((route) => countImageCalls(route, n)));
     const usage = { ...noUsage, promptTokens: promptTokens * mostCalls, images: n };
     const worst = computeWorstCase(model.pricing, {
       ...usage,
