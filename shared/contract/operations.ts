@@ -1,6 +1,6 @@
 import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
-import { createImage, getFile } from './images.ts';
+import { createImage, editImage, getFile } from './images.ts';
 import { getModel, getModelsStatus, listModels } from './models.ts';
 import { getDescription, getDocs, getHealth, getLogsSummary, listServers } from './system.ts';
 import {
@@ -17,6 +17,7 @@ export const operations = {
   createChatCompletion,
   createEmbedding,
   createImage,
+  editImage,
   getFile,
   listModels,
   getModel,

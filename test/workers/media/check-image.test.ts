@@ -1,11 +1,8 @@
 import test from 'ava';
 import { deflateSync, crc32 } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
-import {
-  createImageChecker,
-  type CheckedImage,
-  type ImageFault,
-} from '../../../workers/media/check-image.ts';
+import { createImageChecker, type CheckedImage } from '../../../workers/media/check-image.ts';
+import type { ImageFault } from '../../../workers/media/decoders.ts';
 
 /** One that is never aborted; many checks under the same one would make Node warn of a leak. */
 function never(): AbortSignal {
