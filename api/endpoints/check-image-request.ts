@@ -5,6 +5,7 @@ import {
   type ImageEditRequest,
   type ImageRequest,
 } from '../../shared/contract/image-request.ts';
+import { findUnmetImageNeed, toImageAsk } from '../../shared/routing/image-needs.ts';
 import type { ImageJob, ImageOptions } from '../../shared/queue/job-kinds.ts';
 import { listImageInputs, readMask } from './image-inputs.ts';
 
@@ -32,7 +33,7 @@ export function checkImageRequest(
   const maxImages = model.published.max_image_count ?? defaultMaxImages;
   if (n > maxImages) throw invalidField(['body', 'n'], `must be <= ${maxImages} for ${model.id}`);
   const { prompt, negative_prompt: negativePrompt = null, style = null } = body;
-  return {
+  const checked: CheckedImageRequest = {
     operation,
     prompt,
     negativePrompt,
@@ -45,6 +46,21 @@ export function checkImageRequest(
     options: readOptions(body),
     partialImages: readPartialImages(body, n),
   };
+  checkNeeds(checked, model);
+  return checked;
+}
+
+/** Refused where none of the routes can do what is asked; where some can, they alone are called. */
+function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel): void {
+  const ask = toImageAsk(checked);
+  const unmet = routes.map((route) => findUnmetImageNeed(route, ask));
+  const first = unmet[0] ?? null;
+  if (first === null || unmet.includes(null)) return;
+  const loc = first.field === 'image_url' ? checked.inputLocs[0] : undefined;
+  throw invalidField(
+    loc ?? ['body', first.field],
+    `${id} ${first.why}: change that, or choose another model`,
+  );
 }
 
 /** What OpenAI's clients send for a size or quality that they leave to the model. */

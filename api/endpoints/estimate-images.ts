@@ -4,6 +4,7 @@ import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
 import { tokensPerPreview } from '../../shared/pricing/usage-bounds.ts';
+import { countImageCalls } from '../../shared/routing/image-needs.ts';
 import type { Estimate } from '../middleware/admit.ts';
 import type { CheckedImageRequest } from './check-image-request.ts';
 
@@ -21,7 +22,7 @@ export async function estimateImages(
   const given = inputs.length + (mask === null ? 0 : 1);
   const promptTokens = (await countPrompt(checked, model, turn)) + given * model.tokensPerPicture;
   // A vendor that makes one image a call reads, and counts, the prompt for each of them.
-  const mostCalls = model.routes.some(({ upstream }) => upstream.kind === 'gemini') ? n : 1;
+  const mostCalls = Math.max(1, ...model.routes.map((route) => countImageCalls(route, n)));
   const usage = { ...noUsage, promptTokens: promptTokens * mostCalls, images: n };
   const worst = computeWorstCase(model.pricing, {
     ...usage,

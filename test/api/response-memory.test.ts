@@ -111,7 +111,9 @@ async function startWithLargeAnswers(t: ExecutionContext, workers: WorkerOptions
   // Noise does not get smaller where it is written anew.
   const base64Of = async (side: number): Promise<string> => {
     const raw = { width: side, height: side, channels: 3 as const };
-    const png = await sharp(randomBytes(side * side * 3), { raw }).png({ compressionLevel: 0 }).toBuffer();
+    const png = await sharp(randomBytes(side * side * 3), { raw })
+      .png({ compressionLevel: 0 })
+      .toBuffer();
     return png.toString('base64');
   };
   const [small, large] = await Promise.all([base64Of(partSide), base64Of(2 * partSide)]);
@@ -157,7 +159,8 @@ const kinds = [
     kind: 'whole chats',
     path: '/v1/chat/completions',
     body: { model: 'chat', messages: [{ role: 'user', content: 'draw' }], max_tokens: 100 },
-    check: (answer: unknown) => (answer as ChatAnswer).choices[0]!.message.content.length === 3 * partText.length,
+    check: (answer: unknown) =>
+      (answer as ChatAnswer).choices[0]!.message.content.length === 3 * partText.length,
   },
 ];
 

@@ -1,6 +1,8 @@
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
+import { invalidField } from '../../shared/contract/errors.ts';
 import { findImageBounds } from '../../shared/pricing/usage-bounds.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
+import { findServingImageRoutes, findUnmetImageNeed, toImageAsk } from '../../shared/routing/image-needs.ts';
 import { loadInputImages, type LoadedInputs } from '../media/load-input-images.ts';
 import { callRoute, type Chance } from '../routing/call-route.ts';
 import {
@@ -73,7 +75,7 @@ async function ask(
   const remaking = { remakeImage: dependencies.remakeImage, job, signal: context.signal };
   return await callRoute(dependencies.routing, {
     accountIds: () => [job.request.accountId],
-    routes: model.routes,
+    routes: findRoutes(model, job, loaded),
     patience,
     outlastsLimits: true,
     // Each call is another set of images that a vendor charges.
@@ -105,6 +107,24 @@ async function ask(
       return { ...(await remakeOutputs(remaking, answer)), billedMs };
     },
   });
+}
+
+/** @throws AppError where the inputs, now that they are loaded, are more than any route takes */
+function findRoutes(
+  { id, routes }: CatalogModel,
+  job: ImageJob,
+  { inputs, mask }: LoadedInputs,
+): readonly CatalogRoute[] {
+  const inputBytes = [...inputs, ...(mask === null ? [] : [mask])].reduce(
+    (sum, { bytes }) => sum + bytes.length,
+    0,
+  );
+  const ask = toImageAsk(job, inputBytes);
+  const serving = findServingImageRoutes(routes, ask);
+  const unmet = routes.map((route) => findUnmetImageNeed(route, ask)).find((need) => need !== null);
+  if (serving.length > 0 || unmet === undefined) return serving;
+  const loc = job.inputLocs[0] ?? ['body', unmet.field];
+  throw invalidField(loc, `${id} ${unmet.why}: change that, or choose another model`);
 }
 
 function createCall(job: ImageJob, { inputs, mask }: LoadedInputs): ImageCall {
