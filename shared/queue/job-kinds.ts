@@ -68,7 +68,7 @@ export interface ImageOptions {
   readonly inputFidelity: 'high' | 'low' | null;
 }
 
-const noImageOptions: ImageOptions = {
+export const noImageOptions: ImageOptions = {
   background: null,
   moderation: null,
   outputFormat: null,

@@ -89,7 +89,7 @@ class InputLoad {
     const inputs: RemadeImage[] = [];
     for (const [i, url] of urls.entries()) inputs.push(await this.#loadImage(url, inputLocs[i] ?? ['body']));
     const mask = maskUrl === null ? null : await this.#loadMask(maskUrl, inputs[0]);
-    share.shrink(this.#bytes * memoryPerByte);
+    share.shrink(Math.ceil(this.#bytes * memoryPerByte));
     return { inputs, mask, release: () => share.release() };
   }
 
