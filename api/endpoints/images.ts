@@ -30,8 +30,9 @@ export function createImages(services: Services, operation: ImageOperation) {
     const model = findModel(services, body.model, operations[operation].modelTypes);
     const checked = checkImageRequest(body, model, operation);
     const admitted = await admitImages(services, context, model, checked);
-    if (checked.partialImages === null) await sendAnswer(services, context, checked, admitted);
-    else await streamAnswer(services, context, checked, admitted);
+    const call = { services, context, checked, admitted };
+    if (checked.partialImages === null) await sendAnswer(call);
+    else await streamAnswer(call);
   };
 }
 
@@ -48,12 +49,15 @@ async function admitImages(
   return await admit(services, context, await estimateImages(checked, model, user ?? null, turn));
 }
 
-async function sendAnswer(
-  services: Services,
-  context: ApiContext,
-  checked: CheckedImageRequest,
-  admitted: Admitted | Attached,
-): Promise<void> {
+/** One admitted call, as it is answered. */
+interface ImageCall {
+  readonly services: Services;
+  readonly context: ApiContext;
+  readonly checked: CheckedImageRequest;
+  readonly admitted: Admitted | Attached;
+}
+
+async function sendAnswer({ services, context, checked, admitted }: ImageCall): Promise<void> {
   const { jobs } = services;
   const job =
     admitted.outcome === 'attached'
@@ -70,12 +74,7 @@ async function sendAnswer(
   }
 }
 
-async function streamAnswer(
-  services: Services,
-  context: ApiContext,
-  checked: CheckedImageRequest,
-  admitted: Admitted | Attached,
-): Promise<void> {
+async function streamAnswer({ services, context, checked, admitted }: ImageCall): Promise<void> {
   const { jobs } = services;
   const stream = new SseStream(context.res);
   const start = (): StreamedJob =>

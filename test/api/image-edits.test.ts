@@ -133,7 +133,7 @@ async function sendForm(
   { path = '/v1/images/edits', headers = {} } = {},
 ): Promise<Response> {
   const form = new FormData();
-  for (const [name, value] of parts) form.append(name, value as string);
+  for (const [name, value] of parts) form.append(name, value);
   return await fetch(`${stack.url}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}`, ...headers },
