@@ -5,6 +5,7 @@ import { tinyPng } from '../../shared/contract/image-stream.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { startScriptedVendor, type Script, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { parseSse, readSse } from '../support/sse-events.ts';
+import { waitUntilTold } from '../support/wait-until-told.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 /** Edits, input images, forms and streams of images through HTTP, with the official client where it has them. */
@@ -15,6 +16,16 @@ let stack: TestStack;
 const usage = { input_tokens: 20, output_tokens: 300, total_tokens: 320 };
 const event = (kind: string, more: object = {}): string =>
   JSON.stringify({ type: `image_generation.${kind}`, b64_json: tinyPng, ...more });
+
+/** Lets the slow model go on to its image. */
+let finishSlowly = (): void => undefined;
+
+async function* streamSlowly(): AsyncGenerator<string> {
+  const finished = new Promise<void>((resolve) => (finishSlowly = resolve));
+  yield event('partial_image', { partial_image_index: 0 });
+  await finished;
+  yield event('completed', { usage });
+}
 
 /** By the model: a stream of two previews and an image, one that breaks off after a preview, and one without a stream. */
 const scripts: Readonly<Record<string, () => ReturnType<Script>>> = {
@@ -34,6 +45,7 @@ const scripts: Readonly<Record<string, () => ReturnType<Script>>> = {
       },
     }),
   ],
+  'gpt-image-slow': streamSlowly,
   whole: () => ({ created: 1, data: [{ b64_json: tinyPng }], usage }),
   'not-an-image': () => ({
     created: 1,
@@ -56,6 +68,7 @@ models:
   - { id: edit, type: image, context: 8192, size: [256x256], max_file_count: 4, input_modalities: [text, image], pricing: { type: image, cost_per_image: 0.07 }, routes: [{ upstream: builtin, model: demo-image-edit }] }
 ${byTokens('streamed', 'gpt-image-stream')}
 ${byTokens('broken', 'gpt-image-broken')}
+${byTokens('slow', 'gpt-image-slow')}
 ${byTokens('whole')}
 ${byTokens('not-an-image')}
 `,
@@ -298,4 +311,24 @@ test('a stream is kept under its Idempotency-Key, and given again as it was', as
   t.is(await again.text(), first);
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 50_000_000n);
+});
+
+test('a caller who leaves a stream pays for the image that the vendor was asked for', async (t) => {
+  const account = await stack.createAccount();
+  const leaving = new AbortController();
+  const response = await fetch(`${stack.url}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'slow', prompt: 'a cat', stream: true, partial_images: 1 }),
+    signal: leaving.signal,
+  });
+  const reader = response.body!.getReader();
+  const first = Buffer.from((await reader.read()).value ?? []).toString();
+  t.true(first.startsWith('event: image_generation.partial_image\ndata: {'));
+  await waitUntilTold(t, stack, account, async () => leaving.abort());
+  finishSlowly();
+  await waitForNoReservation(stack, account.id);
+  t.is(await readLoss(stack, account.id, '100'), 3_020_000_000n);
+  const row = await findRow(stack, response.headers.get('x-request-id')!);
+  t.like(row, { success: false, responseCode: 499 });
 });

@@ -8,6 +8,8 @@ import { estimateImages } from '../../../api/endpoints/estimate-images.ts';
 import { parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
+import { ImageEditRequest, ImageRequest } from '../../../shared/contract/image-request.ts';
+import { compileValidator } from '../../../shared/contract/validation.ts';
 import { tinyPng } from '../../../shared/contract/image-stream.ts';
 
 /** What an image request must fit to of its model, and what it is reserved for. */
@@ -168,3 +170,42 @@ test('tokens are reserved for each image that is given and made, each preview, a
   const [one, three] = [await estimate('gemini', {}), await estimate('gemini', { n: 3 })];
   t.is(three.fixedNano, one.fixedNano * 3n, 'Gemini reads the prompt and its images for each');
 });
+
+const validate = {
+  createImage: compileValidator(ImageRequest, 'body'),
+  editImage: compileValidator(ImageEditRequest, 'body'),
+};
+
+test('null is taken wherever a field may be left out, and fields that are not known are ignored', (t) => {
+  for (const [operation, { properties }] of [
+    ['createImage', ImageRequest],
+    ['editImage', ImageEditRequest],
+  ] as const) {
+    const nulls = Object.fromEntries(Object.keys(properties).map((field) => [field, null]));
+    t.notThrows(() => validate[operation]({ ...nulls, model: 'm', prompt: 'cat', unheard_of: 1 }), operation);
+  }
+});
+
+const outOfBounds: Readonly<Record<string, readonly unknown[]>> = {
+  prompt: ['ab', null],
+  n: [0, 5, 1.5, '1'],
+  response_format: ['gif'],
+  background: ['blue'],
+  output_format: ['gif'],
+  output_compression: [-1, 101],
+  partial_images: [-1, 4],
+  stream: ['true'],
+  image_url: [1, [null], Array.from({ length: 17 }, () => link)],
+};
+
+for (const [field, values] of Object.entries(outOfBounds)) {
+  test(`${field} has bounds, and what is beyond them is told of in its place`, (t) => {
+    for (const [operation, check] of Object.entries(validate)) {
+      for (const value of values) {
+        const body = { model: 'm', prompt: 'cat', [field]: value };
+        const error = t.throws(() => check(body), { instanceOf: AppError }, `${operation} ${String(value)}`);
+        t.is(error?.issues[0]?.loc[1], field);
+      }
+    }
+  });
+}
