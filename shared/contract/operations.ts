@@ -1,7 +1,7 @@
 import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
 import { getFile } from './files.ts';
-import { createImage } from './images.ts';
+import { createImage, editImage } from './images.ts';
 import { getModel, getModelsStatus, listModels } from './models.ts';
 import { getDescription, getDocs, getHealth, getLogsSummary, listServers } from './system.ts';
 import {
@@ -18,6 +18,7 @@ export const operations = {
   createChatCompletion,
   createEmbedding,
   createImage,
+  editImage,
   getFile,
   listModels,
   getModel,

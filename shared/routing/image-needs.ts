@@ -1,5 +1,5 @@
 import type { CatalogRoute, UpstreamKind } from '../catalog/catalog-schema.ts';
-import type { ImageOptions } from '../queue/job-kinds.ts';
+import type { ImageJob, ImageOptions } from '../queue/job-kinds.ts';
 import { preferComplete, type UnmetNeed } from './chat-needs.ts';
 import { findImageFamily, makesOneImageACall } from './image-models.ts';
 
@@ -11,6 +11,14 @@ export interface ImageAsk {
   readonly inputBytes: number | null;
   readonly hasMask: boolean;
   readonly background: ImageOptions['background'];
+}
+
+/** @param inputBytes null as long as the inputs are not loaded */
+export function toImageAsk(
+  { inputs, mask, options: { background } }: Pick<ImageJob, 'inputs' | 'mask' | 'options'>,
+  inputBytes: number | null = null,
+): ImageAsk {
+  return { inputs: inputs.length, inputBytes, hasMask: mask !== null, background };
 }
 
 /**

@@ -6,11 +6,13 @@ import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
 import type { AnswerStore } from '../../shared/reply/answer-store.ts';
+import type { ErrorPayload } from '../../shared/reply/error-payload.ts';
 import type { ReplyWriter } from '../../shared/reply/reply-channel.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { EmbeddingLines } from '../embeddings/embedding-lines.ts';
 import { createMediaLoader, type MediaSources, type RequestMedia } from '../media/media-loader.ts';
+import type { RemakeImage } from '../media/remake-image.ts';
 import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
 import type { KeptAnswerMover } from './kept-answer-mover.ts';
@@ -28,6 +30,7 @@ export interface JobDependencies extends FinishDependencies {
   readonly mover: KeptAnswerMover;
   readonly objects: ObjectStore;
   readonly media: MediaSources;
+  readonly remakeImage: RemakeImage;
   /** Bytes that whole answers hold of this process until they have been sent. */
   readonly responseMemory: FairBudget;
   readonly log: Logger;
@@ -124,9 +127,12 @@ export const notSettled = {
   message: 'The request could not be settled.',
 } as const;
 
-/** The code and the text under which a failure is told and logged. */
-export function describeFailure(error: unknown): { code: ErrorCode; message: string } {
-  if (error instanceof AppError) return { code: error.code, message: error.publicMessage };
+/** The code and the text under which a failure is told and logged, and the fields that were at fault. */
+export function describeFailure(error: unknown): ErrorPayload {
+  if (error instanceof AppError) {
+    const { code, publicMessage: message, issues } = error;
+    return issues.length === 0 ? { code, message } : { code, message, issues };
+  }
   if (error instanceof CallerGone) return { code: 'job_cancelled', message: describeCaller(error) };
   return { code: 'internal_error', message: new AppError('internal_error').publicMessage };
 }

@@ -1,36 +1,31 @@
-import { finishRequest } from '../../shared/billing/finish-request.ts';
+import { finishRequest, type Receipt } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
-import { findImageBounds, tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
-import { wordsAlone, type ImageJob } from '../../shared/queue/job-kinds.ts';
+import { tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
+import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { createFileKey } from '../../shared/storage/file-name.ts';
-import { callRoute } from '../routing/call-route.ts';
+import { UpstreamError, type GeneratedImage, type ImageAnswer } from '../upstreams/upstream.ts';
+import { ImageStream } from './image-stream.ts';
 import {
-  UpstreamError,
-  type GeneratedImage,
-  type ImageAnswer,
-  type ImageCall,
-  type UpstreamUsage,
-} from '../upstreams/upstream.ts';
-import {
-  createCallContext,
-  createVendorSignal,
   describeFailure,
   isModelsFailure,
   isReplaced,
-  missingModel,
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
-import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
+import { makeImages, type MadeImages } from './make-images.ts';
 import { expectImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
 
-/** Who draws pictures would rather queue than fail. */
-const patience = { keyMs: 120_000, breakerMs: 120_000 };
+interface ToSend {
+  readonly images: readonly GeneratedImage[];
+  /** Of those that are kept behind links. */
+  readonly keys: readonly (string | null)[];
+  readonly receipt: Receipt;
+}
 
 /**
  * Runs one image request: generates, keeps the files where links were asked for, settles, answers. A caller who leaves
@@ -47,16 +42,18 @@ async function answer(
   run: RequestRun,
   memory: ResponseMemory,
 ): Promise<void> {
-  let generated: Generated = { images: [], calls: 1, usage: null, billedMs: 0 };
+  const stream = job.partialImages === null ? null : new ImageStream(job, run);
+  let generated: MadeImages = { images: [], calls: 1, usage: null, billedMs: 0 };
   let reachedModel = false;
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   let charged = false;
   try {
     await memory.acquire(expectImageBytes(job.n, job.size), run.signal);
-    generated = await generate(dependencies, job, run, () => {
+    const onAsked = (): void => {
       reachedModel = true;
-    });
+    };
+    generated = await makeImages(dependencies, job, run, { stream, onAsked });
     charged = isPaid(job, generated);
     memory.hold(generated.images.reduce((sum, { bytes }) => sum + bytes.length, 0));
     run.signal.throwIfAborted();
@@ -88,10 +85,17 @@ async function answer(
     charged,
     reachedModel: reachedModel || isModelsFailure(failure),
   });
-  if (failure !== null) {
-    run.reply.error(failure);
-    return;
-  }
+  if (failure !== null) run.reply.error(failure);
+  else if (stream !== null) await stream.complete(images[0]!, usage, receipt);
+  else await sendWhole(dependencies, job, run, { images, keys, receipt });
+}
+
+async function sendWhole(
+  dependencies: JobDependencies,
+  job: ImageJob,
+  run: RequestRun,
+  { images, keys, receipt }: ToSend,
+): Promise<void> {
   const header: ImageResultHeader = {
     created: Math.floor(Date.now() / 1_000),
     costNano: receipt.costNano.toString(),
@@ -121,68 +125,6 @@ function describeLate({ n }: ImageJob): ReturnType<typeof describeFailure> {
       `the operator's to pay. Ask ${fewer}for a smaller size or a lower quality; sent again as it is, the request most ` +
       'likely takes as long.',
   };
-}
-
-interface Generated extends ImageAnswer {
-  /** The vendor's part of the time. */
-  readonly billedMs: number;
-}
-
-async function generate(
-  dependencies: JobDependencies,
-  job: ImageJob,
-  run: RequestRun,
-  onAsked: () => void,
-): Promise<Generated> {
-  const model = dependencies.catalog.find(job.request.model);
-  if (model === undefined) throw missingModel(job.request, run);
-  const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
-  const generated = await callRoute(dependencies.routing, {
-    accountIds: () => [job.request.accountId],
-    routes: model.routes,
-    patience,
-    outlastsLimits: true,
-    // Each call is another set of pictures that a vendor charges.
-    outlastsTimeouts: false,
-    signal: run.signal,
-    log: run.log,
-    deadlineAtMs: job.request.deadlineAtMs,
-    hasOutput: () => false,
-    attempt: async (upstream, target) => {
-      if (upstream.generateImages === undefined) {
-        throw new UpstreamError('rejected', 'This upstream has no image models.');
-      }
-      const { prompt, negativePrompt, n, size, quality, style } = job;
-      const asked = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
-      const call: ImageCall = { ...asked, ...wordsAlone };
-      run.signal.throwIfAborted();
-      onAsked();
-      const startedAtMs = performance.now();
-      const answer = await upstream.generateImages(target, call, context);
-      return { ...answer, billedMs: Math.round(performance.now() - startedAtMs) };
-    },
-  });
-  if (generated.missing !== undefined) {
-    const { failure, message } = generated.missing;
-    run.log.warn(
-      { model: model.id, failure, reason: message },
-      'upstream made fewer images than were asked for',
-    );
-  }
-  return { ...generated, usage: keepPlausible(generated.usage, model, job, run) };
-}
-
-function keepPlausible(
-  usage: UpstreamUsage | null,
-  model: CatalogModel,
-  { n }: ImageJob,
-  { log }: RequestRun,
-): UpstreamUsage | null {
-  if (usage === null) return null;
-  const bounds = findImageBounds(model.context, model.maxOutputTokens, n);
-  const plausible = leaveOutImplausible(usage, bounds);
-  if (plausible !== usage) logImplausible(log, { model: model.id }, usage, bounds);
-  return plausible;
 }
 
 /** What a model did that ended without a picture is paid for as its price says; pictures that are not there cost nothing. */

@@ -143,6 +143,7 @@ test('only operations with a conflict of keys take an Idempotency-Key', (t) => {
     'createChatCompletion',
     'createEmbedding',
     'createImage',
+    'editImage',
   ]);
 });
 
