@@ -41,7 +41,8 @@ function createHandlers(services: Services): Record<OperationId, ApiMiddleware> 
   return {
     createChatCompletion: createChat(services),
     createEmbedding: createEmbeddings(services),
-    createImage: createImages(services),
+    createImage: createImages(services, 'createImage'),
+    editImage: createImages(services, 'editImage'),
     getFile: getFile(services),
     listJobs: listJobs(services),
     getJob: getJob(services),

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { queueNames, type QueueName } from '../shared/queue/job-kinds.ts';
-import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
+import { ConfigError } from '../shared/runtime/config-error.ts';
+import { loadConfig } from '../shared/runtime/config.ts';
 import { runProcess } from '../shared/runtime/lifecycle.ts';
 import { createLogger } from '../shared/runtime/logger.ts';
 import { startWorker, type WorkerOptions } from './worker.ts';

@@ -44,6 +44,8 @@ import { ShardLeases } from './ledger/shard-leases.ts';
 import { EmbeddingLines } from './embeddings/embedding-lines.ts';
 import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
 import { createImageChecker } from './media/check-image.ts';
+import { Decoders } from './media/decoders.ts';
+import { createImageRemaker } from './media/remake-image.ts';
 import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { startHeartbeat } from './upkeep/heartbeat.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
@@ -65,7 +67,7 @@ export interface WorkerOptions {
   readonly responseMemoryBytes?: number;
 }
 
-/** Of pictures that callers link to, together; those of one request hold 80 MB at most. */
+/** Of callers' images, together; those of one request hold 80 MB at most, until they are sent. */
 const pictureMemoryBytes = 512_000_000;
 
 /** Of large jobs, from before they are read until they are done. */
@@ -105,9 +107,10 @@ export async function startWorker(
   const mover = new KeptAnswerMover(answers, log);
   const traffic = new TrafficRecorder(new TrafficStore(redis), log);
   const routing = { upstreams, gate };
+  const decoders = new Decoders();
   const media = {
     fetchClient: createSafeFetchClient(),
-    checkImage: createImageChecker(),
+    checkImage: createImageChecker(decoders),
     memory: new FairBudget({ capacity: pictureMemoryBytes }),
   };
   const embeddings = new EmbeddingLines(catalog, {
@@ -132,6 +135,7 @@ export async function startWorker(
     mover,
     objects,
     media,
+    remakeImage: createImageRemaker(decoders),
     responseMemory: createResponseBudget(options.responseMemoryBytes),
     log,
     workerId,

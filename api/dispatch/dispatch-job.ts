@@ -5,10 +5,11 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
 import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
+import type { CancelCause } from '../../shared/reply/reply-channel.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release } from './abandon-request.ts';
-import type { ReaderOptions } from './kept-answer-reader.ts';
+import type { FollowedAnswer, ReaderOptions } from './kept-answer-reader.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import type { ReplyWaiters } from './reply-waiters.ts';
 import type { Receiver, Waiter, WaiterOwner } from './waiter.ts';
@@ -19,19 +20,29 @@ interface JobWaiter extends Waiter {
   onLeft: () => void;
 }
 
-/** A request whose job is on one of BullMQ's queues, and whose whole answer is awaited. */
-export interface AwaitedJob {
-  readonly answer: Promise<LentBuffer>;
+/** A request whose job is on one of BullMQ's queues. */
+export interface QueuedJob {
   /** Calls back once nothing is done for the request any more: its caller may have left before. */
   whenEnded(callback: () => void): void;
   /** Calls back when its caller leaves while it lies on its queue, or runs. */
   whenLeft(callback: () => void): void;
   /** It is about to lie on its queue: from now on a worker releases what it holds. @returns false where it has ended */
   markQueued(): boolean;
-  /** The caller has gone. */
-  cancel(): void;
+  /** The caller has gone: by its own choice, unless the cause says otherwise. */
+  cancel(cause?: CancelCause): void;
   /** The job never came to lie on its queue. */
   fail(error: AppError): void;
+}
+
+/** One whose whole answer is awaited. */
+export interface AwaitedJob extends QueuedJob {
+  readonly answer: Promise<LentBuffer>;
+}
+
+/** One whose answer is streamed to a receiver. */
+export interface StreamedJob extends FollowedAnswer {
+  /** Jobs are not told of their place. */
+  position(): null;
 }
 
 /** The length of an embedding's answer is known before it is asked for: its memory is acquired then, and for no response. */
@@ -77,8 +88,39 @@ export class JobWaiting implements WaiterOwner {
 
   /** @param response that the answer is for, where memory for it is acquired once it is there */
   await(request: AdmittedRequest, queue: QueueName, response?: ServerResponse): AwaitedJob {
-    const isKept = request.claimHash !== null;
     const { receiver, answer } = this.#receive(response);
+    const { job } = this.#start(request, queue, receiver);
+    return {
+      ...job,
+      answer,
+      cancel: () => {
+        job.cancel();
+        receiver.fail(new AppError('job_cancelled'));
+      },
+    };
+  }
+
+  /** Hands the receiver the answer as it comes. */
+  stream(request: AdmittedRequest, queue: QueueName, receiver: Receiver): QueuedJob & StreamedJob {
+    const { job, waiter, reader } = this.#start(request, queue, receiver);
+    const controls: Pick<FollowedAnswer, 'pause' | 'resume'> = reader ?? {
+      pause: () => this.#waiters.control(waiter, 'pause'),
+      resume: () => this.#waiters.control(waiter, 'resume'),
+    };
+    return {
+      ...job,
+      position: () => null,
+      pause: () => controls.pause(),
+      resume: () => controls.resume(),
+    };
+  }
+
+  #start(
+    request: AdmittedRequest,
+    queue: QueueName,
+    receiver: Receiver,
+  ): { job: QueuedJob; waiter: JobWaiter; reader: FollowedAnswer | null } {
+    const isKept = request.claimHash !== null;
     const callbacks: (() => void)[] = [];
     let hasEnded = false;
     const waiter: JobWaiter = {
@@ -104,9 +146,8 @@ export class JobWaiting implements WaiterOwner {
       throw error;
     }
     if (isKept) this.#holdThroughQueue(request);
-    const reader = isKept ? this.#kept.follow(request, receiver, readerOptions(response)) : null;
-    return {
-      answer,
+    const reader = isKept ? this.#kept.follow(request, receiver, readerOptions(receiver.response)) : null;
+    const job: QueuedJob = {
       whenEnded: (callback) => {
         if (hasEnded) callback();
         else callbacks.push(callback);
@@ -118,10 +159,9 @@ export class JobWaiting implements WaiterOwner {
         waiter.isQueued = true;
         return !hasEnded;
       },
-      cancel: () => {
+      cancel: (cause) => {
         if (reader !== null) reader.cancel();
-        else this.#cancel(waiter);
-        receiver.fail(new AppError('job_cancelled'));
+        else this.#cancel(waiter, cause);
       },
       fail: (error) => {
         this.#release(waiter);
@@ -129,6 +169,7 @@ export class JobWaiting implements WaiterOwner {
         this.#waiters.endLeft(request.requestId);
       },
     };
+    return { job, waiter, reader };
   }
 
   /**
@@ -147,6 +188,17 @@ export class JobWaiting implements WaiterOwner {
         reader.cancel();
         receiver.fail(new AppError('job_cancelled'));
       },
+    };
+  }
+
+  /** The same, of one that was streamed. */
+  attachStream(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>, receiver: Receiver): StreamedJob {
+    const reader = this.#kept.follow(request, receiver, { hasMemory: false });
+    return {
+      position: () => null,
+      pause: () => reader.pause(),
+      resume: () => reader.resume(),
+      cancel: () => reader.cancel(),
     };
   }
 
@@ -194,7 +246,7 @@ export class JobWaiting implements WaiterOwner {
   }
 
   /** A worker that has the request is told at once; one that takes it later finds the mark. */
-  #cancel(waiter: JobWaiter): void {
+  #cancel(waiter: JobWaiter, cause?: CancelCause): void {
     const { requestId } = waiter.request;
     if (!waiter.isQueued) {
       if (this.#waiters.remove(requestId)) release(this.#dependencies, waiter.request, this.#log);
@@ -203,7 +255,7 @@ export class JobWaiting implements WaiterOwner {
     this.#waiters.leave(requestId);
     waiter.onLeft();
     if (waiter.workerId !== null) {
-      this.#waiters.control(waiter, 'cancel');
+      this.#waiters.control(waiter, 'cancel', cause);
       return;
     }
     this.#markCancelled(waiter.request);

@@ -184,6 +184,7 @@ export class ReplyWaiters {
         // Of an earlier attempt's result nothing more will come.
         this.#results.drop(frame.requestId);
         waiter.workerId = frame.payload.toString();
+        if (waiter.hasOutput && waiter.receiver.mayRestart?.() === false) this.fail(waiter, lostOnItsWay());
         return;
       case 'delta':
         waiter.hasOutput = true;

@@ -9,6 +9,8 @@ export interface Receiver {
   /** Whose caller it is for: memory for an answer is acquired once its size is known. Absent where that was done before. */
   readonly response?: ServerResponse;
   delta(bytes: Buffer): void;
+  /** Another run of a job begins, whose worker died after output: whether what was handed over lets it. Absent: it does. */
+  mayRestart?(): boolean;
   /** A whole answer, or the last bytes of a stream. */
   end(answer: LentBuffer): void;
   fail(error: AppError): void;

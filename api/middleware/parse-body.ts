@@ -3,33 +3,28 @@ import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../shared/contract/operation.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import { ChunkList } from '../../shared/runtime/chunk-list.ts';
-import {
-  JsonReader,
-  limitsOfRequests,
-  maxJsonDepth,
-  maxJsonValues,
-  type JsonFault,
-} from '../../shared/runtime/json-reader.ts';
-import { isWellFormed } from '../../shared/runtime/surrogate-check.ts';
 import { Utf8Check } from '../../shared/runtime/utf8-check.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import type { Services } from '../services.ts';
 import { holderOf } from './authenticate.ts';
 import { smallBodyBytes } from './body-pace.ts';
+import type { BodyReader } from './body-reader.ts';
+import { FormReader } from './form-reader.ts';
+import { JsonBodyReader, parseSmallJson, toJsonError } from './json-body.ts';
 import { JsonStructure } from './json-structure.ts';
 import { checkBeforeBody, preAdmitBody } from './pre-admit.ts';
 import { readChunks } from './read-chunks.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
 
 /**
- * Reads a JSON body within the operation's bound. A large one is read only once the account may send it, counts in what
+ * Reads a body, JSON or a form where the operation takes one, within the operation's bound. A large one is read only once the account may send it, counts in what
  * all bodies of the process may hold until it is answered, and is parsed as it comes.
  */
 export function parseBody(operation: Operation, services: Services): ApiMiddleware {
   const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes;
   return async (context, next) => {
-    checkType(context);
+    checkType(context, operation);
     // Absent from a body that is sent in chunks.
     const announced = context.request.length ?? 0;
     if (announced > limitBytes) throw tooLarge(limitBytes);
@@ -47,14 +42,21 @@ export function parseBody(operation: Operation, services: Services): ApiMiddlewa
 const expectsContinue = ({ headers, httpVersion }: IncomingMessage): boolean =>
   headers.expect !== undefined && httpVersion !== '1.0';
 
-function checkType(context: ApiContext): void {
+const formType = 'multipart/form-data';
+
+const isForm = (context: ApiContext, { formBody }: Operation): boolean =>
+  formBody !== undefined && context.is(formType) === formType;
+
+function checkType(context: ApiContext, operation: Operation): void {
   const isJson = context.is('application/json');
   // Without a body there is nothing that could be of a wrong type.
   if (isJson === null) return;
-  if (isJson === false) {
+  if (isJson === false && !isForm(context, operation)) {
     const type = context.get('content-type');
     const text = type === '' ? 'The request has no Content-Type.' : `The Content-Type is ${shorten(type)}.`;
-    throw new AppError('unsupported_media_type', { message: `${text} Send "application/json".` });
+    const types =
+      operation.formBody === undefined ? '"application/json"' : `"application/json" or "${formType}"`;
+    throw new AppError('unsupported_media_type', { message: `${text} Send ${types}.` });
   }
   const charset = context.request.charset.toLowerCase();
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') {
@@ -71,11 +73,6 @@ function checkType(context: ApiContext): void {
   }
 }
 
-/** What a value takes besides its text. An empty object and its comma are three bytes of a body, and sixty of memory. */
-const bytesPerValue = 32;
-/** What a small integer takes in an array of nothing else. */
-const bytesPerInteger = 8;
-
 /** A chunk of 64 KB takes as long where it holds many small values; of long texts a megabyte or two are read meanwhile. */
 const readingTurnMs = 4;
 
@@ -84,6 +81,7 @@ class IncomingBody {
   readonly #services: Services;
   readonly #context: ApiContext;
   readonly #operation: Operation;
+  readonly #isForm: boolean;
   readonly #utf8 = new Utf8Check();
   readonly #structure = new JsonStructure();
   readonly #chunks = new ChunkList();
@@ -91,7 +89,7 @@ class IncomingBody {
   /** Of the memory for bodies: held from the first part of a body that is not the whole of it. */
   #share: BudgetShare | null = null;
   /** Null while the body is small. */
-  #reader: JsonReader | null = null;
+  #reader: BodyReader | null = null;
   /** Time spent on reading since its turn began. */
   #spentMs = 0;
   #isReading = true;
@@ -100,6 +98,7 @@ class IncomingBody {
     this.#services = services;
     this.#context = context;
     this.#operation = operation;
+    this.#isForm = isForm(context, operation);
   }
 
   /**
@@ -122,8 +121,8 @@ class IncomingBody {
     this.#context.res.once('close', () => {
       if (!this.#isReading) this.#release();
     });
-    this.#reader = new JsonReader({ ...limitsOfRequests, integers: this.#operation.bodyIntegers ?? 0 });
-    for (const chunk of this.#chunks.takeChunks()) readOn(this.#reader, chunk);
+    this.#reader = this.#createReader();
+    for (const chunk of this.#chunks.takeChunks()) await this.#reader.push(chunk);
   }
 
   async read(limitBytes: number): Promise<unknown> {
@@ -134,14 +133,14 @@ class IncomingBody {
         isLarge: () => this.#reader !== null,
         take: (chunk) => this.#take(chunk, limitBytes),
       });
-      checkUtf8(this.#utf8.end());
+      if (!this.#isForm) checkUtf8(this.#utf8.end());
       if (this.#reader !== null) {
         if (this.#share !== null)
           this.#context.state.bodyMemory = { share: this.#share, textBytes: this.#length };
-        return this.#endLarge(this.#reader);
+        return await this.#reader.end();
       }
       this.#release();
-      return this.#parseSmall();
+      return await this.#parseSmall();
     } catch (error) {
       // Nothing of it is kept, while its caller may take a while to hear of that.
       this.#release();
@@ -170,15 +169,15 @@ class IncomingBody {
   #take(chunk: Buffer, limitBytes: number): void | Promise<void> {
     this.#length += chunk.length;
     if (this.#length > limitBytes) throw tooLarge(limitBytes);
-    checkUtf8(this.#utf8.push(chunk));
+    if (!this.#isForm) checkUtf8(this.#utf8.push(chunk));
     return this.#reader === null ? this.#takeSmall(chunk) : this.#takeLarge(chunk, this.#reader);
   }
 
   #takeSmall(chunk: Buffer): void | Promise<void> {
     this.#chunks.add(chunk);
     if (this.#length > smallBodyBytes) return this.becomeLarge(this.#length);
-    const fault = this.#structure.push(chunk);
-    if (fault !== null) throw toFault(fault);
+    const fault = this.#isForm ? null : this.#structure.push(chunk);
+    if (fault !== null) throw toJsonError(fault);
     // Most small bodies are whole at once, and hold nothing that could be held for long.
     const { req, request } = this.#context;
     if (!req.complete && this.#length !== request.length) this.#hold(this.#length);
@@ -186,48 +185,34 @@ class IncomingBody {
   }
 
   /** A connection brings up to two megabytes before the event loop does anything else, so it is stopped in between. */
-  #takeLarge(chunk: Buffer, reader: JsonReader): void | Promise<void> {
+  #takeLarge(chunk: Buffer, reader: BodyReader): void | Promise<void> {
     const startedMs = performance.now();
-    readOn(reader, chunk);
+    const read = reader.push(chunk);
     this.#spentMs += performance.now() - startedMs;
-    this.#hold(this.#length + reader.values * bytesPerValue + reader.integers * bytesPerInteger);
+    return read === undefined ? this.#countRead(reader) : read.then(() => this.#countRead(reader));
+  }
+
+  #countRead(reader: BodyReader): void | Promise<void> {
+    this.#hold(this.#length + reader.extraBytes);
     if (this.#spentMs < readingTurnMs) return undefined;
     this.#spentMs = 0;
     return nextWorkTurn(holderOf(this.#context).accountId);
   }
 
-  #endLarge(reader: JsonReader): unknown {
-    const read = reader.end();
-    if (read === null) throw toFault('invalid');
-    return read.value;
-  }
-
-  #parseSmall(): unknown {
+  async #parseSmall(): Promise<unknown> {
     // An empty body is taken for an empty object: what it lacks is then named field by field.
     if (this.#length === 0) return {};
     const bytes = this.#chunks.take();
-    const text = bytes.toString('utf8');
-    const value = parseJson(text.startsWith(byteOrderMark) ? text.slice(1) : text);
-    // Where an escape is half of a pair, the reader finds the way to it.
-    if (surrogateEscape.test(text) && !isWellFormed(value)) readOn(new JsonReader(), bytes);
-    return value;
+    if (!this.#isForm) return parseSmallJson(bytes);
+    const reader = this.#createReader();
+    await reader.push(bytes);
+    return await reader.end();
   }
-}
 
-const byteOrderMark = '\ufeff';
-const surrogateEscape = /\\u[dD][89a-fA-F]/;
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw invalidJson(shorten((error as Error).message));
+  #createReader(): BodyReader {
+    if (!this.#isForm) return new JsonBodyReader(this.#operation.bodyIntegers ?? 0);
+    return new FormReader(this.#context.get('content-type'), this.#operation.body!);
   }
-}
-
-function readOn(reader: JsonReader, chunk: Buffer): void {
-  const fault = reader.push(chunk);
-  if (fault !== null) throw toFault(fault, reader.path);
 }
 
 /** @param offset of a byte that is none of a text; negative where all are */
@@ -235,42 +220,6 @@ function checkUtf8(offset: number): void {
   if (offset < 0) return;
   const msg = `The body is not valid UTF-8: byte ${offset}, counted from 0, is part of no character. Send text in UTF-8.`;
   throw invalidField(['body'], msg, { type: 'unicode_invalid' });
-}
-
-/** Of each name on the way to a fault; a name may be as long as the body. */
-const maxNameChars = 100;
-
-function loneSurrogate(path: readonly (string | number)[]): AppError {
-  const names = path.map((name) => (typeof name === 'string' ? shorten(name, maxNameChars) : name));
-  const msg =
-    'has half of a surrogate pair, an escape such as \\ud83d by itself, which is no character. Cut texts between ' +
-    'characters; in JavaScript, text.toWellFormed() replaces such halves.';
-  return invalidField(['body', ...names], msg, { type: 'unicode_invalid' });
-}
-
-function toFault(fault: JsonFault, path: readonly (string | number)[] = []): AppError {
-  switch (fault) {
-    case 'too_deep':
-      return invalidField(
-        ['body'],
-        `The body is nested deeper than ${maxJsonDepth} levels. Send a flatter one.`,
-      );
-    case 'too_many_values':
-      return invalidField(['body'], `The body holds more than ${maxJsonValues} values. Send fewer at once.`);
-    case 'lone_surrogate':
-      return loneSurrogate(path);
-    case 'invalid':
-      return invalidJson();
-    default:
-      return fault satisfies never;
-  }
-}
-
-/** @param reason what the parser says, where it does */
-function invalidJson(reason?: string): AppError {
-  const what = `The body is not valid JSON${reason === undefined ? '' : `: ${reason}`}`;
-  const msg = `${what}. Write it with a JSON library, and send the whole of it.`;
-  return invalidField(['body'], msg, { type: 'json_invalid' });
 }
 
 export function noMemory(): AppError {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
-import { ConfigError } from '../../shared/runtime/config.ts';
+import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { countUnfair, runFairness, toFairnessJson } from './fairness/run-fairness.ts';
 import type { FairnessResult } from './fairness/scenario.ts';
 import type { FastestScenario } from './money-report.ts';

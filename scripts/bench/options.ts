@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ConfigError } from '../../shared/runtime/config.ts';
+import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { chatScenarios } from './chat.ts';
 import { embeddingScenarios, memoryLoad } from './embeddings.ts';
 import { fairnessScenarios, type FairnessScenario } from './fairness/scenario.ts';

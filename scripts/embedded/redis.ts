@@ -3,7 +3,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConfigError } from '../../shared/runtime/config.ts';
+import { ConfigError } from '../../shared/runtime/config-error.ts';
 
 const programs = ['redis-server', 'valkey-server'];
 /** BLMPOP, which hands several chats to a worker at once, came with Redis 7. */

@@ -1,4 +1,5 @@
-import { ConfigError, type readEnvironment } from '../../shared/runtime/config.ts';
+import { ConfigError } from '../../shared/runtime/config-error.ts';
+import type { readEnvironment } from '../../shared/runtime/config.ts';
 
 const neededInProduction = [
   'REDIS_URL',

@@ -1,6 +1,6 @@
 import { linkSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ConfigError } from '../../shared/runtime/config.ts';
+import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { prepareDataDir, tryOn } from './prepare-data-dir.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 import { identifyProcess, isRunning, type ProcessIdentity } from './process-identity.ts';

@@ -1,6 +1,6 @@
 import { get } from 'node:http';
 import { createServer } from 'node:net';
-import { ConfigError } from '../../shared/runtime/config.ts';
+import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { explainListenError } from '../../shared/runtime/explain-listen-error.ts';
 import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 

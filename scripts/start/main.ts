@@ -1,5 +1,5 @@
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
-import { ConfigError } from '../../shared/runtime/config.ts';
+import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { ConsoleOutput } from './console-output.ts';
 import { startGateway } from './start-gateway.ts';
 import { PartFailed } from './supervise.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { compileChecker } from '../../shared/contract/validation.ts';
-import { ConfigError } from '../../shared/runtime/config.ts';
+import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { tryOn } from './prepare-data-dir.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
@@ -10,7 +10,7 @@ import { readPrivateFile, writePrivateFile } from './private-file.ts';
 const Secret = Type.String({ minLength: 1, pattern: '^[A-Za-z0-9_-]+$' });
 
 /** Made on the first start and kept: data that was written under them is of no use without them. */
-const Secrets = Type.Object({
+export const Secrets = Type.Object({
   masterKey: Type.String({ minLength: 32 }),
   mongodbPassword: Secret,
   s3AccessKeyId: Secret,

@@ -25,7 +25,7 @@ export interface Dialect {
 }
 
 export interface Operation {
-  readonly name: 'chat' | 'embeddings' | 'images' | 'models';
+  readonly name: 'chat' | 'embeddings' | 'images' | 'image-edits' | 'models';
   /** The model, where the path names it; null where the body's `model` does. */
   readonly model: string | null;
   /** How the path says that the answer is to come; null where the body says it. */
@@ -106,5 +106,6 @@ export function countInputs(body: Readonly<Record<string, unknown>>): number {
   if (Array.isArray(inputs)) {
     return inputs.length;
   }
-  return typeof body['n'] === 'number' ? body['n'] : 1;
+  const n = Number(body['n'] ?? 1);
+  return Number.isInteger(n) && n > 0 ? n : 1;
 }

@@ -51,6 +51,8 @@ export interface Faults {
   readonly overflow?: string;
   /** Answer embeddings as numbers although base64 was asked. */
   readonly ignoresBase64?: boolean;
+  /** In the place of each image: a text, what is not base64, or a PNG of a few kilobytes with far too many pixels. */
+  readonly image?: 'text' | 'broken' | 'bomb';
 }
 
 type FaultWord = (number: number) => Faults;
@@ -87,6 +89,9 @@ const FAULT_WORDS: Readonly<Record<string, FaultWord>> = {
   special: (number) => ({ specialTokens: number }),
   overflow: () => ({ overflow: 'overflow' }),
   floats: () => ({ ignoresBase64: true }),
+  textimage: () => ({ image: 'text' }),
+  brokenimage: () => ({ image: 'broken' }),
+  bombimage: () => ({ image: 'bomb' }),
 };
 
 /** All the words there are. */
@@ -130,6 +135,9 @@ In some:
   special-N         OpenAI: count N tokens more for each input to embed
   overflow          OpenAI: no finite numbers as embeddings of inputs that contain "overflow"
   floats            OpenAI: embeddings as numbers although base64 was asked
+  textimage         OpenAI and Gemini: a text in base64 for each image
+  brokenimage       OpenAI and Gemini: what is not base64 for each image
+  bombimage         OpenAI and Gemini: a small PNG of 400 million pixels for each image
 `;
 
 /** The faults that a model's name, a key or a header names; words that mean nothing here are left alone. */

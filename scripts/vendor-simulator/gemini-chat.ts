@@ -54,6 +54,8 @@ function planAnswer(call: SimulatedCall, message: JsonRecord): GeminiPlan {
     showsThoughts: readRecord(config['thinkingConfig'])['includeThoughts'] === true,
     signs: ask.reasons || model.includes('gemini-3'),
     namesCalls: model.includes('ids'),
+    isEdit: readContents(message).some(({ parts }) => parts.some((part) => part['inlineData'] !== undefined)),
+    pictureFault: call.faults.image,
     pictureRatio: draws ? readRatio(readRecord(config['imageConfig'])['aspectRatio']) : null,
     isBlocked: ask.promptTexts.some((text) => text.includes('blockme')),
   };

@@ -3,6 +3,8 @@ import { checkSignatures, checkToolTurns } from './gemini-tool-turns.ts';
 import { findImageType, readBase64 } from './image-type.ts';
 import { type JsonRecord, readRecord, readRecords, readText } from './json-record.ts';
 
+/** What inline data may take of a request. */
+const MAX_REQUEST_BYTES = 20 * 1024 * 1024;
 const MAX_STOPS = 5;
 const MAX_CANDIDATES = 8;
 const LEVELS = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'];
@@ -38,6 +40,12 @@ function checkContents(model: string, message: JsonRecord): string | null {
     if (problem !== null) {
       return problem;
     }
+  }
+  const inlineChars = contents
+    .flatMap(({ parts }) => parts)
+    .reduce((sum, part) => sum + readText(readRecord(part['inlineData'])['data']).length, 0);
+  if (inlineChars > MAX_REQUEST_BYTES) {
+    return `Request payload size exceeds the limit: ${MAX_REQUEST_BYTES} bytes.`;
   }
   return checkToolTurns(contents) ?? (model.includes('gemini-3') ? checkSignatures(contents) : null);
 }

@@ -1,8 +1,9 @@
 import type { ChatScript } from './chat-script.ts';
+import type { Faults } from './faults.ts';
 import { signCall } from './gemini-tool-turns.ts';
 import { signText } from './issued-text.ts';
 import type { JsonRecord } from './json-record.ts';
-import { makePng } from './tiny-png.ts';
+import { makeSampleImage } from './sample-image.ts';
 
 /** What is answered, before it is put into one message or many. */
 export interface GeminiPlan {
@@ -16,6 +17,10 @@ export interface GeminiPlan {
   readonly namesCalls: boolean;
   /** Width to height of the picture that is drawn; null where none is. */
   readonly pictureRatio: number | null;
+  /** The picture is an edit of those in the prompt: it has another colour. */
+  readonly isEdit: boolean;
+  /** What is sent in the place of the picture. */
+  readonly pictureFault: Faults['image'];
   readonly isBlocked: boolean;
 }
 
@@ -52,7 +57,7 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
     );
   }
   if (plan.pictureRatio !== null) {
-    const data = drawPicture(plan.pictureRatio).toString('base64');
+    const data = drawPicture(plan.pictureRatio, plan);
     add({ inlineData: { mimeType: 'image/png', data } }, countTokens(plan));
   }
   if (signs && script.toolCalls.length === 0 && script.pieces.length > 0) {
@@ -63,13 +68,12 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
   return steps.length > 0 ? steps : [{ parts: [], thoughts: reasoningTokens, tokens: 0 }];
 }
 
-function drawPicture(ratio: number): Buffer {
+function drawPicture(ratio: number, { isEdit, pictureFault }: GeminiPlan): string {
   const [width, height] = ratio >= 1 ? [1, 1 / ratio] : [ratio, 1];
-  return makePng(
-    Math.round(width * PICTURE_SIDE),
-    Math.max(1, Math.round(height * PICTURE_SIDE)),
-    [0, 120, 200],
-  );
+  return makeSampleImage('png', isEdit ? [0, 200, 120] : [0, 120, 200], pictureFault, {
+    width: Math.max(1, Math.round(width * PICTURE_SIDE)),
+    height: Math.max(1, Math.round(height * PICTURE_SIDE)),
+  });
 }
 
 /** Of one candidate, without its thoughts. */

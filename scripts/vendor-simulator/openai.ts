@@ -1,15 +1,7 @@
-import type {
-  Dialect,
-  Operation,
-  Refusal,
-  RefusalReason,
-  SimulatedAnswer,
-  SimulatedCall,
-  SimulatedError,
-} from './dialect.ts';
+import type { Dialect, Operation, Refusal, RefusalReason, SimulatedError } from './dialect.ts';
 import { answerChat } from './openai-chat.ts';
 import { answerEmbeddings } from './openai-embeddings.ts';
-import { makePng } from './tiny-png.ts';
+import { answerImages } from './openai-images.ts';
 
 /** OpenAI's dialect under `/v1`, after the shapes of the OpenAI API reference. */
 export const openAiDialect: Dialect = {
@@ -41,6 +33,7 @@ export const openAiDialect: Dialect = {
       case 'embeddings':
         return answerEmbeddings(call);
       case 'images':
+      case 'image-edits':
         return answerImages(call);
       default:
         return { kind: 'whole', parts: [JSON.stringify(listModels(call.model))] };
@@ -87,28 +80,8 @@ const POST_PATHS: Readonly<Record<string, Operation['name']>> = {
   '/v1/chat/completions': 'chat',
   '/v1/embeddings': 'embeddings',
   '/v1/images/generations': 'images',
+  '/v1/images/edits': 'image-edits',
 };
-
-const PICTURE_SIDE = 64;
-
-function answerImages({ body, model }: SimulatedCall): SimulatedAnswer {
-  const { prompt } = body;
-  if (typeof prompt !== 'string' || prompt === '') {
-    return refuse("'prompt' must be a text", 'prompt');
-  }
-  if (/gpt-image-/.test(model) && body['response_format'] !== undefined) {
-    return refuse("Unknown parameter: 'response_format'.", 'response_format');
-  }
-  const asksUrl = !/gpt-image-/.test(model) && body['response_format'] !== 'b64_json';
-  const data = Array.from({ length: typeof body['n'] === 'number' ? body['n'] : 1 }, (_, index) => {
-    // Each picture of a call has a colour of its own, so that tests can tell their order.
-    const png = makePng(PICTURE_SIDE, PICTURE_SIDE, [(index * 60) % 256, 120, 200]);
-    return asksUrl
-      ? { url: `https://images.example/${index}.png` }
-      : { b64_json: png.toString('base64'), revised_prompt: `A picture of: ${prompt}` };
-  });
-  return { kind: 'whole', parts: [JSON.stringify({ created: Math.floor(Date.now() / 1000), data })] };
-}
 
 const MODELS = ['gpt-sim', 'gpt-sim-reasoner', 'text-embedding-sim', 'gpt-image-sim'];
 
@@ -121,8 +94,4 @@ function listModels(id: string): object {
     owned_by: 'simulator',
   });
   return id === '' ? { object: 'list', data: MODELS.map(describe) } : describe(decodeURIComponent(id));
-}
-
-function refuse(message: string, param: string): SimulatedAnswer {
-  return { kind: 'error', error: { ...toError(400, null, message), param } };
 }

@@ -6,16 +6,44 @@ export function splitUrl(url: string): { readonly path: string; readonly query: 
   return { path, query: new URLSearchParams(query) };
 }
 
-export async function readBody(request: IncomingMessage): Promise<string> {
+/** More than any call of these dialects has to send; a vendor has bounds as well. */
+const maxBodyBytes = 128 * 1024 * 1024;
+
+/** Null where it is longer than a vendor reads: what is left is not read. */
+export async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
+  let length = 0;
   for await (const chunk of request) {
+    length += (chunk as Buffer).length;
+    if (length > maxBodyBytes) return null;
     chunks.push(chunk as Buffer);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
-/** Null where it is not a JSON object; a request without a body counts as an empty one. */
-export function parseBody(text: string): Readonly<Record<string, unknown>> | null {
+/** A file of a form. */
+export class UploadedFile {
+  readonly fileName: string;
+  readonly contentType: string;
+  readonly bytes: Buffer;
+
+  constructor(fileName: string, contentType: string, bytes: Buffer) {
+    this.fileName = fileName;
+    this.contentType = contentType;
+    this.bytes = bytes;
+  }
+}
+
+/**
+ * The fields of a JSON object or of a form, in which a name that comes several times has an array. Null where it is
+ * neither; a request without a body counts as an empty one.
+ */
+export async function parseBody(
+  bytes: Buffer,
+  contentType: string,
+): Promise<Readonly<Record<string, unknown>> | null> {
+  if (contentType.startsWith('multipart/form-data')) return await parseForm(bytes, contentType);
+  const text = bytes.toString('utf8');
   if (text === '') {
     return {};
   }
@@ -25,4 +53,28 @@ export function parseBody(text: string): Readonly<Record<string, unknown>> | nul
   } catch {
     return null;
   }
+}
+
+async function parseForm(
+  bytes: Buffer,
+  contentType: string,
+): Promise<Readonly<Record<string, unknown>> | null> {
+  const fields = new Map<string, unknown[]>();
+  try {
+    const form = await new Response(bytes, { headers: { 'content-type': contentType } }).formData();
+    for (const [name, value] of form.entries()) {
+      const field = typeof value === 'string' ? value : await readFile(value);
+      fields.set(name, [...(fields.get(name) ?? []), field]);
+    }
+  } catch {
+    // Whatever is wrong with a form, a vendor says no more than that it is none.
+    return null;
+  }
+  return Object.fromEntries(
+    [...fields].map(([name, values]) => [name, values.length > 1 ? values : values[0]]),
+  );
+}
+
+async function readFile(file: File): Promise<UploadedFile> {
+  return new UploadedFile(file.name, file.type, Buffer.from(await file.arrayBuffer()));
 }

@@ -76,7 +76,13 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { path, query } = splitUrl(request.url ?? '/');
     const method = request.method ?? 'GET';
-    const body = parseBody(await readBody(request));
+    const bytes = await readBody(request);
+    if (bytes === null) {
+      response.setHeader('connection', 'close');
+      writeJson(response, 413, '{"error": {"message": "The body is too large."}}\n');
+      return;
+    }
+    const body = await parseBody(bytes, request.headers['content-type'] ?? '');
     if (path === '/faults' && request.headers.origin !== undefined) {
       // A page of the web, in a browser on this machine, may send orders without asking anybody.
       writeJson(response, 403, '{"error": "Pages may not set faults."}\n');

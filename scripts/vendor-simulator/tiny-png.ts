@@ -2,6 +2,7 @@ import { crc32, deflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 const TRUECOLOR = 2;
+const GRAYSCALE = 0;
 
 /** A real PNG of one colour, made of what the format asks for at least (PNG specification, sections 5 and 11). */
 export function makePng(
@@ -9,16 +10,36 @@ export function makePng(
   height: number,
   [red, green, blue]: readonly [number, number, number],
 ): Buffer {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(width, 0);
-  header.writeUInt32BE(height, 4);
-  header.set([8, TRUECOLOR, 0, 0, 0], 8);
   // Each row begins with its filter: 0, none.
   const row = Buffer.alloc(1 + width * 3);
   for (let x = 0; x < width; x += 1) {
     row.set([red, green, blue], 1 + x * 3);
   }
   const rows = Buffer.concat(Array.from({ length: height }, () => row));
+  return wrapRows(width, height, [8, TRUECOLOR], rows);
+}
+
+const bombSide = 20_000;
+let bomb: Buffer | undefined;
+
+/** A decompression bomb: a black PNG of 50 KB, a bit a pixel, whose 400 million pixels take over a gigabyte once decoded. */
+export function makePngBomb(): Buffer {
+  bomb ??= wrapRows(bombSide, bombSide, [1, GRAYSCALE], Buffer.alloc((1 + bombSide / 8) * bombSide));
+  return bomb;
+}
+
+/** The size of a PNG as its header says it; null where it is no PNG. */
+export function readPngSize(bytes: Buffer): { readonly width: number; readonly height: number } | null {
+  if (bytes.length < 24 || !bytes.subarray(0, 8).equals(SIGNATURE)) return null;
+  return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+}
+
+/** @param format bits of a sample, and the type of colour */
+function wrapRows(width: number, height: number, format: readonly [number, number], rows: Buffer): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([...format, 0, 0, 0], 8);
   return Buffer.concat([
     SIGNATURE,
     makeChunk('IHDR', header),

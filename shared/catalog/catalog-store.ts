@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { ConfigError } from '../runtime/config.ts';
+import { ConfigError } from '../runtime/config-error.ts';
 import { explainFileError } from '../runtime/explain-file-error.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { redisKeys } from '../redis/redis-keys.ts';

@@ -1,4 +1,4 @@
-import { ConfigError } from '../runtime/config.ts';
+import { ConfigError } from '../runtime/config-error.ts';
 import { buildModel } from './build-model.ts';
 import { formatLocation, type CatalogIssue } from './catalog-issue.ts';
 import {

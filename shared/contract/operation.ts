@@ -53,6 +53,8 @@ export interface Operation {
   readonly pathParameters?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
+  /** The same body as `multipart/form-data`, where it may come as that as well; for the description. */
+  readonly formBody?: TSchema;
   readonly response: TSchema;
   /** Of the answer of success, where it is not JSON. */
   readonly responseType?: string;

@@ -1,7 +1,7 @@
 import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
 import { getFile } from './files.ts';
-import { createImage } from './images.ts';
+import { createImage, editImage } from './images.ts';
 import { answersAsync, cancelJob, getJob, listJobs, streamJobEvents } from './jobs.ts';
 import { getModel, getModelsStatus, listModels } from './models.ts';
 import { getDescription, getDocs, getHealth, getLogsSummary, listServers } from './system.ts';
@@ -19,6 +19,7 @@ export const operations = {
   createChatCompletion: answersAsync(createChatCompletion),
   createEmbedding: answersAsync(createEmbedding),
   createImage: answersAsync(createImage),
+  editImage: answersAsync(editImage),
   getFile,
   listJobs,
   getJob,

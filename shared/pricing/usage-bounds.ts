@@ -115,11 +115,33 @@ export function findMostPromptTokens(prompt: PromptMakeup): number {
   return addedPromptTokens + Math.max(2 * prompt.tokens, Math.ceil(bytes * tokensPerByte + media));
 }
 
+/** OpenAI counts so many tokens for each preview of a streamed image. */
+export const tokensPerPreview = 100;
+
+/** What an image request may use by its own terms. */
+export interface ImageUsageTerms {
+  readonly context: number;
+  readonly maxOutputTokens: number;
+  readonly n: number;
+  /** Images that are given to the model, a mask among them. */
+  readonly inputs: number;
+  /** Previews that were asked for. */
+  readonly previews: number;
+}
+
 /** The bounds of `n` images of one prompt, which some vendors read, and count, for each of them. */
-export function findImageBounds(context: number, maxOutputTokens: number, n: number): UsageBounds {
+export function findImageBounds({
+  context,
+  maxOutputTokens,
+  n,
+  inputs,
+  previews,
+}: ImageUsageTerms): UsageBounds {
+  const promptTokens = context + inputs * mostTokensPerPicture;
   return {
-    promptTokens: context * n * promptSlack + templateTokens,
-    completionTokens: (maxOutputTokens * completionSlack + templateTokens) * n,
+    promptTokens: promptTokens * n * promptSlack + templateTokens,
+    completionTokens:
+      (maxOutputTokens + previews * tokensPerPreview) * n * completionSlack + templateTokens * n,
   };
 }
 

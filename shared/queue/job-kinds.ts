@@ -79,7 +79,7 @@ export interface ImageOptions {
   readonly inputFidelity: 'high' | 'low' | null;
 }
 
-const noImageOptions: ImageOptions = {
+export const noImageOptions: ImageOptions = {
   background: null,
   moderation: null,
   outputFormat: null,
@@ -88,11 +88,19 @@ const noImageOptions: ImageOptions = {
 };
 
 /** Of a request for an image made from words alone, answered whole. */
-export const wordsAlone = { inputs: [], mask: null, options: noImageOptions, partialImages: null } as const;
+export const wordsAlone = {
+  inputs: [],
+  inputLocs: [],
+  mask: null,
+  options: noImageOptions,
+  partialImages: null,
+} as const;
 
 export interface ImageJob {
   readonly v: 1;
   readonly kind: 'image';
+  /** Which one was asked for: the events of a stream are named by it. */
+  readonly operation: 'createImage' | 'editImage';
   readonly request: AdmittedRequest;
   readonly replyChannel: string;
   readonly prompt: string;
@@ -104,6 +112,8 @@ export interface ImageJob {
   readonly responseFormat: 'url' | 'b64_json';
   /** Images to edit or to go by, in the caller's order: https links or data URIs. None for words alone. */
   readonly inputs: readonly string[];
+  /** Where each of them stands in the body that the caller sent: what is wrong with one is told of that place. */
+  readonly inputLocs: readonly (readonly (string | number)[])[];
   /** Says which part of the first input may change; a link or a data URI, as those are. */
   readonly mask: string | null;
   readonly options: ImageOptions;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Cluster, Redis, ReplyError, type Command } from 'ioredis';
 import { AppError } from '../contract/errors.ts';
-import { ConfigError } from '../runtime/config.ts';
+import { ConfigError } from '../runtime/config-error.ts';
 import type { Logger } from '../runtime/logger.ts';
 
 export type RedisClient = Redis | Cluster;

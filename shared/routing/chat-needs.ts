@@ -122,9 +122,19 @@ export function findServingRoutes(
   body: ChatRequest,
 ): readonly CatalogRoute[] {
   const serving = routes.filter((route) => findUnmetNeed(route, body) === null);
-  const asked = lostIfDropped.filter(({ isAsked }) => isAsked(body));
-  const complete = serving.filter(({ drops }) => !asked.some(({ field }) => drops.has(field)));
-  return complete.length > 0 ? complete : serving;
+  return preferComplete(
+    serving,
+    lostIfDropped.filter(({ isAsked }) => isAsked(body)),
+  );
+}
+
+/** Those of the routes that drop none of these fields; where each drops one, all of them. */
+export function preferComplete(
+  routes: readonly CatalogRoute[],
+  asked: readonly Pick<Need, 'field'>[],
+): readonly CatalogRoute[] {
+  const complete = routes.filter(({ drops }) => !asked.some(({ field }) => drops.has(field)));
+  return complete.length > 0 ? complete : routes;
 }
 
 /** How many answers the vendor of a route makes: one, where it is sent no `n`. */

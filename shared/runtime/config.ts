@@ -5,6 +5,7 @@ import { compileChecker } from '../contract/validation.ts';
 import { StringEnum } from '../contract/fields.ts';
 import { readCorsOrigins, type CorsOrigins } from './cors-origins.ts';
 import { addressFormats } from './check-addresses.ts';
+import { ConfigError } from './config-error.ts';
 import { explainFileError } from './explain-file-error.ts';
 
 const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
@@ -12,7 +13,7 @@ const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: 
 const Address = (format: keyof typeof addressFormats) => Type.Optional(Type.String({ format }));
 
 /** Every variable the product reads, under the names an operator sets. */
-const Environment = Type.Object({
+export const Environment = Type.Object({
   NODE_ENV: Type.Optional(Type.String()),
   DATA_DIR: Type.String({ default: '.data', minLength: 1 }),
   PORT: Type.Integer({ default: 8080, minimum: 0, maximum: 65_535 }),
@@ -43,7 +44,7 @@ const Environment = Type.Object({
   DEFAULT_RPM: Type.Integer({ default: 60, minimum: 1, maximum: 1_000_000 }),
   DEMO_ACCOUNT: Type.Optional(StringEnum(['on', 'off'])),
 });
-type Environment = Static<typeof Environment>;
+export type Environment = Static<typeof Environment>;
 
 export interface Config {
   readonly production: boolean;
@@ -83,11 +84,6 @@ export interface Config {
   readonly logLevel: string;
   readonly metricsToken: string | null;
   readonly defaultRpm: number;
-}
-
-/** A mistake of whoever started the process; its message is for them and needs no stack. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
 }
 
 /** What `npm start` leaves in `DATA_DIR/endpoints.json` for other processes of this machine. */

@@ -1,4 +1,4 @@
-import { ConfigError } from './config.ts';
+import { ConfigError } from './config-error.ts';
 
 /** Why the api cannot listen, as a sentence for whoever set HOST and PORT; an error that is not theirs stays as it is. */
 export function explainListenError(host: string, port: number, error: Error): Error {

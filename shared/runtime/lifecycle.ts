@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from './logger.ts';
-import { ConfigError } from './config.ts';
+import { ConfigError } from './config-error.ts';
 import { logUncaught } from './log-uncaught.ts';
 import { letHeapGrow } from './heap-growth.ts';
 import { collectWhenIdle } from './idle-collection.ts';

@@ -1,6 +1,6 @@
 import mongoose from 'mongoose';
 import { AppError } from '../contract/errors.ts';
-import { ConfigError } from '../runtime/config.ts';
+import { ConfigError } from '../runtime/config-error.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { endWaitsOfClosedSockets } from './closed-sockets.ts';
 

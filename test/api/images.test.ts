@@ -1,4 +1,4 @@
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
@@ -6,7 +6,7 @@ import { findReservations, findRow, readLoss, toNano, waitForNoReservation } fro
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { watchRedis } from '../support/watch-redis.ts';
+import { waitUntilTold } from '../support/wait-until-told.ts';
 
 /** Images through HTTP, against a vendor that draws squares of one colour. */
 
@@ -132,7 +132,7 @@ test('an answer has the fields of the specification, base64 unless asked otherwi
   });
 });
 
-test('links serve the vendor’s own bytes', async (t) => {
+test('links serve the images, under the type that they are of', async (t) => {
   const account = await stack.createAccount();
   const { answer } = await draw(account, 'plain', { n: 2, response_format: 'url' });
   const links = answer.data.map((image) => image.url!);
@@ -297,20 +297,6 @@ function drawAndLeave(account: TestAccount, model: string, more: object): { leav
 const countReserved = async ({ id }: TestAccount): Promise<number> =>
   (await findReservations(stack, id)).length;
 
-/** Resolves when the workers have been told that the callers of all the account's requests have left. */
-async function untilTold(
-  t: ExecutionContext,
-  account: TestAccount,
-  leave: () => Promise<unknown>,
-): Promise<void> {
-  const commands = await watchRedis(t, stack.env['REDIS_URL']!);
-  const ids = await findReservations(stack, account.id);
-  const isTold = (id: string): boolean =>
-    commands.some(({ name, args }) => name === 'publish' && args.includes('cancel') && args.includes(id));
-  await leave();
-  await waitFor('the workers to be told', () => ids.every(isTold));
-}
-
 const readRows = async ({ id }: TestAccount): Promise<RequestLogDocument[]> =>
   await stack.mongo.db.collection<RequestLogDocument>('request_logs').find({ accountId: id }).toArray();
 
@@ -323,7 +309,7 @@ test('forty images whose callers leave just before their end are made, not store
   );
   const calls = (): readonly LoggedRequest[] => sentTo('gpt-image-slow');
   await waitFor('all calls to be made', () => held.waiting === 10);
-  await untilTold(t, account, () => Promise.all(callers.map((caller) => caller.leave())));
+  await waitUntilTold(t, stack, account, () => Promise.all(callers.map((caller) => caller.leave())));
   held.end();
   await waitForNoReservation(stack, account.id);
   t.false(calls().some(({ isAborted }) => isAborted));
@@ -366,7 +352,7 @@ test('a vendor that fails after its caller left costs nothing, and is not asked 
   const caller = drawAndLeave(account, 'slow-failing', { n: 4 });
   const isOurs = ({ model }: LoggedRequest): boolean => model === 'gpt-image-w+fail-500';
   await vendor.requests.waitFor(isOurs);
-  await untilTold(t, account, () => caller.leave());
+  await waitUntilTold(t, stack, account, () => caller.leave());
   held.end();
   await vendor.requests.waitFor((one) => isOurs(one) && one.isOver);
   await waitForNoReservation(stack, account.id);
@@ -385,7 +371,7 @@ test('a free request is spent by a caller who leaves once a vendor was asked', a
   t.teardown(() => held.end());
   const caller = drawAndLeave(account, 'slow-free', {});
   await vendor.requests.waitFor(({ model }) => model === 'gpt-image-gratis');
-  await untilTold(t, account, () => caller.leave());
+  await waitUntilTold(t, stack, account, () => caller.leave());
   held.end();
   await waitForNoReservation(stack, account.id);
   const { freeRequests } = await stack.readAccount(account.id);

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { parse } from 'yaml';
-import { ConfigError, loadConfig } from '../../shared/runtime/config.ts';
+import { ConfigError } from '../../shared/runtime/config-error.ts';
+import { loadConfig } from '../../shared/runtime/config.ts';
 
 interface Service {
   readonly image: string;

@@ -9,6 +9,8 @@ export interface SseEvents {
 /** A chunk, or the error that ended the stream. */
 export interface ChunkEvent {
   readonly id?: string;
+  /** Of an event of a streamed image. */
+  readonly type?: string;
   readonly object?: string;
   readonly created?: number;
   readonly model?: string;
@@ -36,6 +38,7 @@ const end = '[DONE]';
 export function parseSse(body: string): SseEvents {
   const data = body
     .split('\n\n')
+    .map((block) => block.replace(/^event: .*\n/, ''))
     .filter((block) => block.startsWith('data: '))
     .map((block) => block.slice('data: '.length));
   const events = data.filter((text) => text !== end).map((text) => JSON.parse(text) as ChunkEvent);

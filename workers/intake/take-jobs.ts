@@ -255,7 +255,8 @@ async function runJob(
   { attempt, free }: TakenJob,
   run: RequestRun,
 ): Promise<void> {
-  const ofAttempt = { jobAttempt: attempt, isFree: free };
+  // Its deadline is kept by its record, until it begins for the first time.
+  const ofAttempt = { jobAttempt: attempt, isFree: free, deadlineAtMs: Number.MAX_SAFE_INTEGER };
   switch (job.kind) {
     case 'chat':
       await runChat(dependencies, { ...job, request: { ...job.request, ...ofAttempt } }, run);

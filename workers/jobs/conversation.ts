@@ -101,7 +101,7 @@ export class Conversation {
       outlastsTimeouts: true,
       signal,
       log,
-      deadlineAtMs: isDurable ? Infinity : request.deadlineAtMs,
+      deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
       findMissing: createImageFinder(asked, context),
       attempt: async (upstream, target, { route, onAlive, isContested }) => {

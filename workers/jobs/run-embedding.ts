@@ -40,10 +40,8 @@ export async function runEmbedding(
       const run = runs[i]!;
       const { signal, log, begin } = run;
       // Listens before the request itself does: what must end at once has not left.
-      const stopSignal = createVendorSignal(run);
-      const { accountId, user } = request;
-      // A durable job's is its record's.
-      const deadlineAtMs = request.jobAttempt === undefined ? request.deadlineAtMs : Infinity;
+      const stopSignal = createVendorSignal(run, { outlastsCancelling: true });
+      const { accountId, user, deadlineAtMs } = request;
       // By the price that it was admitted at: the catalog may have another by now.
       const isPaidByTime = request.pricing.type === 'time';
       const whose = { accountId, user, isPaidByTime };

@@ -1,36 +1,32 @@
-import { finishRequest } from '../../shared/billing/finish-request.ts';
+import { finishRequest, type Receipt } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
 import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
-import { findImageBounds, tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
-import { wordsAlone, type ImageJob } from '../../shared/queue/job-kinds.ts';
+import { tokensPerOutputImage } from '../../shared/pricing/usage-bounds.ts';
+import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { createFileKey } from '../../shared/storage/file-name.ts';
-import { callRoute } from '../routing/call-route.ts';
+import { UpstreamError, type GeneratedImage, type ImageAnswer } from '../upstreams/upstream.ts';
+import { ImageStream } from './image-stream.ts';
 import {
-  UpstreamError,
-  type GeneratedImage,
-  type ImageAnswer,
-  type ImageCall,
-  type UpstreamUsage,
-} from '../upstreams/upstream.ts';
-import {
-  createCallContext,
-  createVendorSignal,
   describeFailure,
   isModelsFailure,
   isReplaced,
-  missingModel,
+  JobCancelled,
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
-import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
+import { makeImages, type MadeImages } from './make-images.ts';
 import { expectImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
 
-/** Who draws pictures would rather queue than fail. */
-const patience = { keyMs: 120_000, breakerMs: 120_000 };
+interface ToSend {
+  readonly images: readonly GeneratedImage[];
+  /** Of those that are kept behind links. */
+  readonly keys: readonly (string | null)[];
+  readonly receipt: Receipt;
+}
 
 /**
  * Runs one image request: generates, keeps the files where links were asked for, settles, answers. A caller who leaves
@@ -47,16 +43,22 @@ async function answer(
   run: RequestRun,
   memory: ResponseMemory,
 ): Promise<void> {
-  let generated: Generated = { images: [], calls: 1, usage: null, billedMs: 0 };
+  const stream = job.partialImages === null ? null : new ImageStream(job, run);
+  let generated: MadeImages = { images: [], calls: 1, usage: null, billedMs: 0 };
   let reachedModel = false;
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   let charged = false;
+  /** When the vendor was asked, where the job was cancelled before its images came. */
+  let abandonedAtMs: number | null = null;
+  let askedAtMs = 0;
   try {
     await memory.acquire(expectImageBytes(job.n, job.size), run.signal);
-    generated = await generate(dependencies, job, run, () => {
+    const onAsked = (): void => {
       reachedModel = true;
-    });
+      askedAtMs = performance.now();
+    };
+    generated = await makeImages(dependencies, job, run, { stream, onAsked });
     charged = isPaid(job, generated);
     memory.hold(generated.images.reduce((sum, { bytes }) => sum + bytes.length, 0));
     run.signal.throwIfAborted();
@@ -66,20 +68,26 @@ async function answer(
     if (isReplaced(run)) return;
     // Images that could not be stored are not charged; those that nobody waits for are.
     if (error !== run.signal.reason) charged = false;
+    // A vendor that was asked charges for its images, also where the call is ended.
+    if (error instanceof JobCancelled && reachedModel && generated.images.length === 0) {
+      abandonedAtMs = performance.now();
+      charged = true;
+    }
     failure = isLeftDrawing(error) ? describeLate(job) : describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
-  const { images, calls, usage, billedMs } = generated;
+  const { images, calls, usage } = generated;
+  const made = abandonedAtMs !== null ? job.n : images.length;
   const model = dependencies.catalog.find(job.request.model);
   const outcome = {
     usage: {
       ...noUsage,
       promptTokens: usage?.promptTokens ?? job.request.promptTokens * calls,
-      completionTokens: usage?.completionTokens ?? countImages(job, images.length, model),
-      images: charged ? images.length : 0,
+      completionTokens: usage?.completionTokens ?? countImages(job, made, model),
+      images: charged ? made : 0,
       imageQuality: job.quality,
       imageSize: job.size,
-      durationMs: billedMs,
+      durationMs: abandonedAtMs === null ? generated.billedMs : Math.round(abandonedAtMs - askedAtMs),
       characters: countImageCharacters(job),
     },
     counted: usage === null || usage.promptTokens === null || usage.completionTokens === null,
@@ -89,26 +97,39 @@ async function answer(
     reachedModel: reachedModel || isModelsFailure(failure),
   };
   await finishRequest(dependencies, job.request, outcome, async (receipt) => {
-    const header: ImageResultHeader = {
-      created: Math.floor(Date.now() / 1_000),
-      costNano: receipt.costNano.toString(),
-      free: receipt.free,
-      durationMs: receipt.durationMs,
-      images: images.map(({ bytes, revisedPrompt }, i) => ({
-        revisedPrompt,
-        objectKey: keys[i] ?? null,
-        byteLength: bytes.length,
-      })),
-    };
-    const bodies = images.filter((_, i) => (keys[i] ?? null) === null).map((image) => image.bytes);
-    await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
+    if (stream !== null) await stream.complete(images[0]!, usage, receipt);
+    else await sendWhole(dependencies, job, run, { images, keys, receipt });
   });
   if (failure !== null) run.reply.error(failure);
 }
 
+async function sendWhole(
+  dependencies: JobDependencies,
+  job: ImageJob,
+  run: RequestRun,
+  { images, keys, receipt }: ToSend,
+): Promise<void> {
+  const header: ImageResultHeader = {
+    created: Math.floor(Date.now() / 1_000),
+    costNano: receipt.costNano.toString(),
+    free: receipt.free,
+    durationMs: receipt.durationMs,
+    images: images.map(({ bytes, revisedPrompt }, i) => ({
+      revisedPrompt,
+      objectKey: keys[i] ?? null,
+      byteLength: bytes.length,
+    })),
+  };
+  const bodies = images.filter((_, i) => (keys[i] ?? null) === null).map((image) => image.bytes);
+  await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
+}
+
 /** Whether a vendor was asked and took longer than we wait: what it draws is the operator's to pay, as where it hangs. */
+const isTimeout = (cause: unknown): boolean =>
+  cause instanceof UpstreamError && cause.mayGoOn && cause.failure === 'timeout';
+
 function isLeftDrawing(error: unknown): boolean {
-  return error instanceof AppError && error.cause instanceof UpstreamError && error.cause.mayGoOn;
+  return error instanceof AppError && isTimeout(error.cause);
 }
 
 function describeLate({ n }: ImageJob): ReturnType<typeof describeFailure> {
@@ -120,71 +141,6 @@ function describeLate({ n }: ImageJob): ReturnType<typeof describeFailure> {
       `the operator's to pay. Ask ${fewer}for a smaller size or a lower quality; sent again as it is, the request most ` +
       'likely takes as long.',
   };
-}
-
-interface Generated extends ImageAnswer {
-  /** The vendor's part of the time. */
-  readonly billedMs: number;
-}
-
-async function generate(
-  dependencies: JobDependencies,
-  job: ImageJob,
-  run: RequestRun,
-  onAsked: () => void,
-): Promise<Generated> {
-  const model = dependencies.catalog.find(job.request.model);
-  if (model === undefined) throw missingModel(job.request, run);
-  const isDurable = job.request.jobAttempt !== undefined;
-  const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
-  const generated = await callRoute(dependencies.routing, {
-    accountIds: () => [job.request.accountId],
-    routes: model.routes,
-    patience,
-    isBackground: isDurable,
-    outlastsLimits: true,
-    // Each call is another set of pictures that a vendor charges.
-    outlastsTimeouts: false,
-    signal: run.signal,
-    log: run.log,
-    deadlineAtMs: isDurable ? Infinity : job.request.deadlineAtMs,
-    hasOutput: () => false,
-    attempt: async (upstream, target) => {
-      if (upstream.generateImages === undefined) {
-        throw new UpstreamError('rejected', 'This upstream has no image models.');
-      }
-      const { prompt, negativePrompt, n, size, quality, style } = job;
-      const asked = { prompt, negativePrompt, n, size, quality, style, user: job.request.user };
-      const call: ImageCall = { ...asked, ...wordsAlone };
-      run.signal.throwIfAborted();
-      await run.begin?.();
-      onAsked();
-      const startedAtMs = performance.now();
-      const answer = await upstream.generateImages(target, call, context);
-      return { ...answer, billedMs: Math.round(performance.now() - startedAtMs) };
-    },
-  });
-  if (generated.missing !== undefined) {
-    const { failure, message } = generated.missing;
-    run.log.warn(
-      { model: model.id, failure, reason: message },
-      'upstream made fewer images than were asked for',
-    );
-  }
-  return { ...generated, usage: keepPlausible(generated.usage, model, job, run) };
-}
-
-function keepPlausible(
-  usage: UpstreamUsage | null,
-  model: CatalogModel,
-  { n }: ImageJob,
-  { log }: RequestRun,
-): UpstreamUsage | null {
-  if (usage === null) return null;
-  const bounds = findImageBounds(model.context, model.maxOutputTokens, n);
-  const plausible = leaveOutImplausible(usage, bounds);
-  if (plausible !== usage) logImplausible(log, { model: model.id }, usage, bounds);
-  return plausible;
 }
 
 /** What a model did that ended without a picture is paid for as its price says; pictures that are not there cost nothing. */

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { giveInTurns } from '../../shared/fairness/work-turns.ts';
-import { encodeJson } from '../../shared/runtime/json-pieces.ts';
 import { readJson } from '../../shared/runtime/read-json.ts';
 import type { HttpAnswer, HttpClient } from './http-client.ts';
 import { type HttpHeaders, readHeader } from './http-failure.ts';
 import { type JsonRecord, toRecord } from './json-value.ts';
+import { encodeJsonBody, RequestBody } from './request-body.ts';
 import { type CallContext, UpstreamError } from './upstream.ts';
 
 const MAX_ERROR_BYTES = 16 * 1024;
@@ -14,10 +14,12 @@ export interface VendorCall {
   readonly path: string;
   /** What the dialect asks for beside the body's type: the key above all. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
+  /** Sent as JSON unless it is encoded already. */
   readonly body: object;
   /** Whether the answer is to come as it is made, and so should begin before long. */
   readonly isStream: boolean;
+  /** Whether each part of the answer may take as long as a whole one. */
+  readonly isSlowStream?: boolean;
 }
 
 /** An answer whose status is not 2xx. `body` is the beginning of what came with it. */
@@ -34,12 +36,13 @@ export async function callVendor(
   context: CallContext,
   toError: (refusal: Refusal) => UpstreamError,
 ): Promise<HttpAnswer> {
-  const pieces = await encodeJson(call.body, context.accountId);
-  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const body =
+    call.body instanceof RequestBody ? call.body : await encodeJsonBody(call.body, context.accountId);
+  const { contentType, length, pieces } = body;
   const answer = await client.post({
     path: call.path,
     headers: {
-      'content-type': 'application/json',
+      'content-type': contentType,
       'content-length': String(length),
       'user-agent': 'model-gateway',
       ...call.headers,
@@ -48,6 +51,7 @@ export async function callVendor(
     body: pieces.length === 1 ? pieces[0]! : Readable.from(giveInTurns(pieces, context.accountId)),
     signal: context.signal,
     isStream: call.isStream,
+    isSlowStream: call.isSlowStream ?? false,
     onSent: context.onSent,
   });
   if (answer.status >= 200 && answer.status < 300) {

@@ -41,6 +41,8 @@ export interface HttpPost {
   readonly body: Buffer | string | Readable;
   readonly signal: AbortSignal;
   readonly isStream?: boolean;
+  /** A stream whose parts are images: the pause before each of them may be as long as before a whole answer. */
+  readonly isSlowStream?: boolean;
   /** Called when the request is written to a connection. */
   readonly onSent?: (() => void) | undefined;
 }
@@ -96,6 +98,10 @@ export function createHttpClient({
   }
   const basePath = base.pathname.replace(/\/+$/, '');
   const ofStreams = { ...timeouts, firstByteMs: timeouts.streamFirstByteMs ?? timeouts.firstByteMs };
+  const ofSlowStreams = {
+    ...timeouts,
+    betweenChunksMs: Math.max(timeouts.betweenChunksMs, timeouts.firstByteMs),
+  };
   const pool = new Pool(base.origin, {
     connections,
     // One request a connection at a time: undici's name for "pipelining off" that still keeps connections alive.
@@ -107,9 +113,10 @@ export function createHttpClient({
   });
 
   return {
-    async post({ path, headers, body, signal, isStream = false, onSent }) {
+    async post({ path, headers, body, signal, isStream = false, isSlowStream = false, onSent }) {
       signal.throwIfAborted();
-      const exchange = new HttpExchange(base.host, isStream ? ofStreams : timeouts, signal, onSent);
+      const times = isSlowStream ? ofSlowStreams : isStream ? ofStreams : timeouts;
+      const exchange = new HttpExchange(base.host, times, signal, onSent);
       pool.dispatch(
         { method: 'POST', path: basePath + addQuery(path, base.search), headers: { ...headers }, body },
         exchange,

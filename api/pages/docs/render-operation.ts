@@ -32,6 +32,7 @@ export function renderOperation(
 ): Html {
   const { operationId, summary, description, parameters = [], requestBody, responses } = operation;
   const bodySchema = requestBody?.content[json]?.schema;
+  const formSchema = requestBody?.content['multipart/form-data']?.schema;
   return html`<article class="operation" id="${operationId}">
     <header>
       <h3><a href="#${operationId}">${summary}</a></h3>
@@ -47,6 +48,16 @@ export function renderOperation(
             : html`<h4>Body</h4>
                 ${formatText(requestBody?.description ?? '')}
                 ${renderFields(listFields(bodySchema, schemas), 'Field', 'request')}`
+        }
+        ${
+          formSchema === undefined
+            ? null
+            : html`<details class="more">
+                <summary>
+                  Parts of a form <span class="statuses"><span>multipart/form-data</span></span>
+                </summary>
+                ${renderFields(listFields(formSchema, schemas), 'Part', 'request')}
+              </details>`
         }
         ${renderAnswers(operation, schemas)} ${renderOperationErrors(responses)}
       </div>

@@ -34,6 +34,7 @@ export const securitySchemes = {
 } as const;
 
 const json = 'application/json';
+const form = 'multipart/form-data';
 
 /** Where the operation is found, below the server's address. */
 export function fullPathOf({ path, atRoot }: Operation): string {
@@ -88,7 +89,7 @@ function describeParameters(operation: Operation, components: SchemaComponents):
 }
 
 function describeBody(
-  { body, bodyLimitBytes = defaultBodyLimitBytes, example, furtherAnswers = [] }: Operation,
+  { body, formBody, bodyLimitBytes = defaultBodyLimitBytes, example, furtherAnswers = [] }: Operation,
   components: SchemaComponents,
 ): Pick<OperationObject, 'requestBody'> {
   if (body === undefined) return {};
@@ -99,11 +100,15 @@ function describeBody(
     ].flatMap(([name, one]) => (one?.body === undefined ? [] : [[name, { value: one.body }]])),
   );
   const content = { schema: components.rewrite(body, 'request'), examples };
+  const forms = formBody === undefined ? ',' : ', or a form with files,';
   return {
     requestBody: {
       required: true,
-      description: `JSON in UTF-8, at most ${formatSize(bodyLimitBytes)}.`,
-      content: { [json]: content },
+      description: `JSON in UTF-8${forms} at most ${formatSize(bodyLimitBytes)}.`,
+      content: {
+        [json]: content,
+        ...(formBody === undefined ? {} : { [form]: { schema: components.rewrite(formBody, 'request') } }),
+      },
     },
   };
 }

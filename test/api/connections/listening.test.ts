@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { HttpConnections } from '../../../api/connections/http-connections.ts';
-import { ConfigError } from '../../../shared/runtime/config.ts';
+import { ConfigError } from '../../../shared/runtime/config-error.ts';
 import { formatHttpOrigin } from '../../../shared/runtime/format-http-origin.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { connectionDefaults } from '../../support/connection-defaults.ts';

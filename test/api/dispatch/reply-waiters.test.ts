@@ -44,6 +44,7 @@ interface Desk {
     workerId?: string;
     endsAtMs?: number;
     queue?: QueueName;
+    mayRestart?: boolean;
   }) => Promise<Outcome>;
   readonly pass: (ms: number) => void;
 }
@@ -68,7 +69,13 @@ async function openDesk(t: ExecutionContext): Promise<Desk> {
     registry,
     waiters,
     abandoned,
-    wait({ requestId = randomUUID(), workerId, endsAtMs = Date.now() + 60_000, queue = 'image' }) {
+    wait({
+      requestId = randomUUID(),
+      workerId,
+      endsAtMs = Date.now() + 60_000,
+      queue = 'image',
+      mayRestart = true,
+    }) {
       return new Promise((resolve) => {
         const request = { requestId, accountId: 'a', deadlineAtMs: endsAtMs, claimHash: null };
         waiters.add(
@@ -77,6 +84,7 @@ async function openDesk(t: ExecutionContext): Promise<Desk> {
             queue,
             receiver: {
               delta: () => undefined,
+              mayRestart: () => mayRestart,
               end: ({ bytes }) => resolve({ answer: bytes }),
               fail: (error: AppError) => resolve({ failed: error.code }),
             },
@@ -237,6 +245,24 @@ test('another attempt begins anew: pieces of the earlier one are neither part of
   }
   const { answer } = (await outcome) as { answer: Buffer };
   t.true(answer.equals(bytes));
+});
+
+test('a stream whose worker died within an event fails where another begins, which is told to stop', async (t) => {
+  const desk = await openDesk(t);
+  const [first, second] = [await hire(t, desk), await hire(t, desk)];
+  const [whole, broken] = [randomUUID(), randomUUID()];
+  const outcomes = [desk.wait({ requestId: whole }), desk.wait({ requestId: broken, mayRestart: false })];
+  for (const requestId of [whole, broken]) {
+    first.send(requestId, 1, 0, 'accepted', Buffer.from(first.id));
+    first.send(requestId, 1, 1, 'delta', Buffer.from('data: '));
+    second.send(requestId, 2, 0, 'accepted', Buffer.from(second.id));
+  }
+  second.send(whole, 2, 1, 'result', Buffer.from('end'));
+  t.deepEqual(await Promise.all(outcomes), [
+    { answer: Buffer.from('end') },
+    { failed: 'service_unavailable' },
+  ]);
+  t.like(await second.hear(), { action: 'cancel', requestId: broken });
 });
 
 test('as soon as another attempt begins, what the earlier one was asked for is room for others', async (t) => {

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
 import { SseStream } from '../../../api/present/sse-stream.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** A response whose reader takes nothing until it is told to. */
@@ -55,4 +56,30 @@ test('a reader that is too far behind is cut as one who does not read, and its w
   stream.delta(Buffer.from('data: x\n\n'));
   await stream.finished;
   t.deepEqual(told, [{ isUnread: true }]);
+});
+
+/** A response that takes everything. */
+function createRead(): { readonly response: ServerResponse; readonly written: string[] } {
+  const written: string[] = [];
+  const read = Object.assign(createUnread(), {
+    write: (data: Buffer | string) => written.push(data.toString()) > 0,
+    end: () => undefined,
+  });
+  return { response: read, written };
+}
+
+test('an event that comes in pieces is not begun again by another run, and its end is no part of an error', async (t) => {
+  const { response, written } = createRead();
+  const stream = new SseStream(response);
+  t.true(stream.mayRestart(), 'nothing was begun');
+  stream.delta(Buffer.from('data: a\n'));
+  t.false(stream.mayRestart());
+  stream.delta(Buffer.from('\n'));
+  t.true(stream.mayRestart(), 'an event is whole, however it was cut');
+  stream.delta(Buffer.from('data: half'));
+  stream.fail(new AppError('upstream_error'));
+  await stream.finished;
+  const events = written.join('').split('\n\n');
+  t.deepEqual(events.slice(0, 2), ['data: a', 'data: half']);
+  t.regex(events[2] ?? '', /^data: \{"error":/);
 });

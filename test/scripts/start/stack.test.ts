@@ -7,7 +7,8 @@ import test, { type ExecutionContext } from 'ava';
 import { holdDataDir } from '../../../scripts/start/data-dir-lock.ts';
 import { endProcesses, identifyProcess } from '../../../scripts/start/process-identity.ts';
 import { readFirstLine } from '../../../scripts/start/read-first-line.ts';
-import { ConfigError, readEndpoints } from '../../../shared/runtime/config.ts';
+import { ConfigError } from '../../../shared/runtime/config-error.ts';
+import { readEndpoints } from '../../../shared/runtime/config.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { makeFolder, readLines } from './fake-parts.ts';
 

@@ -11,7 +11,7 @@ const everyKey = { OPENAI_API_KEY: 'key', ANTHROPIC_API_KEY: 'key', GEMINI_API_K
 test('the catalog of a fresh installation serves the models that need no key, and lists the others', async (t) => {
   const catalog = parse(await readFile(new URL('catalog.yaml', root), 'utf8'));
   const active = catalog.models.filter(({ routes }) => routes.length > 0).map(({ id }) => id);
-  t.deepEqual(active, ['use-lite-en-512', 'demo-echo', 'demo-svg-image']);
+  t.deepEqual(active, ['use-lite-en-512', 'demo-echo', 'demo-svg-image', 'demo-image-edit']);
   t.is(catalog.warnings.length, 3);
   t.regex(catalog.warnings[0] ?? '', /OPENAI_API_KEY is not set; inactive models: text-embedding-3-small, /);
   t.regex(catalog.warnings[1] ?? '', /ANTHROPIC_API_KEY is not set/);

@@ -2,7 +2,7 @@ import test from 'ava';
 import { ChatRequest } from '../../../shared/contract/chat.ts';
 import { EmbeddingRequest } from '../../../shared/contract/embeddings.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { ImageRequest } from '../../../shared/contract/images.ts';
+import { ImageRequest } from '../../../shared/contract/image-request.ts';
 import { isImageUrl } from '../../../shared/contract/image-url.ts';
 import { compileValidator } from '../../../shared/contract/validation.ts';
 import { readThreadMs } from '../../support/thread-clock.ts';

@@ -1,5 +1,6 @@
 import test from 'ava';
-import { ConfigError, readEnvironment } from '../../../shared/runtime/config.ts';
+import { ConfigError } from '../../../shared/runtime/config-error.ts';
+import { readEnvironment } from '../../../shared/runtime/config.ts';
 
 /** What is said of a variable, a line each. */
 function findWrongAddresses(env: Readonly<Record<string, string>>): string[] {

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { ConfigError, loadConfig, pickEndpoints } from '../../../shared/runtime/config.ts';
+import { ConfigError } from '../../../shared/runtime/config-error.ts';
+import { loadConfig, pickEndpoints } from '../../../shared/runtime/config.ts';
 
 const complete = {
   REDIS_URL: 'redis://127.0.0.1:1',

@@ -1,11 +1,8 @@
 import test from 'ava';
-import { deflateSync, crc32 } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
-import {
-  createImageChecker,
-  type CheckedImage,
-  type ImageFault,
-} from '../../../workers/media/check-image.ts';
+import { createImageChecker, type CheckedImage } from '../../../workers/media/check-image.ts';
+import type { ImageFault } from '../../../workers/media/decoders.ts';
+import { makeBlackPng } from '../../support/make-black-png.ts';
 
 /** One that is never aborted; many checks under the same one would make Node warn of a leak. */
 function never(): AbortSignal {
@@ -36,30 +33,6 @@ function drawNoise(width: number, height: number, pageHeight?: number): Sharp {
 /** As telephones write them: a JPEG with a second, small one behind it. The types of sharp do not know this yet. */
 function withGainMap(jpeg: Buffer): Promise<Buffer> {
   return (sharp(jpeg) as Sharp & { withGainMap(): Sharp }).withGainMap().toBuffer();
-}
-
-/** A PNG by hand: grey of one bit, all black, as many rows as are asked for, whatever the head says. */
-function makeBlackPng(width: number, height: number, rows: number): Buffer {
-  const chunk = (type: string, data: Buffer): Buffer => {
-    const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
-    const whole = Buffer.alloc(body.length + 8);
-    whole.writeUInt32BE(data.length, 0);
-    body.copy(whole, 4);
-    whole.writeUInt32BE(crc32(body), body.length + 4);
-    return whole;
-  };
-  const head = Buffer.alloc(13);
-  head.writeUInt32BE(width, 0);
-  head.writeUInt32BE(height, 4);
-  head[8] = 1;
-  const pixels = deflateSync(Buffer.alloc((1 + Math.ceil(width / 8)) * rows), { level: 1 });
-  const signature = Buffer.from('89504e470d0a1a0a', 'hex');
-  return Buffer.concat([
-    signature,
-    chunk('IHDR', head),
-    chunk('IDAT', pixels),
-    chunk('IEND', Buffer.alloc(0)),
-  ]);
 }
 
 /** A GIF by hand, of so many frames of one pixel each. */

@@ -13,6 +13,7 @@ import {
   type UpstreamTarget,
 } from '../upstream.ts';
 import { runDemoEcho } from './demo-echo.ts';
+import { createImageEditor } from './demo-image-edit.ts';
 import { drawDemoImages } from './demo-svg-image.ts';
 import { ENCODER_DIMENSIONS } from './sentence-model.ts';
 import { createTextEncoder, type TextEncoderOptions } from './text-encoder.ts';
@@ -33,13 +34,19 @@ export interface BuiltinOptions {
  */
 const MAX_BILLED_TOKENS = 8192;
 
-/** Models that need no vendor: an encoder of sentences, a chat that echoes, a maker of posters. */
+/** Models that need no vendor: an encoder of sentences, a chat that echoes, a maker of posters, an editor of images. */
 export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
   const encoder = createTextEncoder({
     threads: options.encoderThreads,
     onThread: options.onEncoderThread,
     onFault: options.onEncoderFault,
   });
+
+  type MakeImages = (call: ImageCall, context: CallContext) => Promise<ImageAnswer>;
+  const imageModels: ReadonlyMap<string, MakeImages> = new Map([
+    ['demo-svg-image', drawDemoImages],
+    ['demo-image-edit', createImageEditor()],
+  ]);
 
   return {
     async *chat(
@@ -75,8 +82,9 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       call: ImageCall,
       context: CallContext,
     ): Promise<ImageAnswer> {
-      requireModel(target, 'demo-svg-image');
-      return drawDemoImages(call, context);
+      const make = imageModels.get(target.model);
+      if (make === undefined) throw refuseModel(target);
+      return await make(call, context);
     },
 
     async close() {
@@ -86,8 +94,11 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
 }
 
 function requireModel({ model }: UpstreamTarget, served: string): void {
-  if (model === served) return;
-  throw new UpstreamError(
+  if (model !== served) throw refuseModel({ model });
+}
+
+function refuseModel({ model }: Pick<UpstreamTarget, 'model'>): UpstreamError {
+  return new UpstreamError(
     'rejected',
     `the builtin upstream has no model ${JSON.stringify(model)} for this kind of call`,
   );

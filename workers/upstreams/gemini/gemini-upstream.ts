@@ -7,6 +7,8 @@ import {
   type HttpClient,
   type HttpClientOptions,
 } from '../http-client.ts';
+import { makeOneACall } from '../make-one-a-call.ts';
+import { encodeJsonBody } from '../request-body.ts';
 import type {
   CallContext,
   ChatBody,
@@ -20,7 +22,7 @@ import type {
 } from '../upstream.ts';
 import { fromEmbeddingResponse } from './from-embedding-response.ts';
 import { toUpstreamError } from './from-error.ts';
-import { fromImageResponse, joinImageAnswers } from './from-image-response.ts';
+import { fromImageResponse } from './from-image-response.ts';
 import { fromChatResponse } from './from-response.ts';
 import { createChatStreamTranslator, MAX_ANSWER_BYTES } from './from-stream.ts';
 import { toMethodPath } from './model-name.ts';
@@ -81,22 +83,19 @@ async function gather(target: UpstreamTarget, body: ChatBody, context: CallConte
   return { images, recalled: context.recalled };
 }
 
-/** As many calls at once as pictures. The vendor charges for each that is made, so one that fails does not end the others. */
 async function generateImages(
   client: HttpClient,
   target: UpstreamTarget,
   call: ImageCall,
   context: CallContext,
 ): Promise<ImageAnswer> {
-  const request = toImageRequest(target, call);
-  async function draw(): Promise<ImageAnswer> {
-    const answer = await post(client, 'generateContent', request, target, context);
-    const drawing = await readRecord(answer, MAX_ANSWER_BYTES, 'an image answer', context);
-    return await fromImageResponse(drawing, target.apiKey, context.accountId);
-  }
-  const drawn = await Promise.allSettled(Array.from({ length: call.n }, draw));
-  context.signal.throwIfAborted();
-  return joinImageAnswers(drawn);
+  const request = await toImageRequest(target, call, context.accountId);
+  const body = await encodeJsonBody(request, context.accountId);
+  return await makeOneACall(call.n, context, async () => {
+    const answer = await post(client, 'generateContent', body, target, context);
+    const made = await readRecord(answer, MAX_ANSWER_BYTES, 'an image answer', context);
+    return await fromImageResponse(made, target.apiKey, context.accountId);
+  });
 }
 
 async function post(

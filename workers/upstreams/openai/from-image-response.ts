@@ -11,7 +11,7 @@ import { toErrorWithin } from './from-error.ts';
 import { isErrorBody } from './from-response.ts';
 import { isRecord, type JsonRecord, readArray, readCount, readText } from '../json-value.ts';
 
-/** Pictures as bytes. More than `n` are cut, fewer are passed on; none is an error. */
+/** Images as bytes. More than `n` are cut, fewer are passed on; none is an error. */
 export async function fromImageResponse(
   body: JsonRecord,
   n: number,
@@ -31,7 +31,8 @@ export async function fromImageResponse(
   return { images, calls: 1, usage: readImageUsage(body, images.length) };
 }
 
-async function toImage(item: JsonRecord, accountId: string): Promise<GeneratedImage> {
+/** @throws UpstreamError where the item holds no image in base64 */
+export async function toImage(item: JsonRecord, accountId: string): Promise<GeneratedImage> {
   const base64 = readText(item['b64_json']);
   if (base64 === null) {
     throw new UpstreamError(
@@ -45,10 +46,21 @@ async function toImage(item: JsonRecord, accountId: string): Promise<GeneratedIm
   return { bytes, contentType: sniffImageType(bytes), revisedPrompt: readText(item['revised_prompt']) };
 }
 
-/** The GPT image models tell tokens under names of their own (OpenAI API reference, images). */
-function readImageUsage(body: JsonRecord, images: number): UpstreamUsage | null {
-  const usage = isRecord(body['usage']) ? body['usage'] : null;
-  const promptTokens = readCount(usage?.['input_tokens']);
-  const completionTokens = readCount(usage?.['output_tokens']);
+/**
+ * The GPT image models report tokens under names of their own; those of the prompt are text and input images together
+ * (OpenAI API reference, images).
+ */
+export function readImageUsage(body: JsonRecord, images: number): UpstreamUsage | null {
+  const usage = isRecord(body['usage']) ? body['usage'] : {};
+  const promptTokens = readCount(usage['input_tokens']) ?? sumParts(usage['input_tokens_details']);
+  const completionTokens = readCount(usage['output_tokens']) ?? sumParts(usage['output_tokens_details']);
   return dropEmptyCounts({ ...noUpstreamUsage, promptTokens, completionTokens }, images);
+}
+
+/** Some compatible servers report the parts without their sum. */
+function sumParts(details: unknown): number | null {
+  const parts = isRecord(details) ? details : {};
+  const text = readCount(parts['text_tokens']);
+  const image = readCount(parts['image_tokens']);
+  return text === null && image === null ? null : (text ?? 0) + (image ?? 0);
 }

@@ -1,4 +1,4 @@
-import { callVendor, isJson, readRecord, readText } from '../call-vendor.ts';
+import { callVendor, isJson, readText, type VendorCall } from '../call-vendor.ts';
 import { readChatStream } from '../chat-stream.ts';
 import { collectImages } from '../collect-media.ts';
 import {
@@ -13,18 +13,16 @@ import {
   type ChatEvent,
   type EmbeddingAnswer,
   type EmbeddingCall,
-  type ImageAnswer,
-  type ImageCall,
   type Upstream,
   type UpstreamTarget,
 } from '../upstream.ts';
 import { toUpstreamError } from './from-error.ts';
 import { rememberReasoning, restoreReasoning } from './remember-reasoning.ts';
 import { fromEmbeddingResponse } from './from-embedding-response.ts';
-import { fromImageResponse } from './from-image-response.ts';
 import { fromChatResponse } from './from-response.ts';
 import { createChatStreamTranslator } from './from-stream.ts';
-import { toChatRequest, toEmbeddingRequest, toImageRequest } from './to-request.ts';
+import { generateImages } from './generate-images.ts';
+import { toChatRequest, toEmbeddingRequest } from './to-request.ts';
 
 /** 2048 vectors of 3072 dimensions are 34 MB of base64; the rest is room for what stands around them. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
@@ -47,15 +45,8 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
       );
     },
 
-    async generateImages(
-      target: UpstreamTarget,
-      call: ImageCall,
-      context: CallContext,
-    ): Promise<ImageAnswer> {
-      const answer = await post(client, '/images/generations', toImageRequest(target, call), target, context);
-      const images = await readRecord(answer, MAX_BODY_BYTES, 'an image answer', context);
-      return await fromImageResponse(images, call.n, target.apiKey, context.accountId);
-    },
+    generateImages: (target, call, context) =>
+      generateImages((request) => send(client, request, target, context), target, call, context),
 
     close: () => client.close(),
   };
@@ -97,8 +88,17 @@ async function post(
   context: CallContext,
   isStream = false,
 ): Promise<HttpAnswer> {
+  return await send(client, { path, body, isStream }, target, context);
+}
+
+async function send(
+  client: HttpClient,
+  call: Omit<VendorCall, 'headers'>,
+  target: UpstreamTarget,
+  context: CallContext,
+): Promise<HttpAnswer> {
   const headers = target.apiKey === null ? {} : { authorization: `Bearer ${target.apiKey}` };
-  return await callVendor(client, { path, headers, body, isStream }, context, (refusal) =>
+  return await callVendor(client, { ...call, headers }, context, (refusal) =>
     toUpstreamError(refusal, target.apiKey),
   );
 }

@@ -1,13 +1,5 @@
 import { readImageUrl } from '../collect-media.ts';
-import type {
-  ChatBody,
-  ChatMessage,
-  EmbeddingCall,
-  ImageCall,
-  LoadedMedia,
-  UpstreamTarget,
-} from '../upstream.ts';
-import { writeImagePrompt } from '../image-prompt.ts';
+import type { ChatBody, ChatMessage, EmbeddingCall, LoadedMedia, UpstreamTarget } from '../upstream.ts';
 import { isRecord } from '../json-value.ts';
 import { readPictureShape } from '../picture-shape.ts';
 
@@ -148,48 +140,12 @@ export function toEmbeddingRequest(target: UpstreamTarget, call: EmbeddingCall):
   return leaveOut(request, target.drops);
 }
 
-/** `gpt-image-1`, `chatgpt-image-latest`, also behind a prefix as aggregators have it (`openai/gpt-image-1`). */
-const GPT_IMAGE_MODEL = /(?:^|\/)(?:chat)?gpt-image-/;
-const DALL_E_3_MODEL = /(?:^|\/)dall-e-3/;
-const DALL_E_3_STYLES = new Set(['vivid', 'natural']);
-
-/**
- * OpenAI's image API has no `negative_prompt`, and knows `style` for DALL·E 3 only, as `vivid` or `natural`; unknown
- * fields are refused.
- */
-export function toImageRequest(target: UpstreamTarget, call: ImageCall): JsonBody {
-  const passesStyle =
-    call.style !== null &&
-    DALL_E_3_MODEL.test(target.model) &&
-    DALL_E_3_STYLES.has(call.style) &&
-    !target.drops.has('style');
-  const request: JsonBody = {
-    model: target.model,
-    prompt: writeImagePrompt(call, { withStyle: !passesStyle }),
-    n: call.n,
-    size: call.size,
-  };
-  if (!GPT_IMAGE_MODEL.test(target.model)) {
-    // The GPT image models answer base64 always and refuse the field.
-    request['response_format'] = 'b64_json';
-  }
-  if (call.quality !== null) {
-    request['quality'] = call.quality;
-  }
-  if (passesStyle) {
-    request['style'] = call.style;
-  }
-  if (call.user !== null) {
-    request['user'] = call.user;
-  }
-  return leaveOut(request, target.drops);
-}
-
 function toRecord(value: unknown): JsonBody {
   return isRecord(value) ? { ...value } : {};
 }
 
-function leaveOut(request: JsonBody, drops: ReadonlySet<string>): JsonBody {
+/** @param drops fields that the route's server does not take */
+export function leaveOut(request: JsonBody, drops: ReadonlySet<string>): JsonBody {
   for (const field of drops) {
     // Without these two there is no request left.
     if (field !== 'model' && field !== 'messages') {

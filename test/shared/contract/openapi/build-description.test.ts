@@ -145,6 +145,7 @@ test('only operations with a conflict of keys take an Idempotency-Key', (t) => {
     'createChatCompletion',
     'createEmbedding',
     'createImage',
+    'editImage',
   ]);
 });
 

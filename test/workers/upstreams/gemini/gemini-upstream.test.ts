@@ -1,4 +1,3 @@
-import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,14 +11,13 @@ import {
   type CallContext,
   type ChatBody,
   type ChatEvent,
-  type ImageCall,
   nameCall,
   noUpstreamUsage,
   type Upstream,
   UpstreamError,
 } from '../../../../workers/upstreams/upstream.ts';
 import { leaveOutEarlyUsage } from '../../../support/early-usage.ts';
-import { createContext, createTarget } from '../../../support/upstream-target.ts';
+import { createContext, createImageCall, createTarget } from '../../../support/upstream-target.ts';
 
 const KEY = 'AIzaSyD-0123456789abcdef';
 const ASK: ChatBody = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
@@ -367,16 +365,7 @@ test('vectors are asked in one call, and come in the order of their inputs', asy
   });
 });
 
-const DRAW: ImageCall = {
-  prompt: 'a cat',
-  negativePrompt: null,
-  ...wordsAlone,
-  n: 3,
-  size: '1024x1024',
-  quality: null,
-  style: null,
-  user: null,
-};
+const DRAW = createImageCall({ n: 3 });
 
 const DRAWN = {
   candidates: [

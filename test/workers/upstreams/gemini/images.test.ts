@@ -1,46 +1,30 @@
-import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
 import test from 'ava';
 
-import {
-  fromImageResponse,
-  joinImageAnswers,
-} from '../../../../workers/upstreams/gemini/from-image-response.ts';
+import { fromImageResponse } from '../../../../workers/upstreams/gemini/from-image-response.ts';
 import { toImageRequest } from '../../../../workers/upstreams/gemini/to-image-request.ts';
 import {
   type ImageCall,
+  type InputImage,
   noUpstreamUsage,
   UpstreamError,
   type UpstreamFailure,
+  type UpstreamTarget,
 } from '../../../../workers/upstreams/upstream.ts';
-import { createTarget } from '../../../support/upstream-target.ts';
+import { createImageCall, createTarget } from '../../../support/upstream-target.ts';
 
-const CALL: ImageCall = {
-  prompt: 'a cat',
-  negativePrompt: null,
-  ...wordsAlone,
-  n: 2,
-  size: '1024x1024',
-  quality: null,
-  style: null,
-  user: 'u',
-};
+const CALL = createImageCall({ n: 2, user: 'u' });
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
 
-test('a picture is asked for without words, in its shape, with style and what to avoid in the prompt', (t) => {
+const ask = (target: UpstreamTarget, call: ImageCall) => toImageRequest(target, call, 'account');
+
+test('an image is asked for without words, in its shape, with style and what to avoid in the prompt', async (t) => {
   const target = createTarget('gemini-2.5-flash-image');
-  t.deepEqual(toImageRequest(target, CALL), {
+  t.deepEqual(await ask(target, CALL), {
     contents: [{ role: 'user', parts: [{ text: 'a cat' }] }],
     generationConfig: { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '1:1' } },
   });
-  const call = {
-    ...CALL,
-    style: 'vivid',
-    negativePrompt: 'dogs',
-    ...wordsAlone,
-    size: '1792x1024',
-    quality: '2K',
-  };
-  t.deepEqual(toImageRequest(target, call), {
+  const call = { ...CALL, style: 'vivid', negativePrompt: 'dogs', size: '1792x1024', quality: '2K' };
+  t.deepEqual(await ask(target, call), {
     contents: [{ role: 'user', parts: [{ text: 'a cat\n\nStyle: vivid.\n\nAvoid: dogs.' }] }],
     generationConfig: {
       responseModalities: ['IMAGE'],
@@ -48,10 +32,43 @@ test('a picture is asked for without words, in its shape, with style and what to
     },
   });
   const dropping = createTarget('m', { drops: new Set(['size', 'quality', 'style']) });
-  t.deepEqual(toImageRequest(dropping, call), {
+  t.deepEqual(await ask(dropping, call), {
     contents: [{ role: 'user', parts: [{ text: 'a cat\n\nAvoid: dogs.' }] }],
     generationConfig: { responseModalities: ['IMAGE'] },
   });
+});
+
+const input = (bytes: Buffer): InputImage => ({ bytes, contentType: 'image/png', width: 1, height: 1 });
+
+test('images to edit go ahead of the prompt as bytes, in the caller’s order', async (t) => {
+  const [first, second] = [Buffer.from('first'), Buffer.from('second')];
+  const jpeg = { ...input(second), contentType: 'image/jpeg' } as const;
+  const request = await ask(createTarget('m'), { ...CALL, inputs: [input(first), jpeg] });
+  t.deepEqual(request['contents'], [
+    {
+      role: 'user',
+      parts: [
+        { inlineData: { mimeType: 'image/png', data: first.toString('base64') } },
+        { inlineData: { mimeType: 'image/jpeg', data: second.toString('base64') } },
+        { text: 'a cat' },
+      ],
+    },
+  ]);
+});
+
+test('a mask, and more than 20 MB of images, are refused before anything is sent', async (t) => {
+  const one = input(Buffer.from('one'));
+  const refused = { instanceOf: UpstreamError, message: 'The model takes no mask and edits whole images.' };
+  const masked = { ...CALL, inputs: [one], mask: one };
+  t.is((await t.throwsAsync(ask(createTarget('m'), masked), refused)).failure, 'rejected');
+  const half = input(Buffer.alloc(7_500_001));
+  await t.notThrowsAsync(ask(createTarget('m'), { ...CALL, inputs: [half] }));
+  await t.throwsAsync(ask(createTarget('m'), { ...CALL, inputs: [half, half] }), {
+    instanceOf: UpstreamError,
+    message: 'The model takes images of up to 20 MB in base64 in one request.',
+  });
+  const dropping = createTarget('m', { drops: new Set(['mask']) });
+  t.regex(JSON.stringify(await ask(dropping, masked)), /inlineData/);
 });
 
 const read = (answer: object): ReturnType<typeof fromImageResponse> =>
@@ -116,21 +133,7 @@ test('an end without a picture by the model’s own word is an answer where the 
   t.like(await t.throwsAsync(read(nothing)), { failure: 'unavailable' }, 'it was not counted');
 });
 
-test('several answers are one, with their tokens added up where all have told them', async (t) => {
-  const answer = await read(
-    draw([{ inlineData: { data: PNG } }], {
-      usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 5 },
-    }),
-  );
-  const made = { status: 'fulfilled', value: answer } as const;
-  const joined = joinImageAnswers([made, made, made]);
-  t.is(joined.images.length, 3);
-  t.is(joined.calls, 3);
-  t.deepEqual(joined.usage, { ...noUpstreamUsage, promptTokens: 9, completionTokens: 15 });
-  t.is(joinImageAnswers([made, { ...made, value: { ...answer, usage: null } }]).usage, null);
-});
-
-test('a count of no tokens is none, so that one of several calls cannot hide what was read or drawn', async (t) => {
+test('a count of no tokens is none, so that one of several calls cannot hide what was read or made', async (t) => {
   const readCounts = async (promptTokenCount: number, candidatesTokenCount: number) =>
     await read(
       draw([{ inlineData: { data: PNG } }], { usageMetadata: { promptTokenCount, candidatesTokenCount } }),
@@ -139,43 +142,5 @@ test('a count of no tokens is none, so that one of several calls cannot hide wha
   t.deepEqual(
     answers.map(({ usage }) => usage && [usage.promptTokens, usage.completionTokens]),
     [[3, 5], [3, null], null],
-  );
-  const join = (...values: typeof answers) =>
-    joinImageAnswers(values.map((value) => ({ status: 'fulfilled', value })));
-  t.like(join(answers[0]!, answers[1]!).usage, { promptTokens: 6, completionTokens: null });
-  t.is(join(answers[0]!, answers[2]!).usage, null);
-});
-
-test('those that were made are the answer, with why others were not; where none was, a refusal is told before a failure', async (t) => {
-  const { images } = await read(draw([{ inlineData: { data: PNG } }]));
-  const made = { status: 'fulfilled', value: { images, calls: 1, usage: null } } as const;
-  const fail = (reason: unknown) => ({ status: 'rejected', reason }) as const;
-  const [refused, broken] = [new UpstreamError('rejected', 'no'), new UpstreamError('unavailable', 'down')];
-  const some = joinImageAnswers([fail(broken), made, fail(refused), made]);
-  t.is(some.images.length, 2);
-  t.is(some.calls, 2, 'those that were answered');
-  t.is(some.missing, refused);
-  t.is(joinImageAnswers([made]).missing, undefined);
-  t.is(
-    t.throws(() => joinImageAnswers([fail(broken), fail(refused)])),
-    refused,
-  );
-  const late = new UpstreamError('timeout', 'late', { mayGoOn: true });
-  t.is(
-    t.throws(() => joinImageAnswers([fail(broken), fail(late)])),
-    late,
-    'one of them may still be drawn',
-  );
-  const usage = { ...noUpstreamUsage, promptTokens: 3, completionTokens: 5 };
-  const none = { status: 'fulfilled', value: { images: [], missing: refused, calls: 1, usage } } as const;
-  t.like(joinImageAnswers([none, fail(broken), none]), {
-    images: [],
-    missing: refused,
-    usage: { promptTokens: 6, completionTokens: 10 },
-  });
-  const ours = new TypeError('a fault of ours');
-  t.is(
-    t.throws(() => joinImageAnswers([made, fail(refused), fail(ours)])),
-    ours,
   );
 });

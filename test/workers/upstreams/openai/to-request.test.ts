@@ -1,13 +1,8 @@
-import { wordsAlone } from '../../../../shared/queue/job-kinds.ts';
 import test from 'ava';
 
 import { createTarget } from '../../../support/upstream-target.ts';
-import type { ChatBody, ImageCall, UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
-import {
-  toChatRequest,
-  toEmbeddingRequest,
-  toImageRequest,
-} from '../../../../workers/upstreams/openai/to-request.ts';
+import type { ChatBody, UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
+import { toChatRequest, toEmbeddingRequest } from '../../../../workers/upstreams/openai/to-request.ts';
 
 function target(model: string, ...drops: string[]): UpstreamTarget {
   return createTarget(model, { drops: new Set(drops) });
@@ -118,50 +113,6 @@ test('embeddings are asked as base64, with dimensions and user only where given'
     model: 'emb',
     input: ['a', 'b'],
   });
-});
-
-const IMAGE: ImageCall = {
-  prompt: 'a cat',
-  negativePrompt: null,
-  ...wordsAlone,
-  n: 2,
-  size: '1024x1024',
-  quality: null,
-  style: null,
-  user: null,
-};
-
-test('base64 is asked of every image model but the GPT family, which refuses the field', (t) => {
-  const plain = { prompt: 'a cat', n: 2, size: '1024x1024' };
-  for (const model of [
-    'gpt-image-1',
-    'gpt-image-2-2026-04-21',
-    'openai/gpt-image-1-mini',
-    'chatgpt-image-latest',
-  ]) {
-    t.deepEqual(toImageRequest(target(model), IMAGE), { model, ...plain });
-  }
-  for (const model of ['dall-e-3', 'flux', 'not-gpt-image-1']) {
-    t.deepEqual(toImageRequest(target(model), IMAGE), { model, ...plain, response_format: 'b64_json' });
-  }
-});
-
-test('style goes as a field to DALL·E 3 alone, else into the prompt; what to avoid always does', (t) => {
-  const call = { ...IMAGE, style: 'vivid', negativePrompt: 'dogs', ...wordsAlone, quality: 'hd', user: 'u' };
-  const known = toImageRequest(target('dall-e-3'), call);
-  t.is(known['style'], 'vivid');
-  t.is(known['prompt'], 'a cat\n\nAvoid: dogs.');
-  t.is(known['quality'], 'hd');
-  t.is(known['user'], 'u');
-  t.is(known['negative_prompt'], undefined);
-  for (const [model, style] of [
-    ['gpt-image-1', 'vivid'],
-    ['dall-e-3', 'gothic'],
-  ] as const) {
-    const request = toImageRequest(target(model), { ...call, style });
-    t.is(request['style'], undefined);
-    t.is(request['prompt'], `a cat\n\nStyle: ${style}.\n\nAvoid: dogs.`);
-  }
 });
 
 test('a picture that was fetched goes out as its bytes, with what the caller said of it; others as they are', (t) => {

@@ -1,8 +1,9 @@
 import { BACKDROPS, CANVAS } from './backdrops.ts';
 import { fitText, type FittedText } from './fit-text.ts';
 import { choosePalette, type Palette } from './palettes.ts';
-import type { PictureFont, PictureGlyph } from './picture-font.ts';
+import type { PictureFont } from './picture-font.ts';
 import { createRandom } from './seeded-random.ts';
+import { traceLine } from './trace-line.ts';
 
 export interface PictureOrder {
   readonly prompt: string;
@@ -82,14 +83,4 @@ function drawCard(
     `<path d="${signature}" fill="${color}" opacity="0.72"/>`,
     ...swatches,
   ].join('');
-}
-
-function traceLine(glyphs: readonly PictureGlyph[], size: number, left: number, baseline: number): string {
-  let x = left;
-  const paths: string[] = [];
-  for (const glyph of glyphs) {
-    paths.push(glyph.trace(size, x, baseline));
-    x += glyph.advance * size;
-  }
-  return paths.join('');
 }

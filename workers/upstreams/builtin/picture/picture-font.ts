@@ -38,6 +38,14 @@ export interface PictureFont {
 /** Manrope comes in a file a script; the first that has a character draws it. */
 const SCRIPTS = ['latin', 'cyrillic', 'latin-ext', 'cyrillic-ext', 'greek', 'vietnamese'];
 
+let font: PictureFont | undefined;
+
+/** The process's font, read when it is first used. */
+export function getPictureFont(): PictureFont {
+  font ??= loadPictureFont();
+  return font;
+}
+
 /** Reads the font, 60 KB of files, from node_modules. */
 export function loadPictureFont(): PictureFont {
   const require = createRequire(import.meta.url);

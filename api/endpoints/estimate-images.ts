@@ -1,0 +1,71 @@
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { invalidField } from '../../shared/contract/errors.ts';
+import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
+import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
+import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
+import { tokensPerPreview } from '../../shared/pricing/usage-bounds.ts';
+import { countImageCalls } from '../../shared/routing/image-needs.ts';
+import type { Estimate } from '../middleware/admit.ts';
+import type { CheckedImageRequest } from './check-image-request.ts';
+
+/**
+ * The most that an image request can cost, in the terms of its price.
+ * @throws AppError `content_too_long`
+ */
+export async function estimateImages(
+  checked: CheckedImageRequest,
+  model: CatalogModel,
+  user: string | null,
+  turn: CountingTurn,
+): Promise<Estimate> {
+  const { n, size, quality, inputs, mask, partialImages } = checked;
+  const given = inputs.length + (mask === null ? 0 : 1);
+  const promptTokens = (await countPrompt(checked, model, turn)) + given * model.tokensPerPicture;
+  // A vendor that makes one image a call reads, and counts, the prompt for each of them.
+  const mostCalls = Math.max(1, ...model.routes.map((route) => countImageCalls(route, n)));
+  const usage = { ...noUsage, promptTokens: promptTokens * mostCalls, images: n };
+  const worst = computeWorstCase(model.pricing, {
+    ...usage,
+    imageQuality: quality,
+    imageSize: size,
+    characters: countImageCharacters(checked),
+    durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
+  });
+  // The bound on output is that of one image.
+  const outputTokens = (model.maxOutputTokens + (partialImages ?? 0) * tokensPerPreview) * n;
+  return {
+    model,
+    promptTokens,
+    fixedNano: worst.fixedNano,
+    nanoPerUnit: worst.nanoPerCompletionToken,
+    wantedUnits: outputTokens,
+    leastUnits: outputTokens,
+    sharePermille: 1_000,
+    user,
+  };
+}
+
+/** `Style:` and `Avoid:`, which join what a vendor has no field for to the prompt. */
+const joinTokens = 8;
+
+/** What is sent of the caller's words counts. @throws AppError `content_too_long` */
+async function countPrompt(
+  { prompt, negativePrompt, style }: CheckedImageRequest,
+  model: CatalogModel,
+  turn: CountingTurn,
+): Promise<number> {
+  const texts = { prompt, negative_prompt: negativePrompt, style };
+  let promptTokens = 0;
+  for (const [field, text] of Object.entries(texts)) {
+    if (text === null || text === '') continue;
+    const limit = model.context - promptTokens;
+    const tokens = await countTokensAsync(text, { limit, turn, encoding: model.tokenizer });
+    if (tokens === null) {
+      const whole = field === 'prompt' ? 'The prompt is' : `The prompt and its ${field} together are`;
+      const msg = `${whole} longer than the model's context of ${model.context} tokens. Shorten it.`;
+      throw invalidField(['body', field], msg, { code: 'content_too_long' });
+    }
+    promptTokens += tokens + (field === 'prompt' ? 0 : joinTokens);
+  }
+  return promptTokens;
+}

@@ -1,0 +1,96 @@
+import type { TSchema } from 'typebox';
+import { invalidField } from '../../shared/contract/errors.ts';
+import type { JsonSchema } from '../../shared/contract/openapi/description.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
+
+/** `image`, `image[]`, `mask[image_url]`, `images[0][image_url]`: what OpenAI's clients make of lists and objects. */
+const fieldName = /^([^[\]]{1,64})(?:\[([^[\]]{0,64})\](?:\[([^[\]]{1,64})\])?)?$/;
+const listIndex = /^\d{0,4}$/;
+const wholeNumber = /^-?\d{1,15}$/;
+
+/** One field, by how its parts are named. Its values are in the order in which they came. */
+interface Field {
+  /** `name` and `name[]`. */
+  readonly values: string[];
+  isList: boolean;
+  /** `name[key]`, and what is below it. */
+  readonly keyed: { readonly key: string; readonly inner: string | null; readonly value: string }[];
+}
+
+/**
+ * Gathers the parts of a form into the body that the same request has as JSON. The order of the parts makes no difference,
+ * but for those of one list, and neither does anything else of how the form was written: the hash of an Idempotency-Key
+ * is of this body.
+ */
+export class FormFields {
+  readonly #fields = new Map<string, Field>();
+
+  /** @throws AppError where the name is not one of the forms above */
+  add(name: string | undefined, value: string): void {
+    const match = name === undefined ? null : fieldName.exec(name);
+    if (match === null) {
+      const what = name === undefined ? 'has a part without a name' : `has a part named ${shorten(name)}`;
+      const msg = `The form ${what}. Name parts as the fields of the JSON body: image, image[], mask, prompt.`;
+      throw invalidField(['body'], msg, { type: 'form_invalid' });
+    }
+    const [, root, key, inner = null] = match;
+    const field = this.#open(root!);
+    if (key === undefined || (key === '' && inner === null)) {
+      field.values.push(value);
+      if (key === '') field.isList = true;
+    } else {
+      field.keyed.push({ key, inner, value });
+    }
+  }
+
+  /** @param schema of the body: numbers and booleans are read from texts where it wants some */
+  toBody(schema: TSchema): Record<string, unknown> {
+    const properties = (schema as JsonSchema).properties ?? {};
+    const names = [...this.#fields.keys()].toSorted();
+    return Object.fromEntries(
+      names.map((name) => [name, readField(name, this.#fields.get(name)!, properties[name])]),
+    );
+  }
+
+  #open(name: string): Field {
+    let field = this.#fields.get(name);
+    if (field === undefined) {
+      field = { values: [], isList: false, keyed: [] };
+      this.#fields.set(name, field);
+    }
+    return field;
+  }
+}
+
+function readField(name: string, field: Field, schema: JsonSchema | undefined): unknown {
+  const { values, isList, keyed } = field;
+  if (keyed.length > 0 && values.length > 0) {
+    const msg = 'is sent both as itself and with a key in brackets. Send it in one way.';
+    throw invalidField(['body', name], msg, { type: 'form_invalid' });
+  }
+  if (keyed.length > 0) return readKeyed(field);
+  const [first] = values;
+  return isList || values.length > 1 ? values : readText(first!, schema);
+}
+
+/** A list where every key is an index or left out, else an object. */
+function readKeyed({ keyed }: Field): unknown {
+  if (!keyed.every(({ key }) => listIndex.test(key)))
+    return Object.fromEntries(keyed.map(({ key, value }) => [key, value]));
+  const items = new Map<number, unknown>();
+  for (const { key, inner, value } of keyed) {
+    const index = key === '' ? Math.max(-1, ...items.keys()) + 1 : Number(key);
+    const before = items.get(index);
+    if (inner === null) items.set(index, value);
+    else items.set(index, { ...(typeof before === 'object' ? before : {}), [inner]: value });
+  }
+  return [...items].toSorted(([a], [b]) => a - b).map(([, item]) => item);
+}
+
+/** What is not written as the schema wants it stays a text, and is refused by the schema. */
+function readText(text: string, schema: JsonSchema | undefined): unknown {
+  const types = [schema?.type].flat();
+  if (types.includes('integer') && wholeNumber.test(text)) return Number(text);
+  if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
+}

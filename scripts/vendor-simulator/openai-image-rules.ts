@@ -1,0 +1,108 @@
+import type { SimulatedCall } from './dialect.ts';
+import { findImageType } from './image-type.ts';
+import { isLink, listFiles, readFileBytes, readNumber } from './openai-image-fields.ts';
+import { readText } from './json-record.ts';
+import { readPngSize } from './tiny-png.ts';
+
+/** What OpenAI refuses of a request for images (OpenAI API reference: images), by family of model. */
+
+export interface ImageRefusal {
+  readonly message: string;
+  readonly param: string;
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+const fieldsOfAll = ['model', 'prompt', 'n', 'size', 'quality', 'user'];
+const fieldsOfGpt = ['background', 'output_format', 'output_compression', 'partial_images', 'stream'];
+const fieldsOfFiles = ['image', 'image[]', 'images', 'mask'];
+const maxImages = 10;
+const maxFiles = 16;
+const maxPartials = 3;
+const maxFileBytes = 50_000_000;
+const maxMaskBytes = 4_000_000;
+
+export function isGptImage(model: string): boolean {
+  return model.includes('gpt-image-');
+}
+
+/** Null where nothing is wrong. A model of no family known here takes all that any of them takes. */
+export function checkImageCall({ body, model }: SimulatedCall, isEdit: boolean): ImageRefusal | null {
+  return (
+    checkNames(body, model, isEdit) ??
+    checkValues(body, model) ??
+    (isEdit ? (checkFiles(body, model) ?? checkMask(body)) : null)
+  );
+}
+
+function checkNames(body: Body, model: string, isEdit: boolean): ImageRefusal | null {
+  const known = new Set(fieldsOfAll);
+  const isDallE = model.includes('dall-e-');
+  if (!isGptImage(model)) known.add('response_format');
+  if (!isGptImage(model) && !isEdit && !model.includes('dall-e-2')) known.add('style');
+  if (!isDallE) fieldsOfGpt.forEach((name) => known.add(name));
+  if (!isDallE && !isEdit) known.add('moderation');
+  if (isEdit) fieldsOfFiles.forEach((name) => known.add(name));
+  if (isEdit && !isDallE && !model.includes('gpt-image-2')) known.add('input_fidelity');
+  const unknown = Object.keys(body).find((name) => !known.has(name));
+  return unknown === undefined ? null : refuse(`Unknown parameter: '${unknown}'.`, unknown);
+}
+
+function checkValues(body: Body, model: string): ImageRefusal | null {
+  const n = readNumber(body['n']) ?? 1;
+  const partials = readNumber(body['partial_images']) ?? 0;
+  const compression = readNumber(body['output_compression']);
+  const format = body['output_format'] ?? 'png';
+  if (readText(body['prompt']) === '') return refuse("Missing required parameter: 'prompt'.", 'prompt');
+  if (!(n >= 1 && n <= maxImages)) return refuse(`'n' must be from 1 to ${maxImages}.`, 'n');
+  if (n > 1 && model.includes('dall-e-3')) return refuse('You must provide n=1 for this model.', 'n');
+  if (n > 1 && String(body['stream']) === 'true') return refuse('Streaming is for n=1.', 'n');
+  if (!(partials >= 0 && partials <= maxPartials)) {
+    return refuse(`'partial_images' must be from 0 to ${maxPartials}.`, 'partial_images');
+  }
+  if (body['background'] === 'transparent' && format === 'jpeg') {
+    return refuse('Transparent background is not supported for JPEG output format.', 'background');
+  }
+  if (compression !== null && format === 'png' && compression !== 100) {
+    return refuse('Compression less than 100 is not supported for PNG output format.', 'output_compression');
+  }
+  return null;
+}
+
+function checkFiles(body: Body, model: string): ImageRefusal | null {
+  if (model.includes('dall-e-3')) return refuse('This model does not edit images.', 'model');
+  if (Array.isArray(body['image'])) {
+    const message =
+      "Duplicate parameter: 'image'. You provided multiple values for this parameter, whereas only one is allowed. If you are trying to provide a list of values, use the array syntax instead e.g. 'image[]=<value>'.";
+    return refuse(message, 'image');
+  }
+  const files = listFiles(body);
+  if (files.length === 0) return refuse("Missing required parameter: 'image'.", 'image');
+  const most = model.includes('dall-e-2') ? 1 : maxFiles;
+  if (files.length > most) return refuse(`Too many images: ${most} at most.`, 'image');
+  for (const file of files) {
+    const bytes = readFileBytes(file);
+    const type = bytes === null ? null : findImageType(bytes);
+    if (!isLink(file) && (type === null || type === 'image/gif')) {
+      return refuse('Invalid image file or mode for image: it must be a PNG, JPEG or WebP.', 'image');
+    }
+    if ((bytes?.length ?? 0) > maxFileBytes) return refuse('Image file too large.', 'image');
+  }
+  return null;
+}
+
+function checkMask(body: Body): ImageRefusal | null {
+  if ((body['mask'] ?? null) === null || isLink(body['mask'])) return null;
+  const bytes = readFileBytes(body['mask']);
+  const size = bytes === null ? null : readPngSize(bytes);
+  if (bytes === null || size === null) return refuse('Invalid mask: it must be a PNG.', 'mask');
+  if (bytes.length >= maxMaskBytes) return refuse('Invalid mask: it must be smaller than 4 MB.', 'mask');
+  const image = readPngSize(readFileBytes(listFiles(body)[0]) ?? Buffer.alloc(0));
+  // The size of other formats is not read here.
+  const isSame = image === null || (image.width === size.width && image.height === size.height);
+  return isSame ? null : refuse('Invalid mask image: its size does not match that of the image.', 'mask');
+}
+
+function refuse(message: string, param: string): ImageRefusal {
+  return { message, param };
+}

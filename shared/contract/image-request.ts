@@ -1,0 +1,191 @@
+import Type, { type Static, type TSchema } from 'typebox';
+import { EndUser, Nullable, StringEnum } from './fields.ts';
+
+export const defaultImageSize = '1024x1024';
+/** Input images of one edit, where the model's `max_file_count` does not set another bound. */
+export const defaultMaxInputImages = 16;
+/** Far longer than any name of a size or quality. */
+const maxOptionLength = 100;
+
+const option = (description: string) =>
+  Type.Optional(Nullable(Type.String({ maxLength: maxOptionLength, description })));
+
+const choice = <const T extends readonly string[]>(values: T, description: string) =>
+  Type.Optional(Nullable(StringEnum(values, { description })));
+
+/** The fields of the specification, the same for both operations. */
+const commonFields = {
+  model: Type.String({ minLength: 1, description: 'The id of an `image` model.' }),
+  prompt: Type.String({ minLength: 3, description: 'What the image shows, or what is changed in it.' }),
+  negative_prompt: Type.Optional(
+    Nullable(
+      Type.String({
+        description:
+          'What it must not show; counts as part of the prompt. For models without such a field it is worked into the ' +
+          'prompt.',
+      }),
+    ),
+  ),
+  n: Type.Optional(
+    Nullable(
+      Type.Integer({
+        minimum: 1,
+        maximum: 4,
+        default: 1,
+        description: 'How many images; at most the model’s `max_image_count`. Each is paid for.',
+      }),
+    ),
+  ),
+  response_format: Type.Optional(
+    Nullable(
+      StringEnum(['url', 'b64_json'], {
+        default: 'b64_json',
+        description: '`url` answers with links that work for 24 hours.',
+      }),
+    ),
+  ),
+  // No `default` keyword: a model that lacks this size takes its own first one when none was asked for.
+  size: option(
+    `One of the model’s sizes, as \`WIDTHxHEIGHT\`. ${defaultImageSize} unless set, or where it is \`auto\`; ` +
+      'the model’s first size where it lacks that one.',
+  ),
+  quality: option('One of the model’s `image_quality.choices`; may change the price.'),
+  style: Type.Optional(
+    Nullable(
+      Type.String({
+        description: 'Depends on the model, such as `vivid` or `natural`; counts as part of the prompt.',
+      }),
+    ),
+  ),
+};
+
+/** What OpenAI's clients may send beside them. */
+const openAiFields = {
+  background: choice(
+    ['transparent', 'opaque', 'auto'],
+    'Of the image, for models that know it; `transparent` needs `png` or `webp`.',
+  ),
+  output_format: choice(
+    ['png', 'jpeg', 'webp'],
+    'The format of the image; the model’s own where it is left out.',
+  ),
+  output_compression: Type.Optional(
+    Nullable(
+      Type.Integer({
+        minimum: 0,
+        maximum: 100,
+        description: 'Of `jpeg` and `webp`: 100 is the best quality and the largest file.',
+      }),
+    ),
+  ),
+  stream: Type.Optional(
+    Nullable(
+      Type.Boolean({
+        default: false,
+        description: 'Whether the answer comes as an event stream; for one image, as `b64_json`.',
+      }),
+    ),
+  ),
+  partial_images: Type.Optional(
+    Nullable(
+      Type.Integer({
+        minimum: 0,
+        maximum: 3,
+        description: 'How many previews a stream shows where the model makes any; it may show fewer.',
+      }),
+    ),
+  ),
+  user: EndUser,
+};
+
+const imageText = 'an https URL, a data URI or base64, of a PNG, JPEG, WebP or GIF of at most 20 MB';
+
+const oneOrMore = (description: string) =>
+  Type.Optional(
+    Type.Unsafe<string | string[] | null>({
+      anyOf: [
+        { type: 'string' },
+        { type: 'array', items: { type: 'string' }, maxItems: defaultMaxInputImages },
+        { type: 'null' },
+      ],
+      description,
+    }),
+  );
+
+/** OpenAI's form of an image in a JSON body. */
+const ImageReference = Type.Object({
+  image_url: Type.Optional(Nullable(Type.String({ description: `${capitalize(imageText)}.` }))),
+  file_id: Type.Optional(Nullable(Type.String({ description: 'Refused: no files are kept here.' }))),
+});
+export type ImageReference = Static<typeof ImageReference>;
+
+export const ImageRequest = Type.Object(
+  {
+    ...commonFields,
+    image_url: oneOrMore(
+      `Input images, each ${imageText}. With them the request is an edit; for models whose ` +
+        '`input_modalities` include `image`.',
+    ),
+    ...openAiFields,
+    moderation: choice(['low', 'auto'], 'How strictly the vendor moderates, where it takes this.'),
+  },
+  { title: 'ImageRequest' },
+);
+export type ImageRequest = Static<typeof ImageRequest>;
+
+const editFields = {
+  ...openAiFields,
+  input_fidelity: choice(
+    ['high', 'low'],
+    'How closely the result keeps to the input images, where the vendor takes this.',
+  ),
+};
+
+export const ImageEditRequest = Type.Object(
+  {
+    ...commonFields,
+    image_url: oneOrMore(
+      `The images to edit or to go by, each ${imageText}. Joined in this order with \`image\` and \`images\`; at ` +
+        'least one in all, at most the model’s `max_file_count`.',
+    ),
+    image: oneOrMore('The same under OpenAI’s name.'),
+    images: Type.Optional(
+      Nullable(
+        Type.Array(ImageReference, { maxItems: defaultMaxInputImages, description: 'The same as objects.' }),
+      ),
+    ),
+    mask: Type.Optional(
+      Type.Unsafe<string | ImageReference | null>({
+        anyOf: [{ type: 'string' }, ImageReference, { type: 'null' }],
+        description:
+          'A PNG with an alpha channel, under 4 MB, with the dimensions of the first input image: where it is transparent ' +
+          'the image may change.',
+      }),
+    ),
+    ...editFields,
+  },
+  { title: 'ImageEditRequest' },
+);
+export type ImageEditRequest = Static<typeof ImageEditRequest>;
+
+const file = (description: string) =>
+  Type.Unsafe<Uint8Array>({ type: 'string', contentMediaType: 'application/octet-stream', description });
+
+/** The same as a form, as OpenAI's clients send files. It describes; what comes is checked as the JSON that it stands for. */
+export const ImageEditForm: TSchema = Type.Object(
+  {
+    ...commonFields,
+    image: Type.Optional(file('An image to edit; several as `image[]`, in their order.')),
+    'image[]': Type.Optional(
+      Type.Array(file('One image.'), { description: 'Images to edit, a part for each.' }),
+    ),
+    image_url: Type.Optional(Nullable(Type.String({ description: `${capitalize(imageText)}.` }))),
+    mask: Type.Optional(file('A PNG with an alpha channel, as large as the first image.')),
+    ...editFields,
+  },
+  { title: 'ImageEditForm' },
+);
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,83 @@
+import Type, { type Static } from 'typebox';
+import { CostRequest, FreeRequest, Nullable, TotalTime } from './fields.ts';
+import type { FurtherAnswer } from './operation.ts';
+
+/** How the events of the two operations begin, as OpenAI names them. */
+export type ImageEventKind = 'image_generation' | 'image_edit';
+
+const tokens = (description: string) => Type.Optional(Type.Integer({ description }));
+
+export const ImageStreamUsage = Type.Object(
+  {
+    total_tokens: tokens('The sum of both; only where the vendor counted.'),
+    input_tokens: tokens('Of the prompt and the input images, as the vendor counted.'),
+    output_tokens: tokens('Of the image, as the vendor counted.'),
+    total_time: TotalTime,
+    cost_request: CostRequest,
+    free_request: FreeRequest,
+  },
+  { title: 'ImageStreamUsage' },
+);
+export type ImageStreamUsage = Static<typeof ImageStreamUsage>;
+
+/** The data of one event of a streamed image. */
+export const ImageEvent = Type.Object(
+  {
+    type: Type.String({
+      description:
+        '`image_generation.partial_image` and `image_generation.completed`, or `image_edit.…` of an edit.',
+    }),
+    b64_json: Type.String({ description: 'The preview or the image, in base64.' }),
+    created_at: Type.Integer({ description: 'Unix seconds.' }),
+    size: Type.String({ description: 'As it was asked of the vendor.' }),
+    quality: Type.String(),
+    background: Type.String(),
+    output_format: Type.String({ description: '`png`, `jpeg` or `webp`.' }),
+    partial_image_index: Type.Optional(
+      Type.Integer({ description: 'Counts the previews from 0; absent from the last event.' }),
+    ),
+    revised_prompt: Type.Optional(
+      Nullable(Type.String({ description: 'Of the last event: the prompt as the vendor changed it.' })),
+    ),
+    usage: Type.Optional(ImageStreamUsage),
+  },
+  { title: 'ImageEvent' },
+);
+export type ImageEvent = Static<typeof ImageEvent>;
+
+/** A PNG of one pixel, for examples that can be sent as they stand. */
+export const tinyPng =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+export function createImageStream(kind: ImageEventKind, body: object): FurtherAnswer {
+  const event = {
+    created_at: 1_763_727_045,
+    size: '1024x1024',
+    quality: 'auto',
+    background: 'auto',
+    output_format: 'png',
+  };
+  const completed: ImageEvent = {
+    type: `${kind}.completed`,
+    b64_json: tinyPng,
+    ...event,
+    revised_prompt: null,
+    usage: { total_time: 0.731, cost_request: 0.05, free_request: false },
+  };
+  return {
+    status: 200,
+    responseType: 'text/event-stream',
+    response: ImageEvent,
+    description:
+      'With `"stream": true` the answer is server-sent events: a line `event: ` with the type, a line `data: ` with the ' +
+      `JSON of one event, then an empty line. Up to \`partial_images\` previews come as \`${kind}.partial_image\`, ` +
+      `where the model makes any; the image comes as \`${kind}.completed\`, with usage and cost, and ends the stream.\n\n` +
+      'While nothing is there to send a comment goes out at least every 10 s: `: keep-alive`. A failure before the first ' +
+      'event is an error with its own status, as listed below. After it, the last event is `data: {"error": …}` with the ' +
+      'body of that error.',
+    example: {
+      body: { ...body, stream: true, partial_images: 1 },
+      response: `event: ${completed.type}\ndata: ${JSON.stringify(completed)}\n\n`,
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import test from 'ava';
+
+import { parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
+import {
+  countImageCalls,
+  findServingImageRoutes,
+  findUnmetImageNeed,
+  type ImageAsk,
+} from '../../../shared/routing/image-needs.ts';
+
+/** Every route that the tests speak of, by the name of its model. */
+const catalog = parseCatalog(
+  `
+upstreams:
+  openai: { kind: openai, baseUrl: "http://127.0.0.1:1/v1" }
+  google: { kind: gemini, apiKeys: [k] }
+  builtin: { kind: builtin }
+models:
+  - id: all
+    type: image
+    context: 8192
+    size: [1024x1024]
+    pricing: { type: image, cost_per_image: 1 }
+    routes:
+      - { upstream: google, model: gemini-image }
+      - { upstream: google, model: gemini-lenient, drops: [mask] }
+      - { upstream: openai, model: gpt-image-1 }
+      - { upstream: openai, model: dall-e-2 }
+      - { upstream: openai, model: dall-e-3 }
+      - { upstream: openai, model: flux }
+      - { upstream: openai, model: single, drops: [n] }
+      - { upstream: builtin, model: demo-svg-image }
+      - { upstream: builtin, model: demo-image-edit }
+`,
+  { env: {}, fileName: 'catalog.yaml', today: '2026-01-01' },
+);
+const routes = catalog.find('all')?.routes ?? [];
+const findRoute = (model: string) => routes.find((route) => route.model === model)!;
+
+const words: ImageAsk = { inputs: 0, inputBytes: null, hasMask: false, background: null };
+const serve = (ask: Partial<ImageAsk>, among = routes): string[] =>
+  findServingImageRoutes(among, { ...words, ...ask }).map(({ model }) => model);
+
+test('an image from words alone is made by every model but the one that edits', (t) => {
+  t.deepEqual(
+    serve({}),
+    routes.map(({ model }) => model).filter((model) => model !== 'demo-image-edit'),
+  );
+});
+
+test('images to edit go to the models that take so many', (t) => {
+  const one = [
+    'gemini-image',
+    'gemini-lenient',
+    'gpt-image-1',
+    'dall-e-2',
+    'flux',
+    'single',
+    'demo-image-edit',
+  ];
+  t.deepEqual(serve({ inputs: 1 }), one);
+  t.deepEqual(
+    serve({ inputs: 2 }),
+    one.filter((model) => model !== 'dall-e-2'),
+  );
+});
+
+test('a mask goes to the models that know it; one that drops it serves where no other does', (t) => {
+  const masked = { inputs: 1, hasMask: true };
+  t.deepEqual(serve(masked), ['gpt-image-1', 'dall-e-2', 'flux', 'single', 'demo-image-edit']);
+  t.deepEqual(serve(masked, [findRoute('gemini-image'), findRoute('gemini-lenient')]), ['gemini-lenient']);
+});
+
+test('Gemini is left out where the images are over 20 MB in base64', (t) => {
+  const inputs = { inputs: 1, inputBytes: 15_000_000 };
+  t.true(serve(inputs).includes('gemini-image'));
+  t.false(serve({ ...inputs, inputBytes: 15_000_001 }).includes('gemini-image'));
+});
+
+test('a transparent background is asked only of models that make one', (t) => {
+  t.deepEqual(serve({ background: 'transparent' }), ['gpt-image-1', 'flux', 'single']);
+  t.true(serve({ background: 'opaque' }).includes('dall-e-3'));
+});
+
+test('what a route cannot do is told by the field and a reason', (t) => {
+  const ask = { ...words, inputs: 1, hasMask: true };
+  t.like(findUnmetImageNeed(findRoute('gemini-image'), ask), {
+    field: 'mask',
+    why: 'takes no mask and edits whole images',
+  });
+  t.like(findUnmetImageNeed(findRoute('demo-image-edit'), words), { field: 'image_url' });
+  t.is(findUnmetImageNeed(findRoute('gpt-image-1'), ask), null);
+});
+
+test('several images are as many calls where a model makes one a call, or its server knows no n', (t) => {
+  const calls = routes.map((route) => [route.model, countImageCalls(route, 3)]);
+  t.deepEqual(Object.fromEntries(calls), {
+    'gemini-image': 3,
+    'gemini-lenient': 3,
+    'gpt-image-1': 1,
+    'dall-e-2': 1,
+    'dall-e-3': 3,
+    flux: 1,
+    single: 3,
+    'demo-svg-image': 1,
+    'demo-image-edit': 1,
+  });
+});

@@ -1,0 +1,20 @@
+import type { ExecutionContext } from 'ava';
+import { findReservations } from './observe.ts';
+import type { TestAccount, TestStack } from './stack.ts';
+import { waitFor } from './wait-for.ts';
+import { watchRedis } from './watch-redis.ts';
+
+/** Resolves when the workers have been told that the callers of all the account's requests have left. */
+export async function waitUntilTold(
+  t: ExecutionContext,
+  stack: TestStack,
+  account: TestAccount,
+  leave: () => Promise<unknown>,
+): Promise<void> {
+  const commands = await watchRedis(t, stack.env['REDIS_URL']!);
+  const ids = await findReservations(stack, account.id);
+  const isTold = (id: string): boolean =>
+    commands.some(({ name, args }) => name === 'publish' && args.includes('cancel') && args.includes(id));
+  await leave();
+  await waitFor('the workers to be told', () => ids.every(isTold));
+}

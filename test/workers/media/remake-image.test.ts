@@ -1,0 +1,184 @@
+import test from 'ava';
+import sharp, { type Color } from 'sharp';
+import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { noImageOptions, type ImageJob } from '../../../shared/queue/job-kinds.ts';
+import { Decoders } from '../../../workers/media/decoders.ts';
+import { loadInputImages } from '../../../workers/media/load-input-images.ts';
+import { createImageRemaker, type RemakeOptions } from '../../../workers/media/remake-image.ts';
+import type { SafeFetchClient } from '../../../workers/outbound/safe-fetch-client.ts';
+import { makeBlackPng } from '../../support/make-black-png.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** Every image that comes in or goes out is made anew from its pixels, within bounds. */
+
+const remakeImage = createImageRemaker(new Decoders());
+const signal = new AbortController().signal;
+
+const remake = (bytes: Buffer, more: Partial<RemakeOptions> = {}) =>
+  remakeImage(bytes, { accountId: 'a', signal, waitMs: 60_000, format: null, quality: null, ...more });
+
+const draw = (width = 40, height = 20, background: Color = 'red') =>
+  sharp({ create: { width, height, channels: 4, background } });
+
+async function whole(bytes: Buffer, more: Partial<RemakeOptions> = {}) {
+  const remade = await remake(bytes, more);
+  if ('fault' in remade) throw new Error(remade.fault);
+  return remade;
+}
+
+test('place, camera, comments, profile and what is behind the end are gone, and the image stands upright', async (t) => {
+  const exif = { IFD0: { ImageDescription: 'at home' }, IFD3: { GPSLatitude: '51/1 30/1 0/1' } };
+  for (const format of ['jpeg', 'png', 'webp'] as const) {
+    const file = await draw()
+      .withExif(exif)
+      .withMetadata({ orientation: 6, icc: 'p3' })
+      .toFormat(format)
+      .toBuffer();
+    const before = await sharp(file).metadata();
+    t.truthy(before.exif);
+    const remade = await whole(Buffer.concat([file, Buffer.from('a secret behind the end')]));
+    const after = await sharp(remade.bytes).metadata();
+    t.is(remade.contentType, `image/${format}`);
+    t.deepEqual(
+      [after.exif, after.icc, after.xmp, after.orientation],
+      [undefined, undefined, undefined, undefined],
+    );
+    t.deepEqual([remade.width, remade.height], [20, 40], 'turned as EXIF says');
+    t.false(remade.bytes.includes('at home') || remade.bytes.includes('secret'));
+  }
+});
+
+test('a PNG keeps each of its pixels, and its transparency', async (t) => {
+  const file = await draw(3, 2, { r: 1, g: 2, b: 3, alpha: 0.5 }).png().toBuffer();
+  const remade = await whole(file);
+  t.true(remade.hasAlpha);
+  const pixels = (bytes: Buffer): Promise<Buffer> => sharp(bytes).raw().toBuffer();
+  t.deepEqual(await pixels(remade.bytes), await pixels(file));
+});
+
+test('of an animation there is the first frame, as a PNG where it is a GIF', async (t) => {
+  const raw = { width: 8, height: 24, channels: 3, pageHeight: 8 } as const;
+  const gif = await sharp(Buffer.alloc(8 * 24 * 3, 77), { raw })
+    .gif()
+    .toBuffer();
+  const remade = await whole(gif);
+  t.is(remade.contentType, 'image/png');
+  t.deepEqual([remade.width, remade.height], [8, 8]);
+});
+
+test('another format is written where it is asked for, without black in place of what is transparent', async (t) => {
+  const file = await draw(4, 4, { r: 0, g: 0, b: 0, alpha: 0 }).png().toBuffer();
+  const jpeg = await whole(file, { format: 'jpeg' });
+  t.is(jpeg.contentType, 'image/jpeg');
+  t.is((await sharp(jpeg.bytes).raw().toBuffer())[0], 255);
+  const [fine, rough] = [
+    await whole(file, { format: 'webp', quality: 100 }),
+    await whole(file, { format: 'webp', quality: 0 }),
+  ];
+  t.is(fine.contentType, 'image/webp');
+  t.true(rough.bytes.length <= fine.bytes.length);
+});
+
+for (const [what, bytes, fault] of [
+  ['a bomb of many pixels', makeBlackPng(10_000, 10_000, 100), 'has more than 50 million pixels'],
+  ['a file that ends early', makeBlackPng(2_000, 2_000, 10), 'cannot be decoded: it is damaged or cut off'],
+  [
+    'a drawing in SVG',
+    Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),
+    'is not a PNG, JPEG, WebP or GIF',
+  ],
+  [
+    'a head without a file',
+    Buffer.from('89504e470d0a1a0a', 'hex'),
+    'cannot be decoded: it is damaged or cut off',
+  ],
+] as const) {
+  test(`${what} is refused`, async (t) => {
+    t.deepEqual(await remake(bytes), { fault });
+  });
+}
+
+const noFetches: SafeFetchClient = { fetchBytes: () => Promise.reject(new Error('nothing is fetched')) };
+const toUri = (bytes: Buffer): string => `data:image/png;base64,${bytes.toString('base64')}`;
+
+function load(
+  {
+    inputs,
+    mask = null,
+    deadlineInMs = 60_000,
+  }: { inputs: readonly string[]; mask?: string | null; deadlineInMs?: number },
+  { fetchClient = noFetches, memory = new FairBudget({ capacity: 512_000_000 }) } = {},
+) {
+  const request = { accountId: 'a', deadlineAtMs: Date.now() + deadlineInMs };
+  const inputLocs = inputs.map((_, i) => ['body', 'image', i]);
+  const job = { request, inputs, inputLocs, mask, options: noImageOptions } as unknown as ImageJob;
+  return loadInputImages({ fetchClient, memory, remakeImage }, job, signal);
+}
+
+test('inputs hold memory until their request releases them, and no more than they are', async (t) => {
+  const memory = new FairBudget({ capacity: 512_000_000 });
+  const uri = toUri(await draw().png().toBuffer());
+  const loaded = await load({ inputs: [uri, uri], mask: uri }, { memory });
+  t.is(loaded.inputs.length, 2);
+  t.is(loaded.mask?.width, 40);
+  t.true(memory.held > 0 && memory.held < 10_000, String(memory.held));
+  loaded.release();
+  t.is(memory.held, 0);
+});
+
+test('memory is waited for as long as the request may wait, and not held by one that fails', async (t) => {
+  const memory = new FairBudget({ capacity: 1_000 });
+  const held = memory.tryAcquire('b', 1_000);
+  const uri = toUri(await draw().png().toBuffer());
+  const late = await t.throwsAsync(load({ inputs: [uri], deadlineInMs: 1 }, { memory }), {
+    instanceOf: AppError,
+  });
+  t.is(late?.code, 'deadline_exceeded');
+  const waiting = load({ inputs: [uri] }, { memory });
+  await waitFor('it to wait', () => memory.waiting === 1);
+  held?.release();
+  (await waiting).release();
+  await t.throwsAsync(load({ inputs: [toUri(Buffer.from('x'))] }, { memory }));
+  t.is(memory.held, 0);
+});
+
+test('what is wrong with an image is told of the field that it came in', async (t) => {
+  const good = toUri(await draw().png().toBuffer());
+  const fail = (): never => {
+    throw new AppError('unsafe_url', {
+      message: 'messages: The URL is not fetched.',
+      issues: [{ loc: ['body', 'messages'], msg: 'The URL is not fetched.', type: 'value_error' }],
+    });
+  };
+  const fetchClient = { fetchBytes: () => Promise.resolve().then(fail) };
+  const linked = await t.throwsAsync(load({ inputs: [good, 'https://a.test/x'] }, { fetchClient }), {
+    instanceOf: AppError,
+  });
+  t.is(linked?.code, 'unsafe_url');
+  t.is(linked?.message, 'image.1: The URL is not fetched.');
+  const bomb = await t.throwsAsync(load({ inputs: [good, good, toUri(makeBlackPng(10_000, 10_000, 100))] }), {
+    instanceOf: AppError,
+  });
+  t.deepEqual(bomb?.issues[0]?.loc, ['body', 'image', 2]);
+  const broken = await t.throwsAsync(load({ inputs: [`${good}!`] }), { instanceOf: AppError });
+  t.is(broken?.param, 'image.0');
+});
+
+test('a mask is a PNG with transparency, as large as the first image, under 4 MB', async (t) => {
+  const input = toUri(await draw().png().toBuffer());
+  const opaque = await sharp({ create: { width: 40, height: 20, channels: 3, background: 'red' } })
+    .png()
+    .toBuffer();
+  const masks: readonly (readonly [Buffer, RegExp])[] = [
+    [await draw().webp().toBuffer(), /must be a PNG/],
+    [opaque, /has no alpha channel/],
+    [await draw(20, 40).png().toBuffer(), /it is 20x40, the image 40x20/],
+    [Buffer.concat([await draw().png().toBuffer(), Buffer.alloc(4_000_000)]), /less than 4 MB/],
+  ];
+  for (const [mask, expected] of masks) {
+    const error = await t.throwsAsync(load({ inputs: [input], mask: toUri(mask) }), { instanceOf: AppError });
+    t.is(error?.param, 'mask');
+    t.regex(error?.message ?? '', expected);
+  }
+});

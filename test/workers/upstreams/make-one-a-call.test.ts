@@ -1,0 +1,79 @@
+import test from 'ava';
+
+import { joinImageAnswers, makeOneACall } from '../../../workers/upstreams/make-one-a-call.ts';
+import { type ImageAnswer, noUpstreamUsage, UpstreamError } from '../../../workers/upstreams/upstream.ts';
+import { createContext } from '../../support/upstream-target.ts';
+
+const image = { bytes: Buffer.from('image'), contentType: 'image/png', revisedPrompt: null } as const;
+
+function answer(promptTokens: number | null, completionTokens: number | null): ImageAnswer {
+  return { images: [image], calls: 1, usage: { ...noUpstreamUsage, promptTokens, completionTokens } };
+}
+
+const make = (value: ImageAnswer) => ({ status: 'fulfilled', value }) as const;
+const fail = (reason: unknown) => ({ status: 'rejected', reason }) as const;
+const uncounted = make({ ...answer(null, null), usage: null });
+
+test('several answers are one, with their tokens added up where all have reported them', (t) => {
+  const joined = joinImageAnswers([make(answer(3, 5)), make(answer(3, 5)), make(answer(3, 5))]);
+  t.is(joined.images.length, 3);
+  t.is(joined.calls, 3);
+  t.deepEqual(joined.usage, { ...noUpstreamUsage, promptTokens: 9, completionTokens: 15 });
+  t.is(joinImageAnswers([make(answer(3, 5)), uncounted]).usage, null);
+  t.like(joinImageAnswers([make(answer(3, 5)), make(answer(3, null))]).usage, {
+    promptTokens: 6,
+    completionTokens: null,
+  });
+});
+
+test('images that were made are the answer, with the reason why others were not; where none was, a refusal comes before a failure', (t) => {
+  const [refused, broken] = [new UpstreamError('rejected', 'no'), new UpstreamError('unavailable', 'down')];
+  const some = joinImageAnswers([fail(broken), uncounted, fail(refused), uncounted]);
+  t.is(some.images.length, 2);
+  t.is(some.calls, 2, 'those that were answered');
+  t.is(some.missing, refused);
+  t.is(joinImageAnswers([uncounted]).missing, undefined);
+  t.is(
+    t.throws(() => joinImageAnswers([fail(broken), fail(refused)])),
+    refused,
+  );
+  const late = new UpstreamError('timeout', 'late', { mayGoOn: true });
+  t.is(
+    t.throws(() => joinImageAnswers([fail(broken), fail(late)])),
+    late,
+    'one of them may still be made',
+  );
+  const none = make({ ...answer(3, 5), images: [], missing: refused });
+  t.like(joinImageAnswers([none, fail(broken), none]), {
+    images: [],
+    missing: refused,
+    usage: { promptTokens: 6, completionTokens: 10 },
+  });
+  const ours = new TypeError('a fault of ours');
+  t.is(
+    t.throws(() => joinImageAnswers([uncounted, fail(refused), fail(ours)])),
+    ours,
+  );
+});
+
+test('all calls are made at once, and a caller who leaves is the reason of their failure', async (t) => {
+  let begun = 0;
+  let begin: () => void = () => undefined;
+  const all = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const { images } = await makeOneACall(3, createContext(), async () => {
+    begun += 1;
+    if (begun === 3) begin();
+    await all;
+    return answer(1, 1);
+  });
+  t.is(images.length, 3);
+  const left = new AbortController();
+  const reason = new Error('the caller left');
+  const made = makeOneACall(2, createContext({ signal: left.signal }), async () => {
+    left.abort(reason);
+    throw new UpstreamError('unavailable', 'cut');
+  });
+  t.is(await t.throwsAsync(made), reason);
+});

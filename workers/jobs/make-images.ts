@@ -1,0 +1,162 @@
+import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
+import { invalidField } from '../../shared/contract/errors.ts';
+import { findImageBounds } from '../../shared/pricing/usage-bounds.ts';
+import type { ImageJob } from '../../shared/queue/job-kinds.ts';
+import { findServingImageRoutes, findUnmetImageNeed, toImageAsk } from '../../shared/routing/image-needs.ts';
+import { loadInputImages, type LoadedInputs } from '../media/load-input-images.ts';
+import { callRoute, type Chance } from '../routing/call-route.ts';
+import {
+  UpstreamError,
+  type ImageAnswer,
+  type ImageCall,
+  type PartialImage,
+  type UpstreamUsage,
+} from '../upstreams/upstream.ts';
+import type { ImageStream } from './image-stream.ts';
+import {
+  createCallContext,
+  createVendorSignal,
+  missingModel,
+  type JobDependencies,
+  type RequestRun,
+} from './job-context.ts';
+import { leaveOutImplausible, logImplausible } from './plausible-usage.ts';
+import { remakeOutput, remakeOutputs } from './remake-outputs.ts';
+
+/** Whoever asks for images would rather queue than fail. */
+const patience = { keyMs: 120_000, breakerMs: 120_000 };
+
+export interface MadeImages extends ImageAnswer {
+  /** The vendor's part of the time. */
+  readonly billedMs: number;
+}
+
+export interface MakeImagesOptions {
+  /** Shows previews; null where the answer is not streamed. */
+  readonly stream: ImageStream | null;
+  /** Called before a vendor is asked. */
+  readonly onAsked: () => void;
+}
+
+/**
+ * Loads what the model is given, asks it, and makes anew what it answers.
+ * @throws AppError what the caller is told; the signal's reason
+ */
+export async function makeImages(
+  dependencies: JobDependencies,
+  job: ImageJob,
+  run: RequestRun,
+  options: MakeImagesOptions,
+): Promise<MadeImages> {
+  const model = dependencies.catalog.find(job.request.model);
+  if (model === undefined) throw missingModel(job.request, run);
+  const { fetchClient, memory } = dependencies.media;
+  const { remakeImage } = dependencies;
+  const loaded = await loadInputImages({ fetchClient, memory, remakeImage }, job, run.signal);
+  try {
+    const made = await ask(dependencies, job, run, { ...options, model, loaded });
+    if (made.missing !== undefined) {
+      const { failure, message: reason } = made.missing;
+      run.log.warn({ model: model.id, failure, reason }, 'upstream made fewer images than were asked for');
+    }
+    return { ...made, usage: keepPlausible(made.usage, model, job, run) };
+  } finally {
+    loaded.release();
+  }
+}
+
+async function ask(
+  dependencies: JobDependencies,
+  job: ImageJob,
+  run: RequestRun,
+  { model, loaded, stream, onAsked }: MakeImagesOptions & { model: CatalogModel; loaded: LoadedInputs },
+): Promise<MadeImages> {
+  const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
+  const remaking = { remakeImage: dependencies.remakeImage, job, signal: context.signal };
+  return await callRoute(dependencies.routing, {
+    accountIds: () => [job.request.accountId],
+    routes: findRoutes(model, job, loaded),
+    patience,
+    isBackground: job.request.jobAttempt !== undefined,
+    outlastsLimits: true,
+    // Each call is another set of images that a vendor charges.
+    outlastsTimeouts: false,
+    signal: run.signal,
+    log: run.log,
+    deadlineAtMs: job.request.deadlineAtMs,
+    hasOutput: () => stream?.hasOutput ?? false,
+    attempt: async (upstream, target, { isContested }: Chance) => {
+      if (upstream.generateImages === undefined) {
+        throw new UpstreamError('rejected', 'This upstream has no image models.');
+      }
+      const onPartial = async (partial: PartialImage): Promise<void> => {
+        const remade = await remakeOutput(remaking, partial.bytes);
+        // The image itself may be well.
+        if ('fault' in remade) run.log.warn({ model: model.id, fault: remade.fault }, 'preview left out');
+        else await stream?.show({ ...partial, ...remade }, isContested);
+      };
+      const call = createCall(job, loaded);
+      run.signal.throwIfAborted();
+      await run.begin?.();
+      onAsked();
+      const startedAtMs = performance.now();
+      const answer = await upstream.generateImages(
+        target,
+        stream === null ? call : { ...call, onPartial },
+        context,
+      );
+      const billedMs = Math.round(performance.now() - startedAtMs);
+      return { ...(await remakeOutputs(remaking, answer)), billedMs };
+    },
+  });
+}
+
+/** @throws AppError where the inputs, now that they are loaded, are more than any route takes */
+function findRoutes(
+  { id, routes }: CatalogModel,
+  job: ImageJob,
+  { inputs, mask }: LoadedInputs,
+): readonly CatalogRoute[] {
+  const inputBytes = [...inputs, ...(mask === null ? [] : [mask])].reduce(
+    (sum, { bytes }) => sum + bytes.length,
+    0,
+  );
+  const ask = toImageAsk(job, inputBytes);
+  const serving = findServingImageRoutes(routes, ask);
+  const unmet = routes.map((route) => findUnmetImageNeed(route, ask)).find((need) => need !== null);
+  if (serving.length > 0 || unmet === undefined) return serving;
+  const loc = job.inputLocs[0] ?? ['body', unmet.field];
+  throw invalidField(loc, `${id} ${unmet.why}: change that, or choose another model`);
+}
+
+function createCall(job: ImageJob, { inputs, mask }: LoadedInputs): ImageCall {
+  const { prompt, negativePrompt, n, size, quality, style, options, partialImages } = job;
+  return {
+    prompt,
+    negativePrompt,
+    n,
+    size,
+    quality,
+    style,
+    user: job.request.user,
+    inputs,
+    mask,
+    options,
+    partialImages,
+  };
+}
+
+function keepPlausible(
+  usage: UpstreamUsage | null,
+  { id, context, maxOutputTokens }: CatalogModel,
+  { n, inputs, mask, partialImages }: ImageJob,
+  { log }: RequestRun,
+): UpstreamUsage | null {
+  if (usage === null) return null;
+  const given = inputs.length + (mask === null ? 0 : 1);
+  const previews = partialImages ?? 0;
+  const bounds = findImageBounds({ context, maxOutputTokens, n, inputs: given, previews });
+  const plausible = leaveOutImplausible(usage, bounds);
+  if (plausible !== usage) logImplausible(log, { model: id }, usage, bounds);
+  return plausible;
+}

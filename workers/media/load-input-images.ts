@@ -1,0 +1,155 @@
+import { isDataUri, splitDataUri } from '../../shared/contract/data-uri.ts';
+import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import { sniffImageType } from '../../shared/contract/image-type.ts';
+import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
+import type { ImageJob } from '../../shared/queue/job-kinds.ts';
+import { decodeBase64 } from '../../shared/runtime/base64.ts';
+import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
+import type { InputImage } from '../upstreams/upstream.ts';
+import type { RemadeImage, RemakeImage } from './remake-image.ts';
+
+/** Of one image, as it comes and as it is made anew. */
+const maxBytes = 20_000_000;
+/** Of one request's images together, made anew. */
+const maxRequestBytes = 60_000_000;
+/** OpenAI's bound. */
+const maxMaskBytes = 4_000_000;
+/** While they are sent, images are in memory as they are, and once more as base64 or as a form. */
+const memoryPerByte = 7 / 3;
+
+export interface InputImageSources {
+  readonly fetchClient: SafeFetchClient;
+  readonly remakeImage: RemakeImage;
+  /** Bytes that callers' images hold, from before they come until their request has ended. */
+  readonly memory: FairBudget;
+}
+
+export interface LoadedInputs {
+  readonly inputs: readonly InputImage[];
+  readonly mask: InputImage | null;
+  /** The request has ended, and nothing refers to its images any more. */
+  release(): void;
+}
+
+const noInputs: LoadedInputs = { inputs: [], mask: null, release: () => undefined };
+
+type Location = readonly (string | number)[];
+
+/**
+ * Loads what a request gives its model to edit, one image after the other: links through the guard against requests into
+ * our own network, data URIs as they are. All of them are made anew from their pixels.
+ * @throws AppError `unsafe_url` or `validation_failed`, which name the field; `deadline_exceeded`; the signal's reason
+ */
+export async function loadInputImages(
+  sources: InputImageSources,
+  job: ImageJob,
+  signal: AbortSignal,
+): Promise<LoadedInputs> {
+  if (job.inputs.length === 0 && job.mask === null) return noInputs;
+  const { accountId, deadlineAtMs } = job.request;
+  const waitMs = (): number => Math.max(0, deadlineAtMs - Date.now());
+  // All at once: requests that each held a part of what they need would wait for each other.
+  const share = await sources.memory.acquire(accountId, countNeededBytes(job), {
+    signal,
+    waitMs: waitMs(),
+    refuse: () => new AppError('deadline_exceeded'),
+  });
+  try {
+    return await new InputLoad(sources, accountId, signal, waitMs).load(job, share);
+  } catch (error) {
+    share.release();
+    throw error;
+  }
+}
+
+/** The file that is being made anew, and all that were. */
+function countNeededBytes({ inputs, mask }: ImageJob): number {
+  const count = inputs.length + (mask === null ? 0 : 1);
+  return Math.min(count * maxBytes, maxRequestBytes) + maxBytes;
+}
+
+class InputLoad {
+  readonly #sources: InputImageSources;
+  readonly #accountId: string;
+  readonly #signal: AbortSignal;
+  readonly #waitMs: () => number;
+  #bytes = 0;
+
+  constructor(sources: InputImageSources, accountId: string, signal: AbortSignal, waitMs: () => number) {
+    this.#sources = sources;
+    this.#accountId = accountId;
+    this.#signal = signal;
+    this.#waitMs = waitMs;
+  }
+
+  async load(
+    { inputs: urls, inputLocs, mask: maskUrl }: ImageJob,
+    share: BudgetShare,
+  ): Promise<LoadedInputs> {
+    const inputs: RemadeImage[] = [];
+    for (const [i, url] of urls.entries()) inputs.push(await this.#loadImage(url, inputLocs[i] ?? ['body']));
+    const mask = maskUrl === null ? null : await this.#loadMask(maskUrl, inputs[0]);
+    share.shrink(Math.ceil(this.#bytes * memoryPerByte));
+    return { inputs, mask, release: () => share.release() };
+  }
+
+  async #loadMask(url: string, first: RemadeImage | undefined): Promise<InputImage> {
+    const loc = ['body', 'mask'];
+    const bytes = await this.#loadBytes(url, loc);
+    const fault = 'must be a PNG with an alpha channel, of less than 4 MB, as large as the first input image';
+    if (bytes.length >= maxMaskBytes || sniffImageType(bytes) !== 'image/png') throw invalidField(loc, fault);
+    const mask = await this.#remake(bytes, loc);
+    if (!mask.hasAlpha) throw invalidField(loc, `${fault}: this one has no alpha channel`);
+    if (mask.width !== first?.width || mask.height !== first.height) {
+      const size = ({ width, height }: InputImage): string => `${width}x${height}`;
+      const sizes = first === undefined ? '' : `: it is ${size(mask)}, the image ${size(first)}`;
+      throw invalidField(loc, `${fault}${sizes}`);
+    }
+    return mask;
+  }
+
+  async #loadImage(url: string, loc: Location): Promise<RemadeImage> {
+    return await this.#remake(await this.#loadBytes(url, loc), loc);
+  }
+
+  async #loadBytes(url: string, loc: Location): Promise<Buffer> {
+    return isDataUri(url) ? await this.#decode(url, loc) : await this.#fetch(url, loc);
+  }
+
+  async #decode(url: string, loc: Location): Promise<Buffer> {
+    const base64 = splitDataUri(url)?.base64;
+    const bytes = base64 === undefined ? null : await decodeBase64(base64, this.#accountId);
+    if (bytes !== null && bytes.length <= maxBytes) return bytes;
+    const msg =
+      bytes === null
+        ? 'must hold base64 in the standard alphabet, padded and without white space'
+        : `must hold at most ${maxBytes / 1e6} MB`;
+    throw invalidField(loc, msg);
+  }
+
+  async #fetch(url: string, loc: Location): Promise<Buffer> {
+    try {
+      const limits = { maxBytes, accountId: this.#accountId, signal: this.#signal };
+      return (await this.#sources.fetchClient.fetchBytes(url, limits)).bytes;
+    } catch (error) {
+      // What fetches knows no field.
+      const [issue] = error instanceof AppError ? error.issues : [];
+      if (!(error instanceof AppError) || issue === undefined) throw error;
+      throw invalidField(loc, issue.msg, { code: error.code, type: issue.type });
+    }
+  }
+
+  async #remake(bytes: Buffer, loc: Location): Promise<RemadeImage> {
+    const options = { accountId: this.#accountId, signal: this.#signal, waitMs: this.#waitMs() };
+    const image = await this.#sources.remakeImage(bytes, { ...options, format: null, quality: null });
+    if ('fault' in image) throw invalidField(loc, `the image ${image.fault}`);
+    this.#bytes += image.bytes.length;
+    if (image.bytes.length > maxBytes)
+      throw invalidField(loc, `the image has more than ${maxBytes / 1e6} MB of pixels. Send a smaller one`);
+    if (this.#bytes > maxRequestBytes) {
+      const msg = `the images have more than ${maxRequestBytes / 1e6} MB together. Send smaller or fewer ones`;
+      throw invalidField(loc, msg);
+    }
+    return image;
+  }
+}

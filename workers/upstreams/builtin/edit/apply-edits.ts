@@ -1,0 +1,89 @@
+import { UpstreamError } from '../../upstream.ts';
+import type { PictureFont } from '../picture/picture-font.ts';
+import { composeCaption } from './compose-caption.ts';
+import type { ImageEdit } from './parse-edits.ts';
+import { clear, openRaster, type Raster, toRaster } from './raster.ts';
+
+/** Of a side, of every image on the way: four of them are 16 MB each. */
+export const maxSide = 2_048;
+const maxEdits = 10;
+/** The lightness of red, green and blue (ITU-R BT.709). */
+const luma: [number, number, number] = [0.2126, 0.7152, 0.0722];
+
+/**
+ * Applies operations in their order.
+ * @throws UpstreamError `rejected` where they are too many, or make an image too large; the signal's reason
+ */
+export async function applyEdits(
+  source: Raster,
+  edits: readonly ImageEdit[],
+  font: PictureFont,
+  signal: AbortSignal,
+): Promise<Raster> {
+  if (edits.length > maxEdits) {
+    throw new UpstreamError('rejected', `The prompt names ${edits.length} edits; the most are ${maxEdits}.`);
+  }
+  let image = source;
+  for (const edit of edits) {
+    signal.throwIfAborted();
+    image = await applyEdit(image, edit, font);
+  }
+  return image;
+}
+
+async function applyEdit(image: Raster, edit: ImageEdit, font: PictureFont): Promise<Raster> {
+  const { width, height } = image;
+  const opened = await openRaster(image);
+  switch (edit.kind) {
+    case 'resize':
+      return await resize(image, edit.width, edit.height);
+    case 'scale':
+      return await resize(image, (width * edit.percent) / 100, (height * edit.percent) / 100);
+    case 'rotate': {
+      const turned = await toRaster(opened.rotate(edit.degrees, { background: clear }));
+      return await shrinkToBounds(turned);
+    }
+    case 'grayscale':
+      return await toRaster(opened.recomb([luma, luma, luma]));
+    case 'blur':
+      return await blur(image, edit.sigma);
+    case 'caption': {
+      const svg = Buffer.from(composeCaption(edit.text, width, height, font));
+      return await toRaster(opened.composite([{ input: svg, left: 0, top: 0 }]));
+    }
+    default:
+      return edit satisfies never;
+  }
+}
+
+/**
+ * The time of a blur grows with its sigma. Of an image that is shrunk first the same sigma is a small one, and what the
+ * shrinking loses would not be left anyway.
+ */
+async function blur(image: Raster, sigma: number): Promise<Raster> {
+  const { width, height } = image;
+  const factor = Math.max(1, Math.floor(sigma / 4));
+  const small = await resizeTo(image, Math.ceil(width / factor), Math.ceil(height / factor));
+  const blurred = await toRaster((await openRaster(small)).blur(Math.max(0.3, sigma / factor)));
+  return await resizeTo(blurred, width, height);
+}
+
+async function resize(image: Raster, width: number, height: number): Promise<Raster> {
+  const [wide, high] = [Math.round(width), Math.round(height)];
+  if (wide < 1 || high < 1 || wide > maxSide || high > maxSide) {
+    const message = `The prompt asks for an image of ${wide}x${high}; each side must be from 1 to ${maxSide} pixels.`;
+    throw new UpstreamError('rejected', message);
+  }
+  return await resizeTo(image, wide, high);
+}
+
+export async function resizeTo(image: Raster, width: number, height: number): Promise<Raster> {
+  if (image.width === width && image.height === height) return image;
+  return await toRaster((await openRaster(image)).resize(width, height, { fit: 'fill' }));
+}
+
+/** Keeps the shape. */
+async function shrinkToBounds(image: Raster): Promise<Raster> {
+  if (image.width <= maxSide && image.height <= maxSide) return image;
+  return await toRaster((await openRaster(image)).resize(maxSide, maxSide, { fit: 'inside' }));
+}

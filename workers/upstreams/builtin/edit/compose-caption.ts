@@ -1,0 +1,29 @@
+import { fitText } from '../picture/fit-text.ts';
+import type { PictureFont } from '../picture/picture-font.ts';
+import { traceLine } from '../picture/trace-line.ts';
+
+const ink = '#14213d';
+const paper = '#fdfaf3';
+/** Letters smaller than this many pixels are not readable. */
+const minLetterPixels = 9;
+
+/** A caption for an image of this size, as SVG: a dark band along its foot with the text on it, all of it paths. */
+export function composeCaption(text: string, width: number, height: number, font: PictureFont): string {
+  const padding = Math.max(2, Math.round(Math.min(width, height) * 0.04));
+  const maxHeight = Math.max(1, height * 0.45 - 2 * padding);
+  const maxSize = Math.max(minLetterPixels, Math.min(height * 0.12, width * 0.1));
+  const fitted = fitText(text, font, [
+    { width: Math.max(1, width - 2 * padding), maxHeight, minSize: minLetterPixels, maxSize },
+  ]);
+  const bandHeight = Math.min(height, Math.ceil(fitted.lines.length * fitted.lineHeight) + 2 * padding);
+  const top = height - bandHeight;
+  const paths = fitted.lines.map((line, row) =>
+    traceLine(line, fitted.size, padding, top + padding + fitted.size * 0.9 + row * fitted.lineHeight),
+  );
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">`,
+    `<rect x="0" y="${top}" width="${width}" height="${bandHeight}" fill="${ink}"/>`,
+    `<path d="${paths.join('')}" fill="${paper}"/>`,
+    '</svg>',
+  ].join('');
+}

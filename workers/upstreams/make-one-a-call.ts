@@ -1,0 +1,54 @@
+import { type CallContext, type ImageAnswer, UpstreamError, type UpstreamUsage } from './upstream.ts';
+
+/**
+ * Makes `n` images by as many calls at once, for models that make one a call. The vendor charges for each image that is
+ * made, so a call that fails does not end the others.
+ */
+export async function makeOneACall(
+  n: number,
+  { signal }: CallContext,
+  makeOne: () => Promise<ImageAnswer>,
+): Promise<ImageAnswer> {
+  const made = await Promise.allSettled(Array.from({ length: n }, makeOne));
+  signal.throwIfAborted();
+  return joinImageAnswers(made);
+}
+
+/**
+ * The answers of several calls as one, without those that failed. A count that any of them lacks is unknown in all.
+ * @throws the failure where all failed: a refusal if there is one, as sending a refused request again is useless, else
+ * one whose image the vendor may still make and charge
+ */
+export function joinImageAnswers(made: readonly PromiseSettledResult<ImageAnswer>[]): ImageAnswer {
+  const answers = made.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const errors = made.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
+  // A fault of ours is no missing image.
+  const ours = errors.find((error) => !(error instanceof UpstreamError));
+  if (ours !== undefined) throw ours;
+  const failures = [...answers.flatMap((one) => one.missing ?? []), ...(errors as UpstreamError[])];
+  const missing =
+    failures.find(({ failure }) => failure === 'rejected') ??
+    failures.find(({ mayGoOn }) => mayGoOn) ??
+    failures[0];
+  if (answers.length === 0) throw missing!;
+  const usages = answers.flatMap(({ usage }) => usage ?? []);
+  return {
+    images: answers.flatMap(({ images }) => images),
+    calls: answers.reduce((sum, { calls }) => sum + calls, 0),
+    ...(missing === undefined ? {} : { missing }),
+    usage: usages.length < answers.length ? null : (usages.slice(1).reduce(addUsage, usages[0]!) ?? null),
+  };
+}
+
+function addUsage(a: UpstreamUsage, b: UpstreamUsage): UpstreamUsage {
+  const add = (x: number | null, y: number | null): number | null =>
+    x === null || y === null ? null : x + y;
+  return {
+    promptTokens: add(a.promptTokens, b.promptTokens),
+    completionTokens: add(a.completionTokens, b.completionTokens),
+    cachedTokens: add(a.cachedTokens, b.cachedTokens),
+    cacheWriteTokens: add(a.cacheWriteTokens, b.cacheWriteTokens),
+    reasoningTokens: add(a.reasoningTokens, b.reasoningTokens),
+    webSearchTokens: add(a.webSearchTokens, b.webSearchTokens),
+  };
+}

@@ -1,0 +1,88 @@
+import type { HttpAnswer } from '../http-client.ts';
+import { readText } from '../json-value.ts';
+import { SseJsonReader } from '../sse-json-reader.ts';
+import {
+  type CallContext,
+  type GeneratedImage,
+  type ImageAnswer,
+  type ImageCall,
+  UpstreamError,
+} from '../upstream.ts';
+import { toErrorWithin } from './from-error.ts';
+import { readImageUsage, toImage } from './from-image-response.ts';
+import { isErrorBody } from './from-response.ts';
+
+/** Of one event: an image of 48 MB in base64. */
+const maxEventBytes = 64 * 1024 * 1024;
+
+/**
+ * Reads a stream of previews to its finished image (OpenAI API reference: image streaming). Nothing more is read from the
+ * vendor until the caller has taken a preview.
+ * @throws UpstreamError; one that `mayGoOn` where the stream ended without an image: the vendor may still make it
+ */
+export async function readImageStream(
+  answer: HttpAnswer,
+  call: ImageCall,
+  apiKey: string | null,
+  context: CallContext,
+): Promise<ImageAnswer> {
+  const reader = new SseJsonReader(answer, maxEventBytes, context.accountId);
+  let previews = 0;
+  let isRead = false;
+  try {
+    for (;;) {
+      const event = await readNext(reader);
+      const type = readText(event.data['type']) ?? event.name;
+      if (type === 'error' || isErrorBody(event.data)) throw toErrorWithin(event.data, apiKey);
+      if (type.endsWith('.partial_image') && previews < (call.partialImages ?? 0)) {
+        if (await sendPreview(event.data, previews, call, context)) previews += 1;
+      }
+      if (!type.endsWith('.completed')) continue;
+      const image = await toImage(event.data, context.accountId);
+      isRead = true;
+      return { images: [image], calls: 1, usage: readImageUsage(event.data, 1) };
+    }
+  } finally {
+    // What follows the image is an end mark at most: the connection is worth keeping then, and only then.
+    if (isRead) answer.release();
+    else answer.abort();
+  }
+}
+
+async function readNext(
+  reader: SseJsonReader,
+): Promise<{ readonly name: string; readonly data: Readonly<Record<string, unknown>> }> {
+  try {
+    const event = await reader.next();
+    if (event !== null) return event;
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.failure !== 'unavailable') throw error;
+    throw endedEarly(`: ${error.message}`, error);
+  }
+  throw endedEarly('');
+}
+
+function endedEarly(why: string, cause?: UpstreamError): UpstreamError {
+  const message = `the stream of the upstream ended without a finished image${why}`;
+  return new UpstreamError('unavailable', message, { mayGoOn: true, cause });
+}
+
+/** @returns whether it was one; a preview that cannot be shown is no reason to give up the image */
+async function sendPreview(
+  data: Readonly<Record<string, unknown>>,
+  index: number,
+  { onPartial }: ImageCall,
+  context: CallContext,
+): Promise<boolean> {
+  let image: GeneratedImage;
+  try {
+    image = await toImage(data, context.accountId);
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    context.log.warn({ reason: error.message }, 'preview of an image left out');
+    return false;
+  }
+  await onPartial?.({ bytes: image.bytes, contentType: image.contentType, index });
+  context.signal.throwIfAborted();
+  return true;
+}
