@@ -1,36 +1,34 @@
 import { parseArgs } from 'node:util';
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
-import { accountVerbs } from './account.ts';
-import { codeVerbs } from './code.ts';
 import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
 import { formatTable } from './format-table.ts';
-import { ledgerVerbs } from './ledger.ts';
-import { modelVerbs } from './model.ts';
-import { queueVerbs } from './queue.ts';
-import { upstreamVerbs } from './upstream.ts';
 import { describeFailure, withStores } from './with-stores.ts';
 
 logUncaught('admin', 2);
 
-const resources: Record<string, Record<string, AdminVerb>> = {
-  account: accountVerbs,
-  code: codeVerbs,
-  ledger: ledgerVerbs,
-  model: modelVerbs,
-  queue: queueVerbs,
-  upstream: upstreamVerbs,
+type Verbs = Record<string, AdminVerb>;
+
+/** Loaded by name: most commands need neither BullMQ nor the reader of the catalog, which take a while to load. */
+const resources: Record<string, () => Promise<Verbs>> = {
+  account: async () => (await import('./account.ts')).accountVerbs,
+  code: async () => (await import('./code.ts')).codeVerbs,
+  ledger: async () => (await import('./ledger.ts')).ledgerVerbs,
+  model: async () => (await import('./model.ts')).modelVerbs,
+  queue: async () => (await import('./queue.ts')).queueVerbs,
+  upstream: async () => (await import('./upstream.ts')).upstreamVerbs,
 };
 
 /** Of the resource that the command line names, or of all where it names none. */
-function describeUsage([resource = '']: readonly string[]): string {
+async function describeUsage([resource = '']: readonly string[]): Promise<string> {
   const call = 'Usage: npm run -s admin -- <resource> <verb> … [--json]';
   const isKnown = Object.hasOwn(resources, resource);
   if (!isKnown && resource !== '' && !resource.startsWith('-'))
     return `${call}\n<resource> is one of: ${Object.keys(resources).join(', ')}.`;
   const shown = isKnown ? { [resource]: resources[resource]! } : resources;
-  const lines = Object.entries(shown).flatMap(([name, verbs]) =>
-    Object.entries(verbs).map(([verb, { usage }]) => `  ${name} ${verb} ${usage}`.trimEnd()),
-  );
+  const lines: string[] = [];
+  for (const [name, load] of Object.entries(shown))
+    for (const [verb, { usage }] of Object.entries(await load()))
+      lines.push(`  ${name} ${verb} ${usage}`.trimEnd());
   const text = `${call}\n${lines.join('\n')}`;
   return text.includes('<account>') ? `${text}\n<account> is an account id or an API key.` : text;
 }
@@ -46,9 +44,9 @@ interface CommandLine {
   readonly json: boolean;
 }
 
-function readCommandLine(args: string[]): CommandLine {
+async function readCommandLine(args: string[]): Promise<CommandLine> {
   const [resource = '', name = '', ...rest] = args;
-  const verbs = Object.hasOwn(resources, resource) ? resources[resource]! : {};
+  const verbs = Object.hasOwn(resources, resource) ? await resources[resource]!() : {};
   const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
   if (verb === undefined)
     throw new UsageError(
@@ -91,10 +89,10 @@ function joinNegative(arg: string, i: number, all: string[]): string[] {
 
 async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   if (args.includes('--help')) {
-    process.stdout.write(`${describeUsage(args)}\n`);
+    process.stdout.write(`${await describeUsage(args)}\n`);
     return;
   }
-  const { verb, positionals, options, flags, json } = readCommandLine(args);
+  const { verb, positionals, options, flags, json } = await readCommandLine(args);
   await withStores(env, async (stores) => {
     const answer = await verb.run({ ...stores, positionals, options, flags }).catch((error: unknown) => {
       if (!(error instanceof FoundDifferences)) throw error;
@@ -111,7 +109,7 @@ try {
 } catch (error) {
   const usage = error instanceof UsageError;
   process.stderr.write(
-    `${describeFailure(error)}\n${usage ? `${describeUsage(process.argv.slice(2))}\n` : ''}`,
+    `${describeFailure(error)}\n${usage ? `${await describeUsage(process.argv.slice(2))}\n` : ''}`,
   );
   process.exitCode = usage ? 2 : 1;
 }

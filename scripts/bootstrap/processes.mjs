@@ -46,20 +46,19 @@ export function run(file, args, { env = process.env, onOutput = () => {} } = {})
 const seconds = (sinceMs) => `${((Date.now() - sinceMs) / 1000).toFixed(1)} s`;
 
 /** Shows one line with the seconds that a long step takes; where there is no terminal, a line before and one after. */
-export async function showProgress(label, work) {
+export async function showProgress(label, work, { isLive = process.stderr.isTTY } = {}) {
   const startedMs = Date.now();
-  const live = process.stderr.isTTY;
   const draw = () => process.stderr.write(`\r${label} … ${Math.floor((Date.now() - startedMs) / 1000)} s `);
-  if (live) draw();
+  if (isLive) draw();
   else say(`${label} …`);
-  const timer = live ? setInterval(draw, 1_000) : undefined;
+  const timer = isLive ? setInterval(draw, 1_000) : undefined;
   try {
     const result = await work();
     // The blanks cover what a longer line may have left.
-    say(live ? `\r${label}: ${seconds(startedMs)}     ` : `${label}: ${seconds(startedMs)}`);
+    say(isLive ? `\r${label}: ${seconds(startedMs)}     ` : `${label}: ${seconds(startedMs)}`);
     return result;
   } catch (error) {
-    if (live) say('');
+    if (isLive) say('');
     throw error;
   } finally {
     clearInterval(timer);

@@ -2,34 +2,45 @@ import { existsSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 
-/** Load and deaths for minutes, or attacks by the thousand: other tests beside them would be tested for their patience. */
-const aloneTests = ['dist/test/crash/random-deaths.test.js', 'dist/test/hostile/all-attacks.test.js'];
+/**
+ * Load and deaths for minutes, and attacks by the thousand: other tests beside them would be tested for their patience.
+ * The two run side by side after all others: while a process starts again after its death, half the machine is idle.
+ */
+const demandingTests = ['dist/test/crash/random-deaths.test.js', 'dist/test/hostile/all-attacks.test.js'];
 
 /**
- * Lint, format check and tests, or the named test files alone: who names a file is at work on it.
+ * Runs lint, format check and all tests, or only the test files that are named.
  * The last line on stdout, "N passed, N failed", is for machines; a check that fails counts as a failed test.
  */
 export async function runTests(args) {
   const names = args.filter((arg) => !arg.startsWith('-'));
   const flags = args.filter((arg) => arg.startsWith('-'));
-  const failedChecks = args.length > 0 ? 0 : await checkStyle();
   const phases = names.length > 0 ? [names.map(toCompiled)] : allTests();
-  let passed = 0;
-  let failed = failedChecks;
-  for (const files of phases) {
-    const counts = await runAva([...flags, ...files]);
-    passed += counts.passed;
-    failed += counts.failed;
-  }
-  process.stdout.write(`${passed} passed, ${failed} failed\n`);
+  const [failedChecks, counts] = await Promise.all([
+    args.length > 0 ? [] : checkStyle(),
+    runPhases(flags, phases),
+  ]);
+  // The output of the tests may have pushed it out of sight.
+  for (const name of failedChecks) say(`The ${name} failed; what it found is further up.`);
+  const failed = counts.failed + failedChecks.length;
+  process.stdout.write(`${counts.passed} passed, ${failed} failed\n`);
   return failed === 0;
 }
 
-/** Those that need the machine to themselves come after the others. */
+async function runPhases(flags, phases) {
+  const sum = { passed: 0, failed: 0 };
+  for (const files of phases) {
+    const { passed, failed } = await runAva([...flags, ...files]);
+    sum.passed += passed;
+    sum.failed += failed;
+  }
+  return sum;
+}
+
 function allTests() {
-  const alone = aloneTests.filter((path) => existsSync(join(root, path)));
-  const others = ['dist/test/**/*.test.js', ...alone.map((path) => `!${path}`)];
-  return [others, ...alone.map((path) => [path])];
+  const demanding = demandingTests.filter((path) => existsSync(join(root, path)));
+  const others = ['dist/test/**/*.test.js', ...demanding.map((path) => `!${path}`)];
+  return demanding.length > 0 ? [others, demanding] : [others];
 }
 
 async function runAva(args) {
@@ -40,7 +51,10 @@ async function runAva(args) {
   return countTests(output, code);
 }
 
-/** Checks what a build does not: both at once, and both tell all they found. */
+/**
+ * Checks what a build does not, beside the tests, which leave processors idle while they wait.
+ * @returns the names of the checks that failed; what they found is printed as soon as they end
+ */
 async function checkStyle() {
   const path = `${join(root, 'node_modules', '.bin')}${delimiter}${process.env.PATH ?? ''}`;
   const checks = [
@@ -49,13 +63,13 @@ async function checkStyle() {
   ];
   const check = async ([name, ...args]) => {
     const { code, output } = await run(process.execPath, args, { env: { ...process.env, PATH: path } });
-    return code === 0 ? [] : [{ name, output }];
+    if (code === 0) return [];
+    say(`\n${output.trimEnd()}\n\nThe ${name} failed.\n`);
+    return [name];
   };
-  const failures = (
-    await showProgress('Checking lint and format', () => Promise.all(checks.map(check)))
-  ).flat();
-  for (const { name, output } of failures) say(`\n${output.trimEnd()}\n\nThe ${name} failed.\n`);
-  return failures.length;
+  const work = () => Promise.all(checks.map(check));
+  // The tests write to the same terminal: a line that is drawn again and again would run into theirs.
+  return (await showProgress('Checking lint and format beside the tests', work, { isLive: false })).flat();
 }
 
 /** A source's name, as people type it, becomes that of what was compiled from it. */

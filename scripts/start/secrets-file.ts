@@ -10,7 +10,7 @@ import { readPrivateFile, writePrivateFile } from './private-file.ts';
 const Secret = Type.String({ minLength: 1, pattern: '^[A-Za-z0-9_-]+$' });
 
 /** Made on the first start and kept: data that was written under them is of no use without them. */
-const Secrets = Type.Object({
+export const Secrets = Type.Object({
   masterKey: Type.String({ minLength: 32 }),
   mongodbPassword: Secret,
   s3AccessKeyId: Secret,

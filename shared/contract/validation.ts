@@ -59,6 +59,9 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
     coerceTypes,
     strictTypes: false,
     verbose: true,
+    // Compiling the meta-schema takes longer than compiling all of our schemas, and every process that starts would do
+    // it. A test checks the schemas instead.
+    validateSchema: false,
   });
   // The plugin is CommonJS; its default export is the function itself at run time.
   (formatsPlugin as unknown as (instance: Ajv2020, names: string[]) => void)(ajv, [

@@ -12,7 +12,7 @@ const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: 
 const Address = (format: keyof typeof addressFormats) => Type.Optional(Type.String({ format }));
 
 /** Every variable the product reads, under the names an operator sets. */
-const Environment = Type.Object({
+export const Environment = Type.Object({
   NODE_ENV: Type.Optional(Type.String()),
   DATA_DIR: Type.String({ default: '.data', minLength: 1 }),
   PORT: Type.Integer({ default: 8080, minimum: 0, maximum: 65_535 }),
@@ -43,7 +43,7 @@ const Environment = Type.Object({
   DEFAULT_RPM: Type.Integer({ default: 60, minimum: 1, maximum: 1_000_000 }),
   DEMO_ACCOUNT: Type.Optional(StringEnum(['on', 'off'])),
 });
-type Environment = Static<typeof Environment>;
+export type Environment = Static<typeof Environment>;
 
 export interface Config {
   readonly production: boolean;

@@ -67,7 +67,12 @@ function makeProject(t: ExecutionContext): Project {
     ),
     oxlint: noting(
       'oxlint',
-      `if (fs.existsSync('bad-lint')) { console.log('a.ts: wrong'); process.exit(1); }`,
+      `if (fs.existsSync('bad-lint')) { console.log('a.ts: wrong'); process.exit(1); }
+      const look = () => {
+        if (!/^ava /m.test(fs.readFileSync(process.env.CALLS, 'utf8'))) return setTimeout(look, 20);
+        fs.appendFileSync(process.env.CALLS, 'lint has seen the tests begin\\n');
+      };
+      if (fs.existsSync('slow-lint')) look();`,
     ),
     prettier: noting('prettier'),
     ava: noting(
@@ -260,11 +265,11 @@ test('npm test lints, checks the format and runs every test; its last line count
   const { run, calls } = makeProject(t);
   const { code, stdout } = await run(['test']);
   t.is(code, 0);
-  t.deepEqual(calls().slice(2, 4).toSorted(), [
+  t.deepEqual(calls().slice(2).toSorted(), [
+    'ava --timeout=120s dist/test/**/*.test.js',
     'oxlint --type-aware --deny-warnings',
     'prettier --check --log-level=warn .',
   ]);
-  t.is(calls()[4], 'ava --timeout=120s dist/test/**/*.test.js');
   t.is(stdout, '  3 tests passed\n3 passed, 0 failed\n');
 });
 
@@ -272,6 +277,30 @@ test('a named test is run from what was compiled of it, and alone', async (t) =>
   const { run, calls } = makeProject(t);
   await run(['test', 'test/api/chat.test.ts', '--match=a*']);
   t.deepEqual(calls().slice(2), ['ava --timeout=120s --match=a* dist/test/api/chat.test.js']);
+});
+
+test('lint and format check run beside the tests', async (t) => {
+  const { run, calls, write } = makeProject(t);
+  write('slow-lint', '');
+  const { code, stdout } = await run(['test']);
+  t.is(code, 0);
+  t.true(calls().includes('lint has seen the tests begin'));
+  t.is(stdout.trim().split('\n').at(-1), '3 passed, 0 failed');
+});
+
+test('the tests that demand most run together, after all others', async (t) => {
+  const { run, calls, write } = makeProject(t);
+  const demanding = ['dist/test/crash/random-deaths.test.js', 'dist/test/hostile/all-attacks.test.js'];
+  for (const path of demanding) write(path, '');
+  const { stdout } = await run(['test']);
+  t.deepEqual(
+    calls().filter((call) => call.startsWith('ava')),
+    [
+      `ava --timeout=120s dist/test/**/*.test.js ${demanding.map((path) => `!${path}`).join(' ')}`,
+      `ava --timeout=120s ${demanding.join(' ')}`,
+    ],
+  );
+  t.is(stdout.trim().split('\n').at(-1), '6 passed, 0 failed');
 });
 
 test('failed tests and failed checks both count as failed', async (t) => {
@@ -285,6 +314,7 @@ test('failed tests and failed checks both count as failed', async (t) => {
   t.is(code, 1);
   t.is(stdout.trim().split('\n').at(-1), '2 passed, 3 failed');
   t.regex(stderr, /a\.ts: wrong\n\nThe lint failed\./);
+  t.regex(stderr, /The lint failed; what it found is further up\.\n$/);
 });
 
 test('what cannot be built counts as one failure', async (t) => {

@@ -1,0 +1,46 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import test from 'ava';
+import type { TSchema } from 'typebox';
+import { Secrets } from '../../../scripts/start/secrets-file.ts';
+import { CatalogOutline, ModelEntry, UpstreamEntry } from '../../../shared/catalog/catalog-schema.ts';
+import { ErrorBody, ValidationErrorBody } from '../../../shared/contract/error-bodies.ts';
+import type { Operation } from '../../../shared/contract/operation.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import { Environment } from '../../../shared/runtime/config.ts';
+
+/** Validators are compiled without this check, which takes longer than their own compilation. */
+const metaSchemas = new Ajv2020({ allErrors: true });
+
+function findFaults(schema: TSchema): unknown[] {
+  return metaSchemas.validateSchema(schema) === true ? [] : (metaSchemas.errors ?? []);
+}
+
+test('the check itself finds a keyword whose value JSON Schema does not allow', (t) => {
+  const wrong = { type: 'object', properties: { name: { type: 'string', minLength: '1' } } };
+  t.like(findFaults(wrong), [{ instancePath: '/properties/name/minLength' }] as never);
+});
+
+for (const operation of Object.values(operations) as Operation[]) {
+  const { operationId, query, body, response, furtherAnswers = [] } = operation;
+  test(`the schemas of ${operationId} are JSON Schema`, (t) => {
+    for (const schema of [query, body, response, ...furtherAnswers.map((answer) => answer.response)])
+      if (schema !== undefined) t.deepEqual(findFaults(schema), []);
+    t.pass();
+  });
+}
+
+const others = {
+  CatalogOutline,
+  ModelEntry,
+  UpstreamEntry,
+  Environment,
+  Secrets,
+  ErrorBody,
+  ValidationErrorBody,
+};
+
+for (const [name, schema] of Object.entries(others)) {
+  test(`the schema ${name} is JSON Schema`, (t) => {
+    t.deepEqual(findFaults(schema), []);
+  });
+}
