@@ -30,7 +30,7 @@ export async function sendResult(
 
 /**
  * Resolves once the answer of a durable job can be read: only then is the job said to have succeeded.
- * @throws AppError `too_many_jobs` where no store takes it; what Redis's client throws
+ * @throws AppError `too_many_jobs` where no store takes it
  */
 async function keepAnswer(
   { answers, mover }: Pick<JobDependencies, 'answers' | 'mover'>,
@@ -38,11 +38,29 @@ async function keepAnswer(
   attempt: number,
   bytes: Buffer,
 ): Promise<void> {
-  const kept = await answers.keep(request, attempt, bytes);
+  const kept = await throughOutage(() => answers.keep(request, attempt, bytes));
   if ('stored' in kept) {
     if (kept.stored.in === 'redis') mover.answer(request, bytes.length);
   } else {
     mover.frames(request, kept.size);
+  }
+}
+
+const redisAwayPauseMs = 500;
+
+/**
+ * The vendor was paid for the answer, and the settlement that comes next waits for Redis as well. A frame that is kept
+ * twice, because the reply to the first try was lost, is read once. Nothing ends the wait early: the settlement decides
+ * whether the job is still this worker's.
+ */
+async function throughOutage<T>(keep: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await keep();
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'service_unavailable') throw error;
+      await delay(redisAwayPauseMs);
+    }
   }
 }
 
