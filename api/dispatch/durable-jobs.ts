@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
 import { toAppError } from '../../shared/contract/errors.ts';
 import { cancelJob } from '../../shared/jobs/end-job-scripts.ts';
@@ -38,6 +39,10 @@ export interface ShownJobPage {
   readonly total: number;
   readonly jobs: readonly ShownJob[];
 }
+
+/** From the admission of a request until its job is placed, but for very large ones. */
+const placingMs = 2_000;
+const lookAgainMs = 50;
 
 /** Durable jobs, as the api makes, shows and cancels them. All methods throw `service_unavailable` while Redis is away. */
 export class DurableJobs {
@@ -97,6 +102,15 @@ export class DurableJobs {
   async find(accountId: string, id: string): Promise<ShownJob | null> {
     const found = await this.#store.find(accountId, id);
     return found === null ? null : { job: found.job, standing: await this.#standings.find(found) };
+  }
+
+  /** As `find`, of a request that another call has just been admitted for, and may be about to place. */
+  async findWhenPlaced(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
+    for (const untilMs = performance.now() + placingMs; ;) {
+      const shown = await this.find(accountId, id);
+      if (shown !== null || performance.now() > untilMs || signal.aborted) return shown;
+      await delay(lookAgainMs);
+    }
   }
 
   /** The newest first. @param status null for all of them */

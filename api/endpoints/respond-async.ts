@@ -3,6 +3,7 @@ import { jobPath } from '../../shared/contract/jobs.ts';
 import type { DurableWork } from '../dispatch/durable-jobs.ts';
 import type { Admitted, Attached } from '../middleware/admit.ts';
 import { holderOf } from '../middleware/authenticate.ts';
+import { callerSignal } from '../middleware/caller-signal.ts';
 import { creationOptionsOf } from '../middleware/creation-options.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import type { Services } from '../services.ts';
@@ -26,7 +27,11 @@ export async function respondAsync(
   const { requestId } = admitted;
   if (admitted.outcome === 'ok')
     await durableJobs.place(admitted.request, { ...createWork(admitted), webhookUrl });
-  const shown = await durableJobs.find(holderOf(context).accountId, requestId);
+  const { accountId } = holderOf(context);
+  const shown =
+    admitted.outcome === 'ok'
+      ? await durableJobs.find(accountId, requestId)
+      : await durableJobs.findWhenPlaced(accountId, requestId, callerSignal(context.res));
   if (shown === null) {
     if (admitted.outcome === 'attached') return false;
     throw new AppError('service_unavailable', { message: 'a job that was placed is not there' });

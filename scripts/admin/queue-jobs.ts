@@ -68,6 +68,8 @@ export async function retryFailedJobs(context: AdminContext, queue: QueueName): 
 const reasons: Record<Exclude<RetryOutcome, 'ok'>, string> = {
   not_failed: 'it has not failed',
   retried: 'it was retried before',
+  charged: 'it failed after output, which was charged',
+  sent_again: 'its caller has sent it again under its Idempotency-Key',
   not_kept: 'its body is not kept: it was large, or one of very many that failed',
   unknown: 'its account could not be loaded',
   banned: 'its account is banned',

@@ -41,8 +41,11 @@ export interface FinishDependencies {
   readonly retryPauseMs?: number;
 }
 
-/** Hands the caller its answer, with what it costs. */
-export type Deliver = (receipt: Receipt) => Promise<void>;
+/** What is left to do of an answer that was kept, once its job is settled. */
+export type AfterSettlement = () => void;
+
+/** Hands the caller its answer, with what it costs. Of a durable job it keeps the answer. */
+export type Deliver = (receipt: Receipt) => Promise<AfterSettlement | void>;
 
 /**
  * Ends a request: usage becomes the exact cost, the cost one settlement, and then the caller has its answer. Every request
@@ -68,8 +71,9 @@ export async function finishRequest(
     await deliver(await settleRequest(dependencies, request, outcome));
     return;
   }
+  let afterSettlement: AfterSettlement | void;
   try {
-    await deliver({
+    afterSettlement = await deliver({
       costNano: request.isFree === true ? 0n : computeCost(request.pricing, outcome.usage),
       free: request.isFree === true,
       durationMs: Date.now() - request.admittedAtMs,
@@ -79,7 +83,7 @@ export async function finishRequest(
     await settleRequest(dependencies, request, { ...outcome, error: { code, message }, charged: false });
     return;
   }
-  await settleRequest(dependencies, request, outcome);
+  if ((await settle(dependencies, request, outcome)).isSettled) afterSettlement?.();
 }
 
 /** Ends a request that is answered otherwise, or not at all. */
@@ -88,12 +92,26 @@ export async function settleRequest(
   request: AdmittedRequest,
   outcome: RequestOutcome,
 ): Promise<Receipt> {
+  return (await settle(dependencies, request, outcome)).receipt;
+}
+
+interface SettledRequest {
+  readonly receipt: Receipt;
+  /** False where it had ended before, or is another attempt's. */
+  readonly isSettled: boolean;
+}
+
+async function settle(
+  dependencies: FinishDependencies,
+  request: AdmittedRequest,
+  outcome: RequestOutcome,
+): Promise<SettledRequest> {
   const { redis, ledger, hotAccounts, traffic, prices } = dependencies;
   const { usage, error, charged } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
     await throughOutage(dependencies, () => releaseReservation(redis, request, error));
-    return { costNano: 0n, free: false, durationMs };
+    return { receipt: { costNano: 0n, free: false, durationMs }, isSettled: true };
   }
   const event: UsageEvent = {
     v: 1,
@@ -123,24 +141,27 @@ export async function settleRequest(
   prices.note({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });
   const costNano = charged ? computeCost(request.pricing, usage) : 0n;
   const settlement = await throughOutage(dependencies, async () => {
-    const settle = (): Promise<Settlement> =>
+    const run = (): Promise<Settlement> =>
       runSettlement(redis, event, costNano, !charged, request.claimHash, {
         attempt: request.jobAttempt,
         error,
       });
-    const first = await settle();
+    const first = await run();
     if (first.outcome !== 'unknown') return first;
     await hotAccounts.load(request.accountId);
-    return await settle();
+    return await run();
   });
   if (settlement.outcome === 'settled') {
     traffic.note(event);
-    return { costNano: settlement.costNano, free: settlement.free, durationMs };
+    const { costNano, free } = settlement;
+    return { receipt: { costNano, free, durationMs }, isSettled: true };
   }
   // Another attempt has the job now, or it has ended: nobody is told of this one.
-  if (request.jobAttempt !== undefined) return { costNano: 0n, free: false, durationMs };
+  if (request.jobAttempt !== undefined)
+    return { receipt: { costNano: 0n, free: false, durationMs }, isSettled: false };
   const earlier = await findEarlierCharge(ledger, request.requestId);
-  return { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
+  const receipt = { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
+  return { receipt, isSettled: false };
 }
 
 /** A row must stay far below what MongoDB takes as one document, whatever a vendor says. */

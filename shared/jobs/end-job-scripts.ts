@@ -116,10 +116,10 @@ for _, member in ipairs(old) do
   local record = p .. 'job:' .. account .. ':' .. id
   local r = redis.call('HMGET', record, 'q', 'url')
   if r[1] then
-    redis.call('ZREM', p .. 'job-failures:' .. r[1], member)
     dropBody(p, account, id)
     changeBytes(p, account, -recordBytes(r[2] or ''))
   end
+  for _, queue in ipairs({'chat', 'image', 'embedding'}) do redis.call('ZREM', p .. 'job-failures:' .. queue, member) end
   redis.call('UNLINK', record)
   for _, list in ipairs({'all', 's', 'f', 'c'}) do redis.call('ZREM', p .. 'jobs:' .. account .. ':' .. list, id) end
 end

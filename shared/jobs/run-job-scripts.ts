@@ -1,3 +1,4 @@
+import { ledgerStreamBound } from '../billing/admit-script.ts';
 import type { ErrorCode } from '../contract/errors.ts';
 import type { QueueName } from '../queue/job-kinds.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
@@ -22,6 +23,8 @@ local waiting = p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model
 local now = nowMs()
 local isBanned = redis.call('HGET', p .. 'account:' .. account, 'ban') == '1'
 local taken = {}
+-- While MongoDB is away the ledger's stream is bounded: what would add to it waits.
+if redis.call('XLEN', p .. 'ledger') >= ${ledgerStreamBound} then return {redis.call('ZCARD', waiting), taken} end
 for _ = 1, 16 do
   local id = redis.call('ZRANGE', waiting, 0, 0)[1]
   if not id then break end

@@ -61,6 +61,8 @@ export class AnswerStore {
     attempt: number,
     bytes: Buffer,
   ): Promise<{ readonly size: KeptSize } | { readonly stored: StoredAnswer }> {
+    // Readers begin at the first frame: what an earlier attempt kept may even have moved.
+    if (attempt > 1) await this.#kept.clear(request);
     const header = { requestId: request.requestId, attempt, sequence: 0, tokens: 0 } as const;
     if (bytes.length <= maxInlineBytes) {
       const frame = encodeFrame({ ...header, kind: 'result', payload: bytes });

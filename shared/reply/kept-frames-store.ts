@@ -50,6 +50,7 @@ local key, counter = KEYS[1], KEYS[2]
 local value, expected, lifetime = ARGV[1], ARGV[2], ARGV[3]
 local before = redis.call('STRLEN', key)
 if expected ~= '' and before ~= tonumber(expected) then return 0 end
+if before == 0 and value == '' then return 1 end
 local expiresAt = redis.call('EXPIRETIME', key)
 if lifetime ~= '' then
   if keptBytesExceed(counter, tonumber(ARGV[4]) - #value) then return 0 end
@@ -152,6 +153,11 @@ export class KeptFramesStore {
   /** Null where there is none. */
   async readAnswer(request: HeldRequest): Promise<Buffer | null> {
     return await callRedis(() => this.#payloads.getBuffer(keyOf('answer', request)));
+  }
+
+  /** Drops the frames of a request: another attempt keeps others. */
+  async clear(request: HeldRequest): Promise<void> {
+    await this.#replace(this.#redis, 'frames', request, Buffer.alloc(0), '', '');
   }
 
   /** @throws AppError `too_many_jobs` where the account has too much in Redis already */

@@ -49,11 +49,17 @@ export class EmbeddingCaller {
   readonly #dependencies: CallDependencies;
   readonly #quarantine: Quarantine;
   readonly #modelId: string;
+  readonly #isBackground: boolean;
 
-  constructor(dependencies: CallDependencies, quarantine: Quarantine, modelId: string) {
+  constructor(
+    dependencies: CallDependencies,
+    quarantine: Quarantine,
+    { modelId, isBackground = false }: { readonly modelId: string; readonly isBackground?: boolean },
+  ) {
     this.#dependencies = dependencies;
     this.#quarantine = quarantine;
     this.#modelId = modelId;
+    this.#isBackground = isBackground;
   }
 
   /**
@@ -70,6 +76,7 @@ export class EmbeddingCaller {
       accountIds,
       routes: model.routes,
       patience,
+      isBackground: this.#isBackground,
       outlastsLimits: true,
       outlastsTimeouts: true,
       signal: stop.signal,

@@ -83,13 +83,16 @@ export class JobRun {
 
   /** While Redis is away nothing can begin. */
   async #askToStart(): ReturnType<typeof startJob> {
-    const { redis, signal } = this.#options;
+    const { redis, signal, abort } = this.#options;
     for (;;) {
       signal.throwIfAborted();
       try {
         return await startJob(redis, this.taken);
       } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'service_unavailable') throw error;
+        if (!(error instanceof AppError) || error.code !== 'service_unavailable') {
+          abort(new RunReplaced());
+          throw error;
+        }
         await delay(redisAwayPauseMs);
       }
     }

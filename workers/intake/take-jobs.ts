@@ -189,6 +189,11 @@ export class JobIntake implements Running {
     });
     this.#active.set(id, run);
     try {
+      const model = dependencies.catalog.find(line.model);
+      if (model !== undefined && dependencies.catalog.isDisabled(model)) {
+        await failJob(redis, taken, disabled);
+        return;
+      }
       const body = await readJobBody(dependencies, taken, started.signal);
       if (body === null) {
         await failJob(redis, taken, bodyLost);
@@ -231,8 +236,12 @@ export class JobIntake implements Running {
         dependencies.redis,
         active.map(({ taken }) => taken),
       );
-      for (const [id, why] of stopped)
-        runs.fail(id, why === 'cancelled' ? new JobCancelled() : new RunReplaced());
+      for (const run of active) {
+        const why = stopped.get(run.taken.id);
+        // This worker may have taken the job anew meanwhile.
+        if (why === undefined || this.#active.get(run.taken.id) !== run) continue;
+        runs.fail(run.taken.id, why === 'cancelled' ? new JobCancelled() : new RunReplaced());
+      }
       const running = active.filter(({ hasBegun }) => hasBegun);
       await turns.renewed(
         running.map(({ line, taken }) => ({ line, jobId: taken.id })),
@@ -243,6 +252,11 @@ export class JobIntake implements Running {
     }
   }
 }
+
+const disabled = {
+  code: 'model_disabled',
+  message: 'The model was turned off before the job could start, and nothing was charged.',
+} as const;
 
 const bodyLost = {
   code: 'service_unavailable',

@@ -1,4 +1,4 @@
-import type { Receipt } from '../../shared/billing/finish-request.ts';
+import type { AfterSettlement, Receipt } from '../../shared/billing/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
@@ -179,7 +179,7 @@ export class Conversation {
     metered: MeteredChat,
     receipt: Receipt,
     memory: Pick<ResponseMemory, 'hold'>,
-  ): Promise<void> {
+  ): Promise<AfterSettlement | void> {
     const { request, body } = this.#job;
     await this.#reasoning.whenSaved();
     const usage = presentUsage(metered, receipt);
@@ -187,12 +187,12 @@ export class Conversation {
       this.#run.reply.result(
         Buffer.from(this.#chunks.end(body.stream_options?.include_usage === true ? usage : null)),
       );
-      return;
+      return undefined;
     }
     const answer = this.#answer!.finish(request.requestId, this.#created, request.model, usage);
     const parts = await encodeJson(answer, request.accountId);
     memory.hold(parts.reduce((sum, { length }) => sum + length, 0));
-    await sendResult(dependencies, request, this.#run, parts);
+    return await sendResult(dependencies, request, this.#run, parts);
   }
 
   /** Another try begins: nothing of one that came to nothing is in the answer. */

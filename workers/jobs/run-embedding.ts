@@ -167,7 +167,7 @@ async function answerPart(
       header,
       embedded.map((one) => one.vector),
     );
-    await sendResult(dependencies, request, run, parts);
+    return await sendResult(dependencies, request, run, parts);
   });
   if (error !== null) run.reply.error(error);
 }

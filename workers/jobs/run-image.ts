@@ -1,4 +1,4 @@
-import { finishRequest, type Receipt } from '../../shared/billing/finish-request.ts';
+import { finishRequest, type AfterSettlement, type Receipt } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
@@ -97,8 +97,8 @@ async function answer(
     reachedModel: reachedModel || isModelsFailure(failure),
   };
   await finishRequest(dependencies, job.request, outcome, async (receipt) => {
-    if (stream !== null) await stream.complete(images[0]!, usage, receipt);
-    else await sendWhole(dependencies, job, run, { images, keys, receipt });
+    if (stream !== null) return await stream.complete(images[0]!, usage, receipt);
+    return await sendWhole(dependencies, job, run, { images, keys, receipt });
   });
   if (failure !== null) run.reply.error(failure);
 }
@@ -108,7 +108,7 @@ async function sendWhole(
   job: ImageJob,
   run: RequestRun,
   { images, keys, receipt }: ToSend,
-): Promise<void> {
+): Promise<AfterSettlement | void> {
   const header: ImageResultHeader = {
     created: Math.floor(Date.now() / 1_000),
     costNano: receipt.costNano.toString(),
@@ -121,7 +121,7 @@ async function sendWhole(
     })),
   };
   const bodies = images.filter((_, i) => (keys[i] ?? null) === null).map((image) => image.bytes);
-  await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
+  return await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
 }
 
 /** Whether a vendor was asked and took longer than we wait: what it draws is the operator's to pay, as where it hangs. */

@@ -63,7 +63,7 @@ export class JobKeeper {
   }
 
   async #lookAt(shard: number): Promise<void> {
-    const { redis, leases } = this.#options;
+    const { leases, log } = this.#options;
     try {
       if (!(await leases.take(shard))) {
         this.#since.delete(shard);
@@ -72,14 +72,17 @@ export class JobKeeper {
       const nowMs = performance.now();
       const since = this.#since.get(shard) ?? { atMs: nowMs, syncedAtMs: -Infinity };
       this.#since.set(shard, since);
-      await this.#expire(shard);
       // Where Redis was away, workers that live need a moment to say so.
       if (nowMs - since.atMs > jobLeaseMs) await this.#lose(shard);
-      await this.#queueHooks(shard);
-      for (let runs = 0; runs < maxRuns && (await forgetJobs(redis, shard));) runs += 1;
+      const chores = [this.#expire(shard), this.#queueHooks(shard), this.#forget(shard)];
       if (nowMs - since.syncedAtMs > syncIntervalMs) {
         since.syncedAtMs = nowMs;
-        await this.#sync(shard);
+        chores.push(this.#sync(shard));
+      }
+      // One that fails is for the next look to mend, and keeps none of the others from being done.
+      for (const chore of await Promise.allSettled(chores)) {
+        if (chore.status === 'rejected')
+          log.debug({ shard, err: chore.reason }, 'jobs could not be looked after');
       }
     } catch (error) {
       this.#since.delete(shard);
@@ -108,15 +111,28 @@ export class JobKeeper {
     }
   }
 
+  async #forget(shard: number): Promise<void> {
+    for (let runs = 0; runs < maxRuns; runs++) {
+      if (!(await forgetJobs(this.#options.redis, shard))) return;
+    }
+  }
+
   async #queueHooks(shard: number): Promise<void> {
-    const { redis, queueHook } = this.#options;
-    const due = await findDueHooks(redis, shard);
-    await Promise.all(
-      due.map(async (hook) => {
-        await queueHook(hook);
-        await noteHookQueued(redis, hook);
-      }),
-    );
+    const { redis, queueHook, log } = this.#options;
+    for (let runs = 0; runs < maxRuns; runs++) {
+      const due = await findDueHooks(redis, shard);
+      if (due.length === 0) return;
+      const queued = await Promise.allSettled(
+        due.map(async (hook) => {
+          await queueHook(hook);
+          await noteHookQueued(redis, hook);
+        }),
+      );
+      const failed = queued.find((one) => one.status === 'rejected');
+      if (failed === undefined) continue;
+      log.debug({ shard, err: failed.reason }, 'webhooks could not be queued');
+      return;
+    }
   }
 
   async #sync(shard: number): Promise<void> {

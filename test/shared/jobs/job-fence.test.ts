@@ -19,7 +19,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import { TrafficRecorder } from '../../../shared/traffic/traffic-recorder.ts';
 import { readBalance, readEntries } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
-import { fixedNano, placeChatJob } from '../../support/place-job.ts';
+import { chatReservedNano, placeChat } from '../../support/place-jobs.ts';
 
 /** Who may do what with a job, and when: its worker, one that lost it, and its account. */
 
@@ -39,7 +39,7 @@ interface Placed {
 
 async function place(): Promise<Placed> {
   const { id: accountId } = await books.createAccount({ balanceNano });
-  return { accountId, id: await placeChatJob(books.redis, accountId) };
+  return { accountId, id: await placeChat(books, accountId, 'demo-echo') };
 }
 
 async function take({ accountId }: Placed, worker = 'worker'): Promise<TakenJob> {
@@ -180,7 +180,7 @@ test('a job that is cancelled while a worker has it does not begin, and ends alt
   const taken = await take(job);
   t.like(await cancelJob(books.redis, job.accountId, job.id), { outcome: 'asked', workerId: 'worker' });
   t.is(await startJob(books.redis, taken), 'cancelled');
-  t.is((await readBalance(books.redis, job.accountId)).reserved, fixedNano);
+  t.is((await readBalance(books.redis, job.accountId)).reserved, chatReservedNano);
   await lose(job);
   t.is(await statusOf(job), 'cancelled');
   await expectNothingHeld(t, job);

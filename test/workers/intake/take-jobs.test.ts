@@ -5,7 +5,7 @@ import { hasEnded } from '../../../shared/jobs/job-record.ts';
 import { JobStore } from '../../../shared/jobs/job-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { readBalance } from '../../support/billing.ts';
-import { fixedNano, placeChatJob } from '../../support/place-job.ts';
+import { chatReservedNano, placeChat } from '../../support/place-jobs.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -35,7 +35,7 @@ test('a job is run, charged once and kept with its answer, and holds nothing any
   const stack = await useStack(t);
   const { id: accountId } = await stack.createAccount();
   const before = await readBalance(stack.redis, accountId);
-  const id = await placeChatJob(stack.redis, accountId);
+  const id = await placeChat(stack, accountId, 'demo-echo');
   const job = await whenEnded(stack, accountId, id);
   t.is(job.status, 'succeeded');
   t.deepEqual(
@@ -53,12 +53,12 @@ test('a job is run, charged once and kept with its answer, and holds nothing any
 test('a cancelled job that waits is refunded and never runs', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { id: accountId } = await stack.createAccount();
-  const id = await placeChatJob(stack.redis, accountId);
-  t.is((await readBalance(stack.redis, accountId)).reserved, fixedNano);
+  const id = await placeChat(stack, accountId, 'demo-echo');
+  t.is((await readBalance(stack.redis, accountId)).reserved, chatReservedNano);
   t.is((await cancelJob(stack.redis, accountId, id)).outcome, 'cancelled');
   await expectNothingHeld(t, stack, accountId);
   await stack.startWorker();
-  const second = await placeChatJob(stack.redis, accountId);
+  const second = await placeChat(stack, accountId, 'demo-echo');
   await whenEnded(stack, accountId, second);
   const { job } = (await new JobStore(stack.redis).find(accountId, id))!;
   t.is(job.status, 'cancelled');

@@ -107,7 +107,9 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
       await subscriber.ping();
       return frames;
     },
-    send: (parts) => sendResult(noStores, request, run, parts),
+    send: async (parts) => {
+      await sendResult(noStores, request, run, parts);
+    },
   };
 }
 
