@@ -15,7 +15,11 @@ import { PriceStore } from '../../../shared/ledger/price-store.ts';
 import { noUsage } from '../../../shared/pricing/cost.ts';
 import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { AnswerStore } from '../../../shared/reply/answer-store.ts';
+import { decodeFirstFrame } from '../../../shared/reply/frame.ts';
+import { KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import type { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { TrafficRecorder } from '../../../shared/traffic/traffic-recorder.ts';
 import { readBalance, readEntries } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
@@ -214,4 +218,21 @@ test('a lease of before the clock stepped back runs out in the usual time', asyn
   await books.redis.zadd(redisKeys.jobLeases(shard), Date.now() + 3_600_000, member);
   await loseJobs(books.redis, shard);
   t.true(Number(await books.redis.zscore(redisKeys.jobLeases(shard), member)) <= Date.now() + jobLeaseMs);
+});
+
+test('the answer of a later attempt can be read although that of an earlier one has moved to the object store', async (t) => {
+  const job = await place();
+  const request = { requestId: job.id, accountId: job.accountId };
+  const kept = new KeptFramesStore(books.redis, books.redis);
+  const answers = new AnswerStore(kept, {} as ObjectStore);
+  const first = await answers.keep(request, 1, Buffer.alloc(4_000, 1));
+  if (!('size' in first)) throw new Error('it is not in Redis');
+  // What is left behind of frames that were copied.
+  t.true(await kept.leaveMoved('frames', request, first.size.bytes));
+  await answers.keep(request, 2, Buffer.alloc(4_000, 2));
+  const read = await kept.readFrames(request, 0, 100_000);
+  if (!('bytes' in read)) throw new Error('it is said to have moved');
+  const { frame } = decodeFirstFrame(read.bytes)!;
+  t.is(frame.attempt, 2);
+  t.deepEqual(frame.payload, Buffer.alloc(4_000, 2));
 });
