@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasEnded, respondAsync, type JobBody } from '../support/jobs.ts';
 import type { TestAccount } from '../support/stack.ts';
-import type { LoadOptions } from './paid-load.ts';
+import { CallerLoad } from './caller-load.ts';
 
 /** A durable job that was answered with 202: from then on it must not be lost. */
 export interface JobTicket {
@@ -30,56 +30,32 @@ const callTimeoutMs = 30_000;
 const refusedPauseMs = 100;
 
 /** Callers who hand work over, look how it goes on, at any api process, and sometimes cancel it. */
-export class JobLoad {
+export class JobLoad extends CallerLoad {
   readonly tickets: JobTicket[] = [];
-  /** Answers to those who hand work over by their status, `cut` where the connection broke. */
-  readonly outcomes = new Map<string, number>();
-  /** What no death explains. */
-  readonly faults: string[] = [];
-  readonly #options: LoadOptions;
-  #isStopping = false;
-  #running: Promise<unknown> = Promise.resolve();
-  #turn = 0;
 
-  constructor(options: LoadOptions) {
-    this.#options = options;
-  }
-
-  start(): void {
-    this.#isStopping = false;
-    const callers = asks.flatMap((ask) => Array.from({ length: callersPerAsk }, () => this.#call(ask)));
-    this.#running = Promise.all(callers);
-  }
-
-  /** Jobs that have not ended by then go on. */
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    await this.#running;
+  protected override listCallers(): (() => Promise<void>)[] {
+    return asks.flatMap((ask) => Array.from({ length: callersPerAsk }, () => () => this.#call(ask)));
   }
 
   async #call({ path, body }: (typeof asks)[number]): Promise<void> {
-    const { accounts } = this.#options;
-    while (!this.#isStopping) {
-      this.#turn += 1;
-      const account = accounts[this.#turn % accounts.length]!;
-      const answer = await this.#send(account, path, { method: 'POST', body: JSON.stringify(body) });
-      const outcome = answer === null ? 'cut' : String(answer.status);
-      this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
-      if (answer?.status !== 202) {
-        await delay(refusedPauseMs);
-        continue;
-      }
-      const ticket: JobTicket = { id: (JSON.parse(answer.text) as JobBody).id, account, end: null };
-      this.tickets.push(ticket);
-      if (this.tickets.length % jobsPerCancellation === 0)
-        await this.#send(account, `/v1/jobs/${ticket.id}`, { method: 'DELETE' });
-      await this.#follow(ticket);
+    const { accounts } = this.options;
+    const account = accounts[this.nextTurn() % accounts.length]!;
+    const answer = await this.#send(account, path, { method: 'POST', body: JSON.stringify(body) });
+    this.note(answer === null ? 'cut' : String(answer.status));
+    if (answer?.status !== 202) {
+      await delay(refusedPauseMs);
+      return;
     }
+    const ticket: JobTicket = { id: (JSON.parse(answer.text) as JobBody).id, account, end: null };
+    this.tickets.push(ticket);
+    if (this.tickets.length % jobsPerCancellation === 0)
+      await this.#send(account, `/v1/jobs/${ticket.id}`, { method: 'DELETE' });
+    await this.#follow(ticket);
   }
 
   async #follow(ticket: JobTicket): Promise<void> {
     const untilMs = performance.now() + followMs;
-    while (!this.#isStopping && ticket.end === null && performance.now() < untilMs) {
+    while (!this.isStopping && ticket.end === null && performance.now() < untilMs) {
       await delay(lookIntervalMs);
       const answer = await this.#send(ticket.account, `/v1/jobs/${ticket.id}`, { method: 'GET' });
       if (answer?.status === 404) this.faults.push(`the job ${ticket.id} was lost`);
@@ -95,10 +71,9 @@ export class JobLoad {
     path: string,
     init: RequestInit,
   ): Promise<{ readonly status: number; readonly text: string } | null> {
-    const { urls } = this.#options;
-    this.#turn += 1;
+    const { urls } = this.options;
     try {
-      const response = await fetch(`${urls[this.#turn % urls.length]!}${path}`, {
+      const response = await fetch(`${urls[this.nextTurn() % urls.length]!}${path}`, {
         ...init,
         headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}`, ...respondAsync },
         signal: AbortSignal.timeout(callTimeoutMs),
