@@ -17,6 +17,8 @@ const maxWaitingOfShard = 500_000;
 
 /** A body outlives the deadline of its job by this, so that the job can still run again. */
 const bodySlackSeconds = 24 * 60 * 60;
+/** Work that has begun may take days, where its workers die or are stopped. */
+const claimSlackSeconds = 7 * 24 * 60 * 60;
 /** Until its job is placed, which follows at once. */
 const unplacedBodySeconds = 60;
 
@@ -55,14 +57,11 @@ local bodyKey = p .. 'job-body:' .. account .. ':' .. id
 if body ~= '' then redis.call('SET', bodyKey, body, 'EX', lifetime)
 elseif redis.call('EXPIRE', bodyKey, lifetime) == 0 then return {'gone'} end
 redis.call('HDEL', reservations, id)
--- An Idempotency-Key stands for the job for as long as that may wait.
-local claimHash = string.match(hold, '<%d+ (%S+)')
-if claimHash then redis.call('EXPIRE', p .. 'claim:' .. account .. ':' .. claimHash, lifetime) end
 changeHeld(p, account, cost, isFree, 1)
 changeBytes(p, account, keptBytes)
--- The job may take longer than the claim of its Idempotency-Key would live; its end decides what becomes of that.
+-- An Idempotency-Key stands for the job for as long as that may take; the job's end decides what becomes of it.
 local claim = claimOf(p, account, id, hold)
-if claim then redis.call('PERSIST', claim) end
+if claim then redis.call('EXPIRE', claim, lifetime + ${claimSlackSeconds}) end
 redis.call('HSET', record, 'st', 'q', 'op', operation, 'q', queue, 'm', model, 'at', at, 'dl', deadline,
   'n', 0, 'hold', hold, 'bytes', bytes, 'log', 'q' .. at)
 if format ~= '' then redis.call('HSET', record, 'fm', format) end
