@@ -48,7 +48,7 @@ async function place(stack: TestStack, accountId: string, more: Partial<NewJob> 
       claimHash: null,
     },
   } as never;
-  const weight = await placeJob(redis, redis, {
+  const { weight } = await placeJob(redis, redis, {
     id: asked.requestId,
     accountId,
     queue: 'chat',
