@@ -18,12 +18,14 @@ export class AnswerProspect {
   readonly #request: HeldRequest;
   #lookedAtMs = performance.now();
   #endedAtMs: number | null = null;
-  #lastAttempt: number | null = null;
+  #lastAttempt: number | null;
 
-  constructor(redis: RedisClient, request: HeldRequest) {
+  /** @param succeededAttempt of a durable job that is known to have succeeded: nothing is asked for then */
+  constructor(redis: RedisClient, request: HeldRequest, succeededAttempt: number | null) {
     this.#redis = redis;
     this.#jobs = new JobStore(redis);
     this.#request = request;
+    this.#lastAttempt = succeededAttempt;
   }
 
   /** Of a durable job that has succeeded: the attempt whose answer counts. */
@@ -37,6 +39,7 @@ export class AnswerProspect {
    * @throws AppError what the job failed with
    */
   async mayBeTold(): Promise<boolean> {
+    if (this.#lastAttempt !== null) return true;
     const { requestId, accountId } = this.#request;
     const job = (await this.#jobs.find(accountId, requestId))?.job ?? null;
     if (job === null) return true;

@@ -46,8 +46,9 @@ export interface StreamedJob extends FollowedAnswer {
 }
 
 /** The length of an embedding's answer is known before it is asked for: its memory is acquired then, and for no response. */
-const readerOptions = (response: ServerResponse | undefined): ReaderOptions => ({
+const readerOptions = (response: ServerResponse | undefined, succeededAttempt?: number): ReaderOptions => ({
   hasMemory: response === undefined,
+  succeededAttempt,
 });
 
 /** A job that waits for its worker is in hand without any process; so much longer than its deadline, to be sure. */
@@ -175,13 +176,15 @@ export class JobWaiting implements WaiterOwner {
   /**
    * The answer of a request that was sent before, under the same Idempotency-Key, or that is a durable job.
    * @param response that the answer is for, where memory for it is acquired once it is there
+   * @param succeededAttempt of a durable job that is known to have succeeded
    */
   attach(
     request: Pick<AdmittedRequest, 'requestId' | 'accountId'>,
     response?: ServerResponse,
+    succeededAttempt?: number,
   ): Pick<AwaitedJob, 'answer' | 'cancel'> {
     const { receiver, answer } = this.#receive(response);
-    const reader = this.#kept.follow(request, receiver, readerOptions(response));
+    const reader = this.#kept.follow(request, receiver, readerOptions(response, succeededAttempt));
     return {
       answer,
       cancel: () => {

@@ -6,7 +6,7 @@ import { JobOutlooks } from '../../shared/jobs/job-outlooks.ts';
 import type { JobOperation, JobStatus } from '../../shared/jobs/job-record.ts';
 import { JobStore } from '../../shared/jobs/job-store.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
-import { placeJob } from '../../shared/jobs/place-job-script.ts';
+import { placeJob, type PlacedJob } from '../../shared/jobs/place-job-script.ts';
 import type { AdmittedRequest, Job } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
@@ -70,16 +70,20 @@ export class DurableJobs {
   }
 
   /**
-   * Makes a durable job of an admitted request. Where that fails the request holds nothing any more.
+   * Makes a durable job of an admitted request, and answers with it as it was made. Where that fails the request holds
+   * nothing any more.
    * @throws AppError `too_many_jobs`, `queue_full`
    */
-  async place(request: AdmittedRequest, { operation, job, format, webhookUrl }: DurableWork): Promise<void> {
+  async place(
+    request: AdmittedRequest,
+    { operation, job, format, webhookUrl }: DurableWork,
+  ): Promise<ShownJob> {
     const { redis, payloads } = this.#dependencies;
     const { requestId: id, accountId, model } = request;
     const queue = job.kind;
-    let weight: number;
+    let placed: PlacedJob;
     try {
-      weight = await placeJob(redis, payloads, {
+      placed = await placeJob(redis, payloads, {
         id,
         accountId,
         queue,
@@ -95,7 +99,12 @@ export class DurableJobs {
       await this.#release(request, error);
       throw error;
     }
-    await this.#noteTurn(() => this.#turns.add({ queue, model }, accountId, weight));
+    // Both in one trip; the index is told first, so that it knows of this job when it is asked for the job's place.
+    const [, standing] = await Promise.all([
+      this.#noteTurn(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
+      this.#standings.find(placed),
+    ]);
+    return { job: placed.job, standing };
   }
 
   /** Null where the account has no such job. */

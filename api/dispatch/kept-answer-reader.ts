@@ -49,6 +49,8 @@ export interface FollowedAnswer {
 export interface ReaderOptions {
   /** The caller has acquired memory for a whole answer before it asked for one. */
   readonly hasMemory: boolean;
+  /** Of a durable job that is known to have succeeded: the attempt whose answer counts. It is not asked for again. */
+  readonly succeededAttempt?: number | undefined;
 }
 
 /**
@@ -84,7 +86,7 @@ export class KeptAnswerReader implements FollowedAnswer {
     options: ReaderOptions,
   ) {
     this.#dependencies = dependencies;
-    this.#prospect = new AnswerProspect(dependencies.redis, request);
+    this.#prospect = new AnswerProspect(dependencies.redis, request, options.succeededAttempt ?? null);
     this.#request = request;
     this.#receiver = receiver;
     this.#options = options;

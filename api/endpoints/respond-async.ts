@@ -1,4 +1,3 @@
-import { AppError } from '../../shared/contract/errors.ts';
 import { jobPath } from '../../shared/contract/jobs.ts';
 import type { DurableWork } from '../dispatch/durable-jobs.ts';
 import type { Admitted, Attached } from '../middleware/admit.ts';
@@ -25,17 +24,11 @@ export async function respondAsync(
   if (!respondsAsync) return false;
   const { durableJobs } = services;
   const { requestId } = admitted;
-  if (admitted.outcome === 'ok')
-    await durableJobs.place(admitted.request, { ...createWork(admitted), webhookUrl });
-  const { accountId } = holderOf(context);
   const shown =
     admitted.outcome === 'ok'
-      ? await durableJobs.find(accountId, requestId)
-      : await durableJobs.findWhenPlaced(accountId, requestId, callerSignal(context.res));
-  if (shown === null) {
-    if (admitted.outcome === 'attached') return false;
-    throw new AppError('service_unavailable', { message: 'a job that was placed is not there' });
-  }
+      ? await durableJobs.place(admitted.request, { ...createWork(admitted), webhookUrl })
+      : await durableJobs.findWhenPlaced(holderOf(context).accountId, requestId, callerSignal(context.res));
+  if (shown === null) return false;
   context.set({ location: jobPath(requestId), 'preference-applied': 'respond-async' });
   await sendJob(services, context, shown, 202);
   return true;

@@ -49,7 +49,10 @@ export async function readJobResponse(
 ): Promise<JobResponse> {
   if (job.status !== 'succeeded') return noResponse;
   const request = { requestId: job.id, accountId: job.accountId };
-  const { bytes, giveBack } = await cancelWhenGone(context, services.jobs.attach(request, context.res));
+  const { bytes, giveBack } = await cancelWhenGone(
+    context,
+    services.jobs.attach(request, context.res, job.attempts),
+  );
   return { body: presentResponse(services, job, bytes), giveBack };
 }
 

@@ -106,7 +106,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
       work.kind === 'embedding'
         ? { ...work, parts: work.parts.map((part) => ({ ...part, request: renew(part.request) })) }
         : { ...work, request: renew(work.request) };
-    const weight = await placeJob(redis, redis, {
+    const { weight } = await placeJob(redis, redis, {
       id,
       accountId,
       queue,

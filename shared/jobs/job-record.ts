@@ -98,6 +98,40 @@ export function parseJob(
   };
 }
 
+/** What is known of a job when it is made. */
+export interface NewJobFields extends Pick<
+  JobRecord,
+  'id' | 'accountId' | 'queue' | 'model' | 'operation' | 'createdAtMs' | 'deadlineAtMs' | 'format'
+> {
+  /** Null where the caller named none. */
+  readonly webhookUrl: string | null;
+}
+
+/** The record of a job that was made just now, as reading it would give it. */
+export function describeNewJob(made: NewJobFields): JobRecord {
+  const { id, accountId, queue, model, operation, createdAtMs, deadlineAtMs, format, webhookUrl } = made;
+  return {
+    id,
+    accountId,
+    status: 'queued',
+    operation,
+    queue,
+    model,
+    createdAtMs,
+    deadlineAtMs,
+    transitions: [{ status: 'queued', atMs: createdAtMs }],
+    attempts: 0,
+    workerId: null,
+    isCancelRequested: false,
+    format,
+    progress: null,
+    position: null,
+    error: null,
+    receipt: null,
+    webhook: webhookUrl === null ? null : { url: webhookUrl, report: null },
+  };
+}
+
 /** What a job that has not ended reserves; null where it has. */
 export function parseJobHold(accountId: string, id: string, hold: string | null): Reservation | null {
   return hold === null ? null : parseReservation(id, `${accountId} ${hold}`);

@@ -1,10 +1,9 @@
 import { AppError } from '../contract/errors.ts';
-import type { QueueName } from '../queue/job-kinds.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
-import type { JobOperation } from './job-record.ts';
+import { describeNewJob, type JobRecord, type NewJobFields } from './job-record.ts';
 
 /** Jobs that an account may have waiting or running, where its entry names no number. */
 const defaultMaxQueued = 10_000;
@@ -70,29 +69,27 @@ redis.call('ZADD', lists .. 'q', at, id)
 redis.call('ZADD', lists .. 'all', at, id)
 enterWaiting(p, account, id, queue, model, at)
 redis.call('ZADD', p .. 'job-deadlines', deadline, account .. ' ' .. id)
-return {'ok', weight}
+return {'ok', weight, redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id)}
 `);
 
-export interface NewJob {
-  readonly id: string;
-  readonly accountId: string;
-  readonly queue: QueueName;
-  readonly model: string;
-  readonly operation: JobOperation;
-  readonly createdAtMs: number;
-  readonly deadlineAtMs: number;
-  /** How vectors are written in its answer; null where it has none. */
-  readonly format: string | null;
-  readonly webhookUrl: string | null;
+export interface NewJob extends NewJobFields {
   /** JSON of what a worker needs. */
   readonly body: Buffer;
 }
 
+/** A job that was made just now, and what its maker would otherwise ask for next. */
+export interface PlacedJob {
+  readonly job: JobRecord;
+  /** The account's weight. */
+  readonly weight: number;
+  /** How many of the account's own jobs of the same line are before it. */
+  readonly rank: number;
+}
+
 /**
- * @returns the account's weight
  * @throws AppError `too_many_jobs`, `queue_full`, `service_unavailable`: the request keeps its reservation then
  */
-export async function placeJob(redis: RedisClient, payloads: RedisClient, job: NewJob): Promise<number> {
+export async function placeJob(redis: RedisClient, payloads: RedisClient, job: NewJob): Promise<PlacedJob> {
   const { id, accountId, body } = job;
   const shard = shardOf(accountId);
   const bodyKey = redisKeys.jobBody(accountId, id);
@@ -120,8 +117,8 @@ export async function placeJob(redis: RedisClient, payloads: RedisClient, job: N
       ],
     ),
   );
-  const [outcome, number] = answer as [string, number?];
-  if (outcome === 'ok') return number ?? 1;
+  const [outcome, number, rank] = answer as [string, number?, number?];
+  if (outcome === 'ok') return { job: describeNewJob(job), weight: number ?? 1, rank: rank ?? 0 };
   // It runs out by itself as well.
   if (body.length > maxInlineBytes) payloads.unlink(bodyKey).catch(() => undefined);
   throw toRefusal(outcome, number ?? 0);

@@ -66,12 +66,13 @@ export class AnswerStore {
     const header = { requestId: request.requestId, attempt, sequence: 0, tokens: 0 } as const;
     if (bytes.length <= maxInlineBytes) {
       const frame = encodeFrame({ ...header, kind: 'result', payload: bytes });
-      const size = await this.#kept.append(request, 'result', frame, { isBounded: true });
+      const size = await this.#kept.append(request, 'result', frame, { isBounded: true, isAlone: true });
       if (size !== null) return { size };
     }
     const stored = await this.put(request, bytes);
     const payload = Buffer.from(encodeStored(stored));
-    await this.#kept.append(request, 'stored', encodeFrame({ ...header, kind: 'stored', payload }));
+    const marker = encodeFrame({ ...header, kind: 'stored', payload });
+    await this.#kept.append(request, 'stored', marker, { isAlone: true });
     return { stored };
   }
 

@@ -98,24 +98,29 @@ export class KeptFramesStore {
   /**
    * Null where the frame is not kept, because a bound is reached.
    * @param isBounded whether it may be refused: deltas always, and what has another place to go
+   * @param isAlone no other frame of the request is under way: the script's text need not be sent to keep them in order
    */
   async append(
     request: HeldRequest,
     kind: FrameKind,
     frame: Buffer,
-    { isBounded = kind === 'delta' } = {},
+    { isBounded = kind === 'delta', isAlone = false } = {},
   ): Promise<KeptSize | null> {
+    const keys = this.#keys('frames', request);
+    const args = [
+      frame,
+      kind === 'delta' ? 1 : 0,
+      isBounded ? 1 : 0,
+      kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds,
+      maxKeptBytesPerAnswer,
+      maxKeptBytesUnderWay,
+      crowdedBytes,
+    ];
     const [bytes, crowded] = (await callRedis(() =>
-      // Frames must not overtake one another, as they could while the script is being loaded.
-      appendScript.runInOrder(this.#redis, this.#keys('frames', request), [
-        frame,
-        kind === 'delta' ? 1 : 0,
-        isBounded ? 1 : 0,
-        kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds,
-        maxKeptBytesPerAnswer,
-        maxKeptBytesUnderWay,
-        crowdedBytes,
-      ]),
+      isAlone
+        ? appendScript.run(this.#redis, keys, args)
+        : // Frames must not overtake one another, as they could while the script is being loaded.
+          appendScript.runInOrder(this.#redis, keys, args),
     )) as [number, number];
     return bytes === 0 ? null : { bytes, isCrowded: crowded === 1 };
   }

@@ -76,7 +76,7 @@ export async function placeChat(
 ): Promise<string> {
   const { redis } = stack;
   const job = await admitChat(stack, accountId, model);
-  const weight = await placeJob(redis, redis, job);
+  const { weight } = await placeJob(redis, redis, job);
   await new JobTurns(redis).add({ queue: 'chat', model }, accountId, weight);
   return job.id;
 }
