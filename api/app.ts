@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { AppError } from '../shared/contract/errors.ts';
 import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
-import { asksForOwnAccount, type Operation } from '../shared/contract/operation.ts';
+import { answersAsStream, asksForOwnAccount, type Operation } from '../shared/contract/operation.ts';
 import { operations, type OperationId } from '../shared/contract/operations.ts';
 import { shorten } from '../shared/runtime/shorten.ts';
 import { createChat } from './endpoints/chat.ts';
@@ -12,6 +12,8 @@ import { getStats, listRefillLogs, listRequestLogs } from './endpoints/history.t
 import { getLogsSummary, getModelsStatus } from './endpoints/figures.ts';
 import { getFile } from './endpoints/get-file.ts';
 import { createImages } from './endpoints/images.ts';
+import { streamJobEvents } from './endpoints/job-events.ts';
+import { cancelJob, getJob, listJobs } from './endpoints/jobs.ts';
 import { getModel, listModels } from './endpoints/models.ts';
 import { listServers } from './endpoints/servers.ts';
 import { getHealth } from './endpoints/system.ts';
@@ -19,6 +21,7 @@ import { getProfile, redeem, regenerateApiKey } from './endpoints/users.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { checkHead } from './middleware/check-head.ts';
 import { beginInTurns } from './middleware/begin-in-turns.ts';
+import { readCreationOptions, refuseAsyncStream } from './middleware/creation-options.ts';
 import { limitAccountCalls } from './middleware/limit-account-calls.ts';
 import { cors } from './middleware/cors.ts';
 import { parseBody } from './middleware/parse-body.ts';
@@ -41,6 +44,10 @@ function createHandlers(services: Services): Record<OperationId, ApiMiddleware> 
     createImage: createImages(services, 'createImage'),
     editImage: createImages(services, 'editImage'),
     getFile: getFile(services),
+    listJobs: listJobs(services),
+    getJob: getJob(services),
+    cancelJob: cancelJob(services),
+    streamJobEvents: streamJobEvents(services),
     listModels: listModels(services),
     getModel: getModel(services),
     getModelsStatus: getModelsStatus(services),
@@ -63,7 +70,11 @@ export function createRouter(services: Services): Router<RequestState> {
   // Paths are case-sensitive (RFC 3986, 6.2.2.1).
   const router = new Router<RequestState>({ sensitive: true });
   const handlers = createHandlers(services);
-  const shared = { begin: beginInTurns(), limitCalls: limitAccountCalls() };
+  const shared = {
+    begin: beginInTurns(),
+    limitCalls: limitAccountCalls(),
+    limitStreams: limitAccountCalls(),
+  };
   // Among paths that match, the first counts: one with a parameter comes after those without.
   const entries = Object.entries(operations).sort(([, a], [, b]) => parametersOf(a) - parametersOf(b));
   for (const [id, operation] of entries) {
@@ -100,20 +111,24 @@ const parametersOf = (operation: Operation): number => operation.path.split('{')
 interface SharedSteps {
   readonly begin: (operationId: string) => ApiMiddleware;
   readonly limitCalls: ApiMiddleware;
+  /** Streams of events last for as long as what they tell of: counted apart, they keep no other call out. */
+  readonly limitStreams: ApiMiddleware;
 }
 
 function stackOf(
   operation: Operation,
   services: Services,
-  { begin, limitCalls }: SharedSteps,
+  { begin, limitCalls, limitStreams }: SharedSteps,
 ): ApiMiddleware[] {
   const stack: ApiMiddleware[] = [];
   if (operation.auth === 'none') stack.push(begin(operation.operationId));
   if (operation.auth === 'key') stack.push(authenticate(services));
-  if (operation.modelTypes !== undefined) stack.push(noteRefusals(services.refusals));
-  if (asksForOwnAccount(operation)) stack.push(limitCalls);
+  const isCreation = operation.modelTypes !== undefined;
+  if (isCreation) stack.push(noteRefusals(services.refusals), readCreationOptions);
+  if (asksForOwnAccount(operation)) stack.push(answersAsStream(operation) ? limitStreams : limitCalls);
   if (operation.body !== undefined) stack.push(parseBody(operation, services));
   stack.push(validate(operation));
+  if (isCreation) stack.push(refuseAsyncStream);
   return stack;
 }
 

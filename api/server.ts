@@ -43,6 +43,7 @@ import { DocumentReader } from './files/document-reader.ts';
 import { BulkShares } from './dispatch/bulk-shares.ts';
 import { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import { JobWaiting } from './dispatch/dispatch-job.ts';
+import { DurableJobs } from './dispatch/durable-jobs.ts';
 import { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
 import { endWaiters } from './dispatch/end-account.ts';
 import { defaultBodyTimes, longestBodyMs, type BodyTimes } from './middleware/body-pace.ts';
@@ -157,6 +158,7 @@ export async function startApi(
   const reservations = new ReservationStore(redis);
   const holding = startHolding(reservations, listRequests, log);
   const jobs = new JobWaiting(finish, waiters, kept, reservations, log);
+  const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, kept, log });
   const bulkShares = new BulkShares(redis, workers, log);
   const embeddingQueues = {
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
@@ -192,6 +194,7 @@ export async function startApi(
       log,
     ),
     jobs,
+    durableJobs,
     requestMemory: new FairBudget({ capacity: options.requestMemoryBytes ?? defaultRequestMemoryBytes }),
     bodyTimes: options.bodyTimes ?? defaultBodyTimes,
     reasoning: new ReasoningStore(redis, log),
@@ -230,6 +233,7 @@ export async function startApi(
   return {
     url,
     async stop() {
+      durableJobs.close();
       await Promise.all([connections.stop(), waiters.drained()]);
       waiters.close();
       bulkShares.close();

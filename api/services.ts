@@ -20,6 +20,7 @@ import type { ModelSums, TotalSums } from '../shared/traffic/traffic-sums.ts';
 import type { BulkShares } from './dispatch/bulk-shares.ts';
 import type { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import type { JobWaiting } from './dispatch/dispatch-job.ts';
+import type { DurableJobs } from './dispatch/durable-jobs.ts';
 import type { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
 import type { BodyTimes } from './middleware/body-pace.ts';
 import type { DocumentReader } from './files/document-reader.ts';
@@ -44,6 +45,7 @@ export interface Services {
   readonly workers: WorkerRegistryStore;
   readonly chats: ChatDispatcher;
   readonly jobs: JobWaiting;
+  readonly durableJobs: DurableJobs;
   readonly embeddings: EmbeddingBatcher;
   readonly images: Readonly<Record<Lane, JobQueue<ImageJob>>>;
   /** Of the workers' runs for accounts with much under way. */

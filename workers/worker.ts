@@ -13,6 +13,7 @@ import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
 import { countQueuedRuns } from '../shared/queue/fair-share.ts';
 import { bullQueues, type QueueName } from '../shared/queue/job-kinds.ts';
+import { JobTurns } from '../shared/jobs/job-turns-store.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
@@ -29,7 +30,10 @@ import { openMongo } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
 import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { TrafficStore } from '../shared/traffic/traffic-store.ts';
+import { WebhookQueue } from '../shared/webhooks/webhook-queue.ts';
+import { WebhookSecretStore } from '../shared/webhooks/webhook-secret-store.ts';
 import { ActiveRuns } from './intake/active-runs.ts';
+import { JobIntake } from './intake/take-jobs.ts';
 import { startQueuedIntake } from './intake/take-queued.ts';
 import { startReadyIntake } from './intake/take-ready.ts';
 import { AccountBanned, type JobDependencies } from './jobs/job-context.ts';
@@ -45,9 +49,13 @@ import { createImageRemaker } from './media/remake-image.ts';
 import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { startHeartbeat } from './upkeep/heartbeat.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
+import { JobKeeper } from './upkeep/look-after-jobs.ts';
 import { repeat } from './upkeep/repeat.ts';
 import { startSweepingFiles } from './upkeep/sweep-files.ts';
 import { OrphanSweeper } from './upkeep/sweep-orphans.ts';
+import { JobHooks } from './webhooks/job-hooks.ts';
+import { startWebhookIntake } from './webhooks/take-deliveries.ts';
+import { createWebhookClient } from './webhooks/webhook-client.ts';
 import { RouteGate } from './routing/route-gate.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
 
@@ -134,12 +142,15 @@ export async function startWorker(
   };
 
   const runsByQueue = new Map(options.queues.map((queue) => [queue, new ActiveRuns()]));
+  const jobRuns = new ActiveRuns();
+  const allRuns = [...runsByQueue.values(), jobRuns];
+  /** Durable jobs have leases of their own. */
   const listRequests = () => [...runsByQueue.values()].flatMap((runs) => [...runs.requests()]);
   const bans = new BanWatch({
     hotAccounts,
-    listAccounts: () => listRequests().map(({ accountId }) => accountId),
+    listAccounts: () => allRuns.flatMap((runs) => Array.from(runs.requests(), ({ accountId }) => accountId)),
     endAccount: (accountId) => {
-      for (const runs of runsByQueue.values()) runs.cancelAccount(accountId, new AccountBanned());
+      for (const runs of allRuns) runs.cancelAccount(accountId, new AccountBanned());
     },
     log,
   });
@@ -155,17 +166,25 @@ export async function startWorker(
     onKept: (request, size) => mover.frames(request, size),
     onKeptTooMuch: ({ requestId }) => {
       const error = new AppError('too_many_jobs', { message: tooMuchKept });
-      for (const runs of runsByQueue.values()) runs.fail(requestId, error);
+      for (const runs of allRuns) runs.fail(requestId, error);
     },
   });
+  const turns = new JobTurns(redis);
+  let jobs: JobIntake | null = null;
   const controlChannel = Buffer.from(redisChannels.control(workerId));
+  const jobChannels = options.queues.map((queue) => ({ queue, name: redisChannels.jobsAdded(queue) }));
   subscriber.on('messageBuffer', (channel: Buffer, message: Buffer) => {
-    if (!channel.equals(controlChannel)) return;
+    if (!channel.equals(controlChannel)) {
+      const added = jobChannels.find(({ name }) => channel.equals(Buffer.from(name)));
+      if (added !== undefined) jobs?.wake(added.queue);
+      return;
+    }
     const control = JSON.parse(message.toString('utf8')) as ControlMessage;
     if (control.action === 'received') publisher.acknowledge(control.channel, control.mark);
+    else if (control.action === 'cancel-job') jobs?.cancel(control.jobId);
     else for (const runs of runsByQueue.values()) runs.control(control);
   });
-  await subscriber.subscribe(redisChannels.control(workerId));
+  await subscriber.subscribe(redisChannels.control(workerId), ...jobChannels.map(({ name }) => name));
   await subscribeToInvalidations(subscriber, (change) => {
     runInBackground(bans.handle(change), 'ban look-up', log);
     if (change !== null && change.kind !== 'models') return;
@@ -208,6 +227,15 @@ export async function startWorker(
       );
     }
   }
+  jobs = new JobIntake({
+    dependencies,
+    turns,
+    publisher,
+    runs: jobRuns,
+    queues: options.queues,
+    concurrency: options.concurrency,
+  });
+  intakes.push(jobs);
   const codes = new RefillCodeStore(mongo.db);
   const preparing = startPreparing(
     {
@@ -227,6 +255,29 @@ export async function startWorker(
   const reservations = new ReservationStore(redis);
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
   const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
+  const webhookQueue = new WebhookQueue(redis);
+  const webhookClient = createWebhookClient();
+  const webhookConnection = connectBlocking();
+  await waitUntilReady(webhookConnection);
+  const hooks = new JobHooks(redis, webhookQueue);
+  intakes.push(
+    startWebhookIntake({
+      redis,
+      blocking: webhookConnection,
+      secrets: new WebhookSecretStore(mongo.db, config),
+      reporter: hooks,
+      loadPayload: (delivery) => hooks.loadPayload(delivery),
+      client: webhookClient,
+      log,
+    }),
+  );
+  const keeper = new JobKeeper({
+    redis,
+    turns,
+    leases: new ShardLeases(redis, workerId, redisKeys.jobsLease),
+    queueHook: (hook) => hooks.queue(hook),
+    log,
+  });
   const upkeep = [
     startHolding(reservations, listRequests, log),
     bans,
@@ -251,6 +302,7 @@ export async function startWorker(
       },
       log,
     ),
+    repeat({ name: 'look after jobs', intervalMs: 1_000, run: () => keeper.look() }, log),
     repeat({ name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() }, log),
     startSweepingFiles({ redis, workerId, objects, log }),
   ];
@@ -263,6 +315,7 @@ export async function startWorker(
       await preparing.stop();
       await Promise.all(upkeep.map((chore) => chore.stop()));
       await ledgerReader.stop();
+      await webhookQueue.close();
       await mover.stop();
       await traffic.stop();
       catalog.close();
@@ -273,6 +326,7 @@ export async function startWorker(
       for (const client of [subscriber, payloadRedis, redis, ...blockings]) client.disconnect();
     },
     async handBack() {
+      await jobs.handBack();
       await gate.handBack();
       // From then on its chats are dispatched again.
       await heartbeat.stop();

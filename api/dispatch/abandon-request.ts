@@ -1,4 +1,4 @@
-import { finishRequest, type FinishDependencies } from '../../shared/billing/finish-request.ts';
+import { settleRequest, type FinishDependencies } from '../../shared/billing/finish-request.ts';
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
@@ -20,7 +20,7 @@ export function settleBroken(
   error: AppError,
   log: Logger,
 ): void {
-  finishRequest(dependencies, request, {
+  settleRequest(dependencies, request, {
     usage: { ...noUsage, promptTokens: request.promptTokens, completionTokens: tokens },
     counted: true,
     error: { code: error.code, message: error.publicMessage },

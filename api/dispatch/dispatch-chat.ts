@@ -236,7 +236,7 @@ export class ChatDispatcher implements WaiterOwner {
     if (typeof json === 'string' && json.length <= maxInlineBytes) return await queue.push(json);
     const id = payloadId(job.request, job.attempt);
     const payload = typeof json === 'string' ? Buffer.from(json) : json;
-    await this.#payloads.put(id, payload);
+    await this.#payloads.put(id, payload, job.request.deadlineAtMs);
     try {
       const { request, replyChannel, attempt } = job;
       const stored = { v: 1, stored: id, bytes: payload.length, replyChannel } as const;

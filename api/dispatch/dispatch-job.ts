@@ -45,8 +45,11 @@ export interface StreamedJob extends FollowedAnswer {
   position(): null;
 }
 
-/** The length of an embedding's answer is known before it is asked for, and so its memory is acquired. */
-const readerOptions = (queue: QueueName): ReaderOptions => ({ hasMemory: queue === 'embedding' });
+/** The length of an embedding's answer is known before it is asked for: its memory is acquired then, and for no response. */
+const readerOptions = (response: ServerResponse | undefined, succeededAttempt?: number): ReaderOptions => ({
+  hasMemory: response === undefined,
+  succeededAttempt,
+});
 
 /** A job that waits for its worker is in hand without any process; so much longer than its deadline, to be sure. */
 const deadlineSlackMs = 60_000;
@@ -144,7 +147,7 @@ export class JobWaiting implements WaiterOwner {
       throw error;
     }
     if (isKept) this.#holdThroughQueue(request);
-    const reader = isKept ? this.#kept.follow(request, receiver, readerOptions(queue)) : null;
+    const reader = isKept ? this.#kept.follow(request, receiver, readerOptions(receiver.response)) : null;
     const job: QueuedJob = {
       whenEnded: (callback) => {
         if (hasEnded) callback();
@@ -162,7 +165,7 @@ export class JobWaiting implements WaiterOwner {
         else this.#cancel(waiter, cause);
       },
       fail: (error) => {
-        release(this.#dependencies, request, this.#log);
+        this.#release(waiter);
         this.#waiters.fail(waiter, error);
         this.#waiters.endLeft(request.requestId);
       },
@@ -170,14 +173,18 @@ export class JobWaiting implements WaiterOwner {
     return { job, waiter, reader };
   }
 
-  /** The answer of a request that was sent before, under the same Idempotency-Key. */
+  /**
+   * The answer of a request that was sent before, under the same Idempotency-Key, or that is a durable job.
+   * @param response that the answer is for, where memory for it is acquired once it is there
+   * @param succeededAttempt of a durable job that is known to have succeeded
+   */
   attach(
     request: Pick<AdmittedRequest, 'requestId' | 'accountId'>,
-    queue: QueueName,
     response?: ServerResponse,
+    succeededAttempt?: number,
   ): Pick<AwaitedJob, 'answer' | 'cancel'> {
     const { receiver, answer } = this.#receive(response);
-    const reader = this.#kept.follow(request, receiver, readerOptions(queue));
+    const reader = this.#kept.follow(request, receiver, readerOptions(response, succeededAttempt));
     return {
       answer,
       cancel: () => {
@@ -188,12 +195,8 @@ export class JobWaiting implements WaiterOwner {
   }
 
   /** The same, of one that was streamed. */
-  attachStream(
-    request: Pick<AdmittedRequest, 'requestId' | 'accountId'>,
-    queue: QueueName,
-    receiver: Receiver,
-  ): StreamedJob {
-    const reader = this.#kept.follow(request, receiver, readerOptions(queue));
+  attachStream(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>, receiver: Receiver): StreamedJob {
+    const reader = this.#kept.follow(request, receiver, { hasMemory: false });
     return {
       position: () => null,
       pause: () => reader.pause(),
@@ -206,8 +209,14 @@ export class JobWaiting implements WaiterOwner {
     // BullMQ notices a dead worker by its lock and gives the job to another.
   }
 
-  abandon({ request }: Waiter): void {
+  abandon(waiter: JobWaiter): void {
+    this.#release(waiter);
+  }
+
+  /** It may lie on its queue all the same: a worker that takes it later must not run what nobody pays for. */
+  #release({ request, isQueued }: JobWaiter): void {
     release(this.#dependencies, request, this.#log);
+    if (isQueued) this.#markCancelled(request);
   }
 
   withdraw(waiter: JobWaiter): boolean {
@@ -252,7 +261,11 @@ export class JobWaiting implements WaiterOwner {
       this.#waiters.control(waiter, 'cancel', cause);
       return;
     }
-    this.#cancelled.add(requestId).catch((error: unknown) => {
+    this.#markCancelled(waiter.request);
+  }
+
+  #markCancelled({ requestId, deadlineAtMs }: AdmittedRequest): void {
+    this.#cancelled.add(requestId, deadlineAtMs).catch((error: unknown) => {
       this.#log.debug({ requestId, err: error }, 'a queued request could not be cancelled');
     });
   }

@@ -2,8 +2,7 @@ import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
-import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { answerGone, decodeStored, type AnswerStore } from '../../shared/reply/answer-store.ts';
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
@@ -11,6 +10,7 @@ import { decodeFirstFrame, type Frame } from '../../shared/reply/frame.ts';
 import type { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
 import { ownBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { AnswerProspect } from './answer-prospect.ts';
 import type { Receiver } from './waiter.ts';
 import { acquireResponseMemory, noteShare } from './response-memory.ts';
 
@@ -20,10 +20,6 @@ import { acquireResponseMemory, noteShare } from './response-memory.ts';
  */
 const shortestPollMs = 100;
 const longestPollMs = 1_000;
-/** How often it is asked whether an answer that does not come can still come. */
-const lookIntervalMs = 1_000;
-/** From the end of a request to its last frame; a worker that died in between is replaced within it. */
-const lastFramePatienceMs = 15_000;
 
 /** Read at once where nothing is known of what is there: an answer in one frame comes with one read. */
 const firstWindowBytes = maxInlineBytes + 1_024;
@@ -53,6 +49,8 @@ export interface FollowedAnswer {
 export interface ReaderOptions {
   /** The caller has acquired memory for a whole answer before it asked for one. */
   readonly hasMemory: boolean;
+  /** Of a durable job that is known to have succeeded: the attempt whose answer counts. It is not asked for again. */
+  readonly succeededAttempt?: number | undefined;
 }
 
 /**
@@ -64,6 +62,7 @@ export class KeptAnswerReader implements FollowedAnswer {
   readonly #request: HeldRequest;
   readonly #receiver: Receiver;
   readonly #options: ReaderOptions;
+  readonly #prospect: AnswerProspect;
   readonly #order = new FrameOrder();
   readonly #over = new AbortController();
   /** How many bytes of the frames were read; those that were not handed over yet are `unread`. */
@@ -79,8 +78,6 @@ export class KeptAnswerReader implements FollowedAnswer {
   #isWoken = false;
   #pollMs = shortestPollMs;
   #wake: (() => void) | null = null;
-  #lookedAtMs = performance.now();
-  #endedAtMs: number | null = null;
 
   constructor(
     dependencies: KeptAnswersDependencies,
@@ -89,6 +86,7 @@ export class KeptAnswerReader implements FollowedAnswer {
     options: ReaderOptions,
   ) {
     this.#dependencies = dependencies;
+    this.#prospect = new AnswerProspect(dependencies.redis, request, options.succeededAttempt ?? null);
     this.#request = request;
     this.#receiver = receiver;
     this.#options = options;
@@ -151,14 +149,26 @@ export class KeptAnswerReader implements FollowedAnswer {
     // A reader that is refused goes on in small windows: that holds no more than its connection does anyway.
     if (!this.#isCaughtUp) this.#memory ??= this.#acquireBacklogMemory();
     if (bytes.length > 0) {
+      if (this.#offset === 0 && !(await this.#mayBegin())) return this.#lookLater();
       this.#offset += bytes.length;
       // What was left is the beginning of a frame.
       this.#unread = this.#unread.length === 0 ? bytes : Buffer.concat([this.#unread, bytes]);
       this.#pollMs = shortestPollMs;
       return true;
     }
+    await this.#prospect.look();
+    return this.#lookLater();
+  }
+
+  async #mayBegin(): Promise<boolean> {
+    if (!(await this.#prospect.mayBeTold())) return false;
+    const { lastAttempt } = this.#prospect;
+    if (lastAttempt !== null) this.#order.restart(lastAttempt);
+    return true;
+  }
+
+  #lookLater(): false {
     this.#pollMs = Math.min(longestPollMs, this.#pollMs * 1.5);
-    await this.#look();
     return false;
   }
 
@@ -254,22 +264,6 @@ export class KeptAnswerReader implements FollowedAnswer {
   #releaseMemory(): void {
     this.#memory?.release();
     this.#memory = null;
-  }
-
-  /** A request that holds nothing any more has ended: its last frame is there, or about to be, or lost. */
-  async #look(): Promise<void> {
-    const nowMs = performance.now();
-    if (nowMs - this.#lookedAtMs < lookIntervalMs) return;
-    this.#lookedAtMs = nowMs;
-    const { requestId, accountId } = this.#request;
-    const reservations = redisKeys.reservations(shardOf(accountId));
-    if ((await callRedis(() => this.#dependencies.redis.hexists(reservations, requestId))) === 1) {
-      this.#endedAtMs = null;
-      return;
-    }
-    this.#endedAtMs ??= nowMs;
-    if (nowMs - this.#endedAtMs > lastFramePatienceMs)
-      throw new AppError('service_unavailable', { message: 'The request ended without an answer.' });
   }
 
   #end(tell: () => void): void {

@@ -1,6 +1,7 @@
 import type { ChatRequest } from '../../shared/contract/chat.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
+import { noChannel } from '../../shared/reply/reply-channel.ts';
 import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { DispatchedChat, NewChatJob } from '../dispatch/dispatch-chat.ts';
 import type { Receiver } from '../dispatch/waiter.ts';
@@ -18,6 +19,7 @@ import { findModel } from './find-model.ts';
 import { prepareChat } from './prepare-chat.ts';
 import { hasFiles } from './prompt-content.ts';
 import { recallReasoning } from './recall-reasoning.ts';
+import { respondAsync } from './respond-async.ts';
 import { sendBody } from './send-body.ts';
 
 export function createChat(services: Services) {
@@ -37,6 +39,12 @@ export function createChat(services: Services) {
     const contents = { files, reasoning: recalled };
     const estimated = await estimateChat(body, model, contents, createCountingTurn(services, context, model));
     const admitted = await admit(services, context, estimated.estimate);
+    const createWork = (first: Admitted) => ({
+      operation: 'chat.completions' as const,
+      job: { ...toJob(body, estimated, first), replyChannel: noChannel, attempt: 1 },
+      format: null,
+    });
+    if (await respondAsync(services, context, admitted, createWork)) return;
     const start = (receiver: Receiver): Promise<DispatchedChat> =>
       admitted.outcome === 'attached'
         ? Promise.resolve(services.chats.attach(admitted, receiver))

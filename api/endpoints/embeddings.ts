@@ -4,11 +4,14 @@ import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
+import { noChannel } from '../../shared/reply/reply-channel.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
+import type { DurableWork } from '../dispatch/durable-jobs.ts';
 import { acquireResponseMemory } from '../dispatch/response-memory.ts';
-import { admit, type Estimate } from '../middleware/admit.ts';
+import { admit, type Admitted, type Attached, type Estimate } from '../middleware/admit.ts';
 import { holderOf } from '../middleware/authenticate.ts';
 import { callerSignal } from '../middleware/caller-signal.ts';
+import { creationOptionsOf } from '../middleware/creation-options.ts';
 import { preAdmit, preAdmitDoubtful, precheckBalance } from '../middleware/pre-admit.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentEmbeddings } from '../present/embeddings.ts';
@@ -17,6 +20,7 @@ import { cancelWhenGone } from './cancel-when-gone.ts';
 import { countInputs, findInputLimit } from './count-inputs.ts';
 import { createCountingTurn } from './counting-turn.ts';
 import { findModel } from './find-model.ts';
+import { respondAsync } from './respond-async.ts';
 import { readInputs } from './read-inputs.ts';
 import { sendBody } from './send-body.ts';
 
@@ -38,9 +42,14 @@ export function createEmbeddings(services: Services) {
     const inputTokens = await countInputs(read, model, { limit, turn });
     const counted = { model, dimensions, inputs: read.texts, inputTokens };
     const estimate = estimateInputs(counted, body.user ?? null);
+    const isAsync = creationOptionsOf(context).respondsAsync;
+    // A job holds no memory of this process.
+    const early = isAsync ? await admit(services, context, estimate) : null;
+    const createWork = (first: Admitted) => createDurableWork(body, counted, first);
+    if (early !== null && (await respondAsync(services, context, early, createWork))) return;
     const memory = await acquireMemory(services, context, counted, estimate);
     try {
-      await answerInputs(services, context, counted, estimate);
+      await answerInputs(services, context, counted, early ?? (await admit(services, context, estimate)));
     } finally {
       memory?.release();
     }
@@ -96,17 +105,29 @@ async function acquireMemory(
   });
 }
 
+function createDurableWork(
+  body: EmbeddingRequest,
+  { model, dimensions, inputs, inputTokens }: CountedInputs,
+  { request }: Admitted,
+): Omit<DurableWork, 'webhookUrl'> {
+  const parts = [{ request, inputs, inputTokens, dimensions }];
+  return {
+    operation: 'embeddings',
+    job: { v: 1, kind: 'embedding', model: model.id, replyChannel: noChannel, parts },
+    format: body.encoding_format ?? 'float',
+  };
+}
+
 async function answerInputs(
   services: Services,
   context: ApiContext,
   { model, dimensions, inputs, inputTokens }: CountedInputs,
-  estimate: Estimate,
+  admitted: Admitted | Attached,
 ): Promise<void> {
   const body = context.state.body as EmbeddingRequest;
-  const admitted = await admit(services, context, estimate);
   const job =
     admitted.outcome === 'attached'
-      ? services.jobs.attach(admitted, 'embedding')
+      ? services.jobs.attach(admitted)
       : services.embeddings.add({ request: admitted.request, inputs, inputTokens, dimensions });
   const { bytes, giveBack } = await cancelWhenGone(context, job);
   try {

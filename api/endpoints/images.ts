@@ -2,9 +2,9 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { toAppError } from '../../shared/contract/errors.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import { chooseLane } from '../../shared/queue/fair-share.ts';
-import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import type { AdmittedRequest, ImageJob } from '../../shared/queue/job-kinds.ts';
+import { noChannel } from '../../shared/reply/reply-channel.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
-import { fileNameOf } from '../../shared/storage/file-name.ts';
 import type { AwaitedJob, StreamedJob } from '../dispatch/dispatch-job.ts';
 import { admit, type Admitted, type Attached } from '../middleware/admit.ts';
 import { preAdmitDoubtful, precheckBalance } from '../middleware/pre-admit.ts';
@@ -21,8 +21,12 @@ import {
 } from './check-image-request.ts';
 import { createCountingTurn } from './counting-turn.ts';
 import { estimateImages } from './estimate-images.ts';
+import { createFileLinks } from './file-links.ts';
 import { findModel } from './find-model.ts';
+import { respondAsync } from './respond-async.ts';
 import { sendBody } from './send-body.ts';
+
+const jobOperations = { createImage: 'images.generations', editImage: 'images.edits' } as const;
 
 /** Serves generations and edits, which differ in what they must be sent. */
 export function createImages(services: Services, operation: ImageOperation) {
@@ -31,6 +35,12 @@ export function createImages(services: Services, operation: ImageOperation) {
     const model = findModel(services, body.model, operations[operation].modelTypes);
     const checked = checkImageRequest(body, model, operation);
     const admitted = await admitImages(services, context, model, checked);
+    const createWork = ({ request }: Admitted) => ({
+      operation: jobOperations[operation],
+      job: createJob(request, checked, noChannel),
+      format: null,
+    });
+    if (await respondAsync(services, context, admitted, createWork)) return;
     const call = { services, context, checked, admitted };
     if (checked.partialImages === null) await sendAnswer(call);
     else await streamAnswer(call);
@@ -62,15 +72,13 @@ async function sendAnswer({ services, context, checked, admitted }: ImageCall): 
   const { jobs } = services;
   const job =
     admitted.outcome === 'attached'
-      ? jobs.attach(admitted, 'image', context.res)
+      ? jobs.attach(admitted, context.res)
       : enqueue(services, jobs.await(admitted.request, 'image', context.res), admitted.request, checked);
   const { bytes, giveBack } = await cancelWhenGone(context, job);
   try {
     const { header, body: images } = decodeResult(bytes, 'image');
-    const { s3 } = services.config;
-    const linkOf = (key: string): string =>
-      s3.publicUrl === null ? `${services.publicUrl}/files/${fileNameOf(key)}` : `${s3.publicUrl}/${key}`;
-    await sendBody(context, presentImages(admitted.requestId, header, images, linkOf));
+    const links = createFileLinks(services);
+    await sendBody(context, presentImages(admitted.requestId, header, images, links));
   } finally {
     giveBack();
   }
@@ -81,7 +89,7 @@ async function streamAnswer({ services, context, checked, admitted }: ImageCall)
   const stream = new SseStream(context.res);
   const start = (): StreamedJob =>
     admitted.outcome === 'attached'
-      ? jobs.attachStream(admitted, 'image', stream)
+      ? jobs.attachStream(admitted, stream)
       : enqueue(services, jobs.stream(admitted.request, 'image', stream), admitted.request, checked);
   try {
     stream.attach(start());
@@ -111,15 +119,17 @@ function enqueue<T extends Pick<AwaitedJob, 'whenLeft' | 'whenEnded' | 'markQueu
       await bulkShares.enter('image', request, ended.signal).granted;
     }
     if (!awaited.markQueued()) return;
-    const { replyChannel } = jobs;
-    await images[lane].add(
-      request.requestId,
-      { v: 1, kind: 'image', request, replyChannel, ...checked },
-      underWay,
-    );
+    const job = createJob(request, checked, jobs.replyChannel);
+    await images[lane].add(request.requestId, job, underWay);
   };
   add().catch((error: unknown) => {
     awaited.fail(toAppError(error));
   });
   return awaited;
 }
+
+const createJob = (
+  request: AdmittedRequest,
+  checked: CheckedImageRequest,
+  replyChannel: string,
+): ImageJob => ({ v: 1, kind: 'image', request, replyChannel, ...checked });

@@ -11,7 +11,8 @@ const chunkFromBytes = 256 * 1024;
  * Answers with JSON that is ready for the socket. Of a large one, resolves when its caller has taken it or has gone: until
  * then it is held.
  */
-export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody): Promise<void> {
+export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody, status = 200): Promise<void> {
+  context.status = status;
   context.type = 'application/json';
   const byteLength = Buffer.isBuffer(body) ? body.length : (body.byteLength ?? Infinity);
   if (byteLength < chunkFromBytes) {
@@ -20,7 +21,7 @@ export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody):
   }
   const { accountId } = holderOf(context);
   const chunks = Buffer.isBuffer(body) ? chunkBuffer(body) : body;
-  await sendInChunks(context, chunks, () => nextWorkTurn(accountId));
+  await sendInChunks(context, chunks, () => nextWorkTurn(accountId), status);
 }
 
 /**

@@ -14,14 +14,16 @@ import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import type { Services } from '../services.ts';
 import { askAccount, describeRateLimit, toAccountError } from './ask-account.ts';
 import { holderOf } from './authenticate.ts';
+import { creationOptionsOf } from './creation-options.ts';
 import { readIdempotencyKey } from './idempotency-key.ts';
 import type { ApiContext } from './request-context.ts';
 
 /** Answers leave Redis within seconds of their end, unless the object store is away. */
 const keptRetryAfterSeconds = 10;
 
-/** How long a request may wait before its work starts. */
+/** How long a request may wait before its work starts, where its caller sets no bound. */
 const queueDeadlineMs = 10 * 60_000;
+const jobDeadlineMs = 24 * 60 * 60_000;
 
 /** The most that a request can use, in the terms of its price. */
 export interface Estimate {
@@ -86,6 +88,7 @@ export async function admit(
     return { ...answer, accountId };
   }
   if (answer.outcome !== 'ok') throw await toRefusal(services, holder, answer);
+  const { respondsAsync, timeoutMs } = creationOptionsOf(context);
   const admittedAtMs = Date.now();
   return {
     ...answer,
@@ -97,7 +100,7 @@ export async function admit(
       pricing: model.pricing,
       priceVersion: model.priceVersion,
       admittedAtMs,
-      deadlineAtMs: admittedAtMs + queueDeadlineMs,
+      deadlineAtMs: admittedAtMs + (timeoutMs ?? (respondsAsync ? jobDeadlineMs : queueDeadlineMs)),
       userIp: context.ip,
       promptTokens,
       user,

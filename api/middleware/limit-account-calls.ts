@@ -51,7 +51,8 @@ async function refuse({ res }: ApiContext, accountId: string, delayMs: number): 
   await nextWorkTurn(accountId);
   return new AppError('rate_limit_exceeded', {
     message:
-      `An account may have ${maxCallsPerAccount} calls to /v1/users/* under way at once. ` +
+      `An account may have ${maxCallsPerAccount} calls of this kind under way at once: those that ask no model, or ` +
+      'streams of events. ' +
       'Read the answers of those that are, and try again.',
     headers: { 'retry-after': String(retryAfterSeconds) },
   });

@@ -9,6 +9,7 @@ import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { findCallerAddress } from '../callers/caller-address.ts';
 import { wasCutUnread } from '../callers/unread-callers.ts';
 import { logAccess } from '../present/access-line.ts';
+import type { CreationOptions } from './creation-options.ts';
 import { normalizeTarget } from './normalize-target.ts';
 
 /** What the steps before a handler have found out. */
@@ -23,6 +24,8 @@ export interface RequestState {
   isAnswered?: boolean;
   /** What the answer tells of: as the whole of it, or as the last event of a stream. */
   error?: AppError;
+  /** What the headers of a request for a model's work ask for. */
+  creation?: CreationOptions;
   /** What a large body holds of the memory for bodies until it is answered, of which so much stands for its texts. */
   bodyMemory?: { readonly share: BudgetShare; readonly textBytes: number };
   /** Set by validate. */

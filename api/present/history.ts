@@ -19,7 +19,7 @@ export function presentRequestLogs(
   page: number,
   pageSize: number,
 ): RequestLogPage {
-  return { ...describePage(found, page, pageSize), items: found.rows.map(presentRequestLog) };
+  return { ...describePage(found.totalCount, page, pageSize), items: found.rows.map(presentRequestLog) };
 }
 
 export function presentRefillLogs(
@@ -27,10 +27,11 @@ export function presentRefillLogs(
   page: number,
   pageSize: number,
 ): RefillLogPage {
-  return { ...describePage(found, page, pageSize), items: found.rows.map(presentRefillLog) };
+  return { ...describePage(found.totalCount, page, pageSize), items: found.rows.map(presentRefillLog) };
 }
 
-function describePage({ totalCount }: HistoryPage<unknown>, page: number, pageSize: number) {
+/** What every page says of the list that it is of. */
+export function describePage(totalCount: number, page: number, pageSize: number) {
   return {
     total_count: totalCount,
     total_pages: Math.ceil(totalCount / pageSize),

@@ -7,7 +7,15 @@ import type { Receiver } from '../dispatch/waiter.ts';
 import { presentError } from './error-body.ts';
 
 /** A comment goes out at least every ten seconds while nothing is generated, so that no proxy cuts the connection. */
-const keepAliveMs = 9_000;
+export const keepAliveMs = 9_000;
+
+export const eventStreamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  // Stops nginx from gathering the events of a stream before it passes them on.
+  'x-accel-buffering': 'no',
+};
+
 /** How often a worker is told that a reader is still slow: one that hears nothing for longer gives it up. */
 const pauseAgainMs = 5_000;
 /** What may wait for a slow reader in this process beyond the socket's own buffer; frames under way fill it. */
@@ -135,12 +143,7 @@ export class SseStream implements Receiver {
     this.#lastWriteMs = performance.now();
     this.#written = (this.#written + endOf(data)).slice(-eventEnd.length);
     if (!this.response.headersSent) {
-      this.response.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store, no-transform',
-        // Nginx would else gather the events of a stream before passing them on.
-        'x-accel-buffering': 'no',
-      });
+      this.response.writeHead(200, eventStreamHeaders);
     }
     const flushed = this.response.write(data);
     // A caller who has gone reads nothing either, and is no slow reader: its worker is told that it left, at once.

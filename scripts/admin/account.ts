@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { changeAccount } from '../../shared/accounts/change-account.ts';
+import type { AccountChange } from '../../shared/accounts/account-store.ts';
 import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
+import { maxQueuedJobsBound, maxWeight } from '../../shared/accounts/job-settings.ts';
 import { replaceKey } from '../../shared/accounts/replace-key.ts';
 import { forgetUnknownCodes } from '../../shared/accounts/unknown-code-script.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
 import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
 import { maxBalanceNano, toRubNumber } from '../../shared/pricing/money.ts';
+import { WebhookSecretStore } from '../../shared/webhooks/webhook-secret-store.ts';
 import {
   readInteger,
   readMoney,
@@ -31,10 +34,22 @@ export const accountVerbs: Record<string, AdminVerb> = {
     options: ['balance', 'free-requests'],
     run: creditAccount,
   },
-  limit: { usage: '<account> --rpm 100', positionals: 1, options: ['rpm'], run: limitAccount },
+  limit: {
+    usage: '<account> [--rpm 100] [--max-queued-jobs 100000] [--weight 1]',
+    positionals: 1,
+    options: ['rpm', 'max-queued-jobs', 'weight'],
+    run: limitAccount,
+  },
   ban: { usage: '<account> --reason x', positionals: 1, options: ['reason'], run: banAccount },
   unban: { usage: '<account>', positionals: 1, options: [], run: unbanAccount },
   'rotate-key': { usage: '<account>', positionals: 1, options: [], run: rotateKey },
+  'webhook-secret': {
+    usage: '<account> [--rotate]',
+    positionals: 1,
+    options: [],
+    flags: ['rotate'],
+    run: showWebhookSecret,
+  },
 };
 
 /** An account as the admin sees it; why it is banned is known at rest alone. */
@@ -46,6 +61,8 @@ function describeAccount(account: HotAccount, banReason: string | null) {
     total_balance_added: toRubNumber(account.totalAddedNano),
     free_requests: account.freeRequests,
     requests_per_minute: account.requestsPerMinute,
+    max_queued_jobs: account.maxQueuedJobs,
+    weight: account.weight,
     last_used_at: account.lastUsedAt?.toISOString() ?? null,
     banned: account.banned,
     ban_reason: account.banned ? banReason : null,
@@ -86,6 +103,8 @@ export async function createAccount({
     balance: account.balance,
     free_requests: account.free_requests,
     requests_per_minute: account.requests_per_minute,
+    max_queued_jobs: account.max_queued_jobs,
+    weight: account.weight,
     user_type: account.user_type,
   };
 }
@@ -129,11 +148,28 @@ async function creditAccount(context: AdminContext): Promise<unknown> {
   return await showAccount(context);
 }
 
+/** Only the limits that the options name; the others stay as they are. */
+function readLimits(options: AdminContext['options']): AccountChange {
+  const read = (name: string, minimum: number, maximum: number): number | undefined =>
+    options[name] === undefined ? undefined : readInteger(options, name, 0, minimum, maximum);
+  const requestsPerMinute = read('rpm', 1, 1_000_000);
+  const maxQueuedJobs = read('max-queued-jobs', 0, maxQueuedJobsBound);
+  const weight = read('weight', 1, maxWeight);
+  const change = {
+    ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
+    ...(maxQueuedJobs === undefined ? {} : { maxQueuedJobs }),
+    ...(weight === undefined ? {} : { weight }),
+  };
+  if (Object.keys(change).length === 0) {
+    throw new UsageError('name a limit to change: --rpm 100, --max-queued-jobs 100000 or --weight 1');
+  }
+  return change;
+}
+
 async function limitAccount(context: AdminContext): Promise<unknown> {
-  if (context.options['rpm'] === undefined) throw new UsageError('say the limit: --rpm 100');
-  const requestsPerMinute = readInteger(context.options, 'rpm', 0, 1, 1_000_000);
+  const change = readLimits(context.options);
   const id = await findAccountId(context);
-  await changeAccount(context, id, { requestsPerMinute });
+  await changeAccount(context, id, change);
   return await showAccount(context);
 }
 
@@ -158,4 +194,18 @@ async function rotateKey(context: AdminContext): Promise<unknown> {
   const apiKey = await replaceKey(context, id);
   if (apiKey === null) throw new RefusedError('There is no such account.');
   return { id, api_key: apiKey };
+}
+
+async function showWebhookSecret(context: AdminContext): Promise<unknown> {
+  const { mongo, config, flags } = context;
+  const id = await findAccountId(context);
+  const secrets = new WebhookSecretStore(mongo.db, config);
+  if (flags.has('rotate')) return { secret: await secrets.rotate(id) };
+  const secret = await secrets.getOrCreate(id);
+  if (secret === null) {
+    throw new RefusedError(
+      'The webhook secret of this account was stored under another MASTER_KEY. Set the former MASTER_KEY, or replace the secret with --rotate.',
+    );
+  }
+  return { secret };
 }

@@ -1,14 +1,43 @@
-import { bullQueues, queueNames } from '../../shared/queue/job-kinds.ts';
+import { bullQueues, queueNames, type QueueName } from '../../shared/queue/job-kinds.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { lanes } from '../../shared/queue/fair-share.ts';
 import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
-import type { AdminContext, AdminVerb } from './command.ts';
+import { UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { drainCallers } from './queue-callers.ts';
+import { countJobsOf, drainJobs, listFailedJobs, retryFailedJobs } from './queue-jobs.ts';
 
 export const queueVerbs: Record<string, AdminVerb> = {
   status: { usage: '', positionals: 0, options: [], run: showStatus },
+  failed: { usage: '<queue>', positionals: 1, options: [], run: showFailed },
+  retry: { usage: '<queue>', positionals: 1, options: [], run: retry },
+  drain: { usage: '<queue>', positionals: 1, options: [], run: drain },
 };
+
+function readQueue({ positionals: [name = ''] }: AdminContext): QueueName {
+  const queue = queueNames.find((known) => known === name);
+  if (queue === undefined)
+    throw new UsageError(`there is no queue "${name}"; there are: ${queueNames.join(', ')}`);
+  return queue;
+}
+
+/** Jobs that failed within the last day, with the reason. */
+async function showFailed(context: AdminContext): Promise<unknown> {
+  return await listFailedJobs(context, readQueue(context));
+}
+
+/** Each job that failed becomes a new one, which is reserved and charged as any other. */
+async function retry(context: AdminContext): Promise<unknown> {
+  return await retryFailedJobs(context, readQueue(context));
+}
+
+/** Everything that waits is ended and refunded; what runs goes on. */
+async function drain(context: AdminContext): Promise<unknown> {
+  const queue = readQueue(context);
+  const requests = await drainCallers(context.redis, queue);
+  return { queue, jobs: await drainJobs(context, queue), requests };
+}
 
 async function showStatus({ redis }: AdminContext): Promise<unknown> {
   const status: Record<string, object> = {};
@@ -21,13 +50,13 @@ async function showStatus({ redis }: AdminContext): Promise<unknown> {
 /** Interactive chats wait in a list of their own and run without BullMQ's knowledge. */
 async function describeChat(redis: RedisClient): Promise<object> {
   const registry = new WorkerRegistryStore(redis);
-  const durable = await countJobs(redis, 'chat');
+  const durable = await countJobsOf(redis, 'chat');
   const { active } = await registry.sumLoads('chat');
   const waiting = await Promise.all(lanes.map((lane) => new ReadyQueue(redis, lane).countWaiting()));
   return {
     waiting: waiting.reduce((sum, count) => sum + count, durable.waiting),
     active: durable.active + active,
-    delayed: durable.delayed,
+    delayed: 0,
     failed: durable.failed,
     workers: (await registry.findAlive('chat')).size,
   };
@@ -39,11 +68,12 @@ async function describeQueue(redis: RedisClient, name: keyof typeof bullQueues):
   const counts = await Promise.all(bullQueues[name].map((queue) => countJobs(redis, queue)));
   const sum = (state: keyof JobCounts): number => counts.reduce((total, one) => total + one[state], 0);
   const bulk = counts[1];
+  const durable = await countJobsOf(redis, name);
   return {
-    waiting: sum('waiting'),
-    active: sum('active'),
+    waiting: sum('waiting') + durable.waiting,
+    active: sum('active') + durable.active,
     delayed: sum('delayed'),
-    failed: sum('failed'),
+    failed: sum('failed') + durable.failed,
     workers: (await registry.findAlive(name)).size,
     ...(bulk === undefined ? {} : { bulk: { waiting: bulk.waiting, active: bulk.active } }),
     ...(name === 'embedding' ? { inputs_waiting: (await registry.sumLoads(name)).inputsInLine } : {}),

@@ -1,6 +1,6 @@
 import { replyTokens } from './chat.ts';
 import { createAccount, host, startGateway, startVendor } from './gateway-processes.ts';
-import type { Programs } from './programs.ts';
+import type { Program, Programs } from './programs.ts';
 import { vendors, type VendorName } from './scenario.ts';
 import { startStores } from './stores.ts';
 
@@ -30,6 +30,9 @@ export interface BenchStack {
   /** By the names under which their CPU time is told. */
   readonly pids: Readonly<Record<'api' | 'worker' | 'redis' | 'mongo', number>>;
   readonly vendorPids: Readonly<Record<VendorName, number>>;
+  readonly worker: Program;
+  /** Starts another worker. */
+  readonly startWorker: () => Program;
 }
 
 const startTimeoutMs = 60_000;
@@ -43,7 +46,7 @@ export async function startBenchStack(options: BenchStackOptions): Promise<Bench
     start('instant'),
     start('busy'),
   ]);
-  const { port, env, pids } = await startGateway({
+  const { port, env, pids, worker, startWorker } = await startGateway({
     programs,
     dir,
     stores,
@@ -63,6 +66,8 @@ export async function startBenchStack(options: BenchStackOptions): Promise<Bench
     env,
     pids: { ...pids, ...stores.pids },
     vendorPids: { instant: instant.pid, busy: busy.pid },
+    worker,
+    startWorker,
   };
 }
 

@@ -28,6 +28,9 @@ export interface GatewayProcesses {
   /** What a process needs to be part of it. */
   readonly env: NodeJS.ProcessEnv;
   readonly pids: Readonly<Record<'api' | 'worker', number>>;
+  readonly worker: Program;
+  /** Starts another worker. */
+  readonly startWorker: () => Program;
 }
 
 /** One api and one worker, on stores that run. */
@@ -52,14 +55,15 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayProc
       env,
     });
   const api = startRole('api', 'api/main.js');
-  const worker = startRole('worker', 'workers/main.js');
+  const startWorker = (): Program => startRole('worker', 'workers/main.js');
+  const worker = startWorker();
   const ignore = (): void => undefined;
   await waitForHealth(
     `http://${host}:${port}`,
     { onListening: ignore, onWorkers: ignore, onWaiting: ignore },
     options.signal,
   );
-  return { port, env, pids: { api: api.pid, worker: worker.pid } };
+  return { port, env, pids: { api: api.pid, worker: worker.pid }, worker, startWorker };
 }
 
 /** Starts a simulated vendor. @returns its address once it listens */
@@ -90,4 +94,10 @@ export async function createAccount(
   const script = dist('scripts/admin/main.js');
   const { stdout } = await promisify(execFile)(process.execPath, [script, ...args], { env });
   return JSON.parse(stdout) as { id: string; api_key: string };
+}
+
+/** Lets an account have so many jobs that have not ended. */
+export async function allowJobs(env: NodeJS.ProcessEnv, accountId: string, jobs: number): Promise<void> {
+  const args = ['account', 'limit', accountId, '--max-queued-jobs', String(jobs)];
+  await promisify(execFile)(process.execPath, [dist('scripts/admin/main.js'), ...args], { env });
 }

@@ -4,6 +4,9 @@ import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { countUnfair, runFairness, toFairnessJson } from './fairness/run-fairness.ts';
 import type { FairnessResult } from './fairness/scenario.ts';
+import { countJobFaults } from './jobs/report.ts';
+import { runJobs } from './jobs/run-jobs.ts';
+import type { JobsRun } from './jobs/scenario.ts';
 import type { FastestScenario } from './money-report.ts';
 import { readOptions, usage, type Options } from './options.ts';
 import { Progress } from './progress.ts';
@@ -29,16 +32,17 @@ async function runBench(options: Options, workshop: Workshop): Promise<boolean> 
         );
   const money = await runMoney({ options, workshop, progress, cpus, fastest: findFastest(results) });
   const memory = await runMemory(options, workshop, progress);
+  const jobs = await runJobs(options, workshop, progress, cpus);
   const fairness = await runFairness(options, workshop, progress);
   if (options.jsonPath !== null)
     writeFileSync(
       options.jsonPath,
-      `${JSON.stringify(toJson(results, money, memory, fairness, cpus), null, 2)}\n`,
+      `${JSON.stringify(toJson(results, { money, memory, jobs, fairness, cpus }), null, 2)}\n`,
     );
   const runs = results.flatMap((result) => result.runs);
   const errors = runs.reduce(
     (sum, run) => sum + countErrors(run),
-    countFaults(money) + countMemoryFaults(memory),
+    countFaults(money) + countMemoryFaults(memory) + countJobFaults(jobs),
   );
   if (errors > 0)
     console.error(`\n!!! ${errors} ERRORS: these numbers are worth nothing until they are explained.`);
@@ -57,12 +61,17 @@ function findFastest(results: readonly ScenarioResult[]): FastestScenario | null
   return speeds.sort((a, b) => b.settlementsPerSecond - a.settlementsPerSecond)[0] ?? null;
 }
 
+interface FurtherResults {
+  readonly money: MoneyResults;
+  readonly memory: MemoryRun | null;
+  readonly jobs: JobsRun | null;
+  readonly fairness: readonly FairnessResult[];
+  readonly cpus: number;
+}
+
 function toJson(
   results: readonly ScenarioResult[],
-  money: MoneyResults,
-  memory: MemoryRun | null,
-  fairness: readonly FairnessResult[],
-  cpus: number,
+  { money, memory, jobs, fairness, cpus }: FurtherResults,
 ): object {
   return {
     at: new Date().toISOString(),
@@ -78,6 +87,7 @@ function toJson(
     })),
     money,
     ...(memory === null ? {} : { memory }),
+    ...(jobs === null ? {} : { jobs }),
     ...(fairness.length === 0 ? {} : { fairness: toFairnessJson(fairness) }),
   };
 }

@@ -4,8 +4,10 @@ import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { chatScenarios } from './chat.ts';
 import { embeddingScenarios, memoryLoad } from './embeddings.ts';
 import { fairnessScenarios, type FairnessScenario } from './fairness/scenario.ts';
+import { jobsTitle, mostJobs } from './jobs/scenario.ts';
 import {
   fairnessGroup,
+  jobsScenario,
   memoryScenario,
   moneyScenarios,
   scenarioGroups,
@@ -13,9 +15,9 @@ import {
   type Scenario,
 } from './scenario.ts';
 
-const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, memoryScenario, fairnessGroup];
 /** What takes minutes is run only by its name. */
-const byNameAlone: readonly string[] = [memoryScenario, fairnessGroup];
+const byNameAlone: readonly string[] = [memoryScenario, jobsScenario, fairnessGroup];
+const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, ...byNameAlone];
 
 interface Listed {
   readonly group: string;
@@ -35,6 +37,7 @@ const all: readonly Listed[] = [
   ...scenarios,
   ...moneyScenarios.map((name) => ({ group: name, name, title: moneyTitles[name] })),
   { ...memoryLoad, group: memoryScenario },
+  { group: jobsScenario, name: jobsScenario, title: jobsTitle },
   ...fairnessScenarios.map(({ name, attack, innocent }) => ({
     group: fairnessGroup,
     name,
@@ -49,7 +52,7 @@ function listScenarios(): string {
 
 export const usage = `npm run bench -- [${groups.join('] [')}] [options]
 
-Without a name it runs all but ${byNameAlone.join(' and ')}, which take minutes and are run only by their names.
+Without a name it runs all but ${byNameAlone.join(', ')}, which take minutes and are run only by their names.
 
   --callers 64       callers at once, instead of each scenario's own number
   --seconds 5        measured time of each run
@@ -57,6 +60,7 @@ Without a name it runs all but ${byNameAlone.join(' and ')}, which take minutes 
   --rounds 1         how often each scenario is run; of several, the middle one is shown
   --entries 50000    charges that the ledger is measured with
   --inputs 1000000   inputs that memory is measured with
+  --jobs 100000      durable jobs that wait at once, ${mostJobs} at most
   --only TEXT        only the scenarios whose name holds this text
   --log-level info   of api and worker
   --json FILE        writes everything that was measured
@@ -77,6 +81,9 @@ export interface Options {
   /** Only where it was asked for by name. */
   readonly measuresMemory: boolean;
   readonly inputs: number;
+  /** Only where it was asked for by name. */
+  readonly measuresJobs: boolean;
+  readonly jobs: number;
   readonly fairnessScenarios: readonly FairnessScenario[];
   readonly logLevel: string;
   readonly jsonPath: string | null;
@@ -96,6 +103,7 @@ export function readOptions(args: string[]): Options | null {
       rounds: text('1'),
       entries: text('50000'),
       inputs: text('1000000'),
+      jobs: text('100000'),
       only: text(''),
       'log-level': text('info'),
       json: { type: 'string' },
@@ -129,6 +137,8 @@ export function readOptions(args: string[]): Options | null {
     rounds: readCount('rounds', values.rounds),
     entries: readCount('entries', values.entries),
     inputs: readCount('inputs', values.inputs),
+    measuresJobs: chosen.has(jobsScenario),
+    jobs: readCount('jobs', values.jobs, mostJobs),
     logLevel: values['log-level'],
     jsonPath: values.json === undefined ? null : resolve(values.json),
     profileDir: values.profile === undefined ? null : resolve(values.profile),
@@ -142,9 +152,10 @@ function readNumber(name: string, text: string): number {
   return number;
 }
 
-function readCount(name: string, text: string): number {
+function readCount(name: string, text: string, most = Infinity): number {
   const number = readNumber(name, text);
   if (!Number.isInteger(number) || number < 1)
     throw new ConfigError(`--${name} must be a whole number from 1 on.`);
+  if (number > most) throw new ConfigError(`--${name} must be at most ${most}, not ${number}.`);
   return number;
 }

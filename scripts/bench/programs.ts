@@ -32,6 +32,7 @@ export class Programs {
   readonly failed: Promise<never>;
   readonly #dir: string;
   readonly #programs: Program[] = [];
+  readonly #dismissed = new Set<ChildProcess>();
   #fail!: (error: Error) => void;
   #isStopping = false;
 
@@ -62,7 +63,8 @@ export class Programs {
     const ended = once(child, 'close').then(
       ([code, signal]) => {
         const isFailure = kind !== 'talks' || code !== 0;
-        if (isFailure && !this.#isStopping) this.#fail(this.#explainEnd(name, code ?? signal));
+        if (isFailure && !this.#isStopping && !this.#dismissed.has(child))
+          this.#fail(this.#explainEnd(name, code ?? signal));
       },
       (error: Error) => this.#fail(new Error(`${name} could not be started: ${error.message}`)),
     );
@@ -78,6 +80,13 @@ export class Programs {
     const line = await readFirstLine(program.child.stdout!, abort.signal);
     program.child.stdout!.resume();
     return JSON.parse(line) as Record<string, string>;
+  }
+
+  /** Asks one program to end in the middle of the bench, and waits until it has. */
+  async dismiss({ child, ended }: Program): Promise<void> {
+    this.#dismissed.add(child);
+    child.kill('SIGTERM');
+    await ended;
   }
 
   /** Ends `gently` what is named, so that it may finish, and then the rest, whose data is thrown away. */

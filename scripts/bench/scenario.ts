@@ -24,6 +24,9 @@ export const uniqueMark = '#unique-nr#';
 /** Measured only where it is asked for by its name, as it takes minutes. */
 export const memoryScenario = 'memory';
 
+/** Likewise: durable jobs, placed and then run. */
+export const jobsScenario = 'jobs';
+
 /** Likewise: what one account's attack costs another. */
 export const fairnessGroup = 'fairness';
 

@@ -12,6 +12,9 @@ export interface AccountDocument {
   readonly keyMasked: string;
   readonly userType: string;
   readonly requestsPerMinute: number;
+  /** Absent where it was never set: `readJobSettings` knows the default. */
+  readonly maxQueuedJobs?: number;
+  readonly weight?: number;
   readonly banned: boolean;
   readonly banReason: string | null;
   readonly createdAt: Date;
@@ -29,6 +32,11 @@ export interface NewAccount {
   readonly userType: string;
   readonly requestsPerMinute: number;
 }
+
+/** What an operator changes of an account. */
+export type AccountChange = Partial<
+  Pick<AccountDocument, 'requestsPerMinute' | 'maxQueuedJobs' | 'weight' | 'banned' | 'banReason'>
+>;
 
 /** What an account holds of its key: it is looked up by the hash and shown by the mask. */
 type DescribedKey = Pick<AccountDocument, 'keyHash' | 'keyMasked'>;
@@ -120,10 +128,7 @@ export class AccountStore {
     return new Map(found.map(({ _id, appliedMs, appliedSeq }) => [_id, { ms: appliedMs, seq: appliedSeq }]));
   }
 
-  async update(
-    id: string,
-    change: Partial<Pick<AccountDocument, 'requestsPerMinute' | 'banned' | 'banReason'>>,
-  ): Promise<boolean> {
+  async update(id: string, change: AccountChange): Promise<boolean> {
     const result = await callMongo(() => this.#accounts.updateOne({ _id: id }, { $set: change }));
     return result.matchedCount === 1;
   }

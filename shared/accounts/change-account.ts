@@ -1,7 +1,7 @@
 import type { HotAccountStore } from '../billing/hot-account-store.ts';
 import { publishInvalidation } from '../redis/invalidation-channel.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
-import type { AccountStore } from './account-store.ts';
+import type { AccountChange, AccountStore } from './account-store.ts';
 
 export interface ChangeDependencies {
   readonly redis: RedisClient;
@@ -16,7 +16,7 @@ export interface ChangeDependencies {
 export async function changeAccount(
   { redis, accounts, hotAccounts }: ChangeDependencies,
   accountId: string,
-  change: { requestsPerMinute?: number; banned?: boolean; banReason?: string | null },
+  change: AccountChange,
 ): Promise<void> {
   await accounts.update(accountId, change);
   await hotAccounts.update(accountId, change);

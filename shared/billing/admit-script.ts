@@ -81,7 +81,7 @@ return {'ok', limit, limit - used, 60, cost, isFree, units}
 `);
 
 /** Entries that may wait for MongoDB in one shard's stream before new work is refused: about 1 GB over all shards. */
-const ledgerStreamBound = 100_000;
+export const ledgerStreamBound = 100_000;
 
 export interface AdmissionRequest {
   readonly requestId: string;

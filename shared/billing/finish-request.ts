@@ -1,4 +1,4 @@
-import { AppError, errorKind, type ErrorCode } from '../contract/errors.ts';
+import { AppError, errorKind, toAppError, type ErrorCode } from '../contract/errors.ts';
 import { shorten } from '../runtime/shorten.ts';
 import type { PriceStore } from '../ledger/price-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
@@ -41,21 +41,77 @@ export interface FinishDependencies {
   readonly retryPauseMs?: number;
 }
 
+/** What is left to do of an answer that was kept, once its job is settled. */
+export type AfterSettlement = () => void;
+
+/** Hands the caller its answer, with what it costs. Of a durable job it keeps the answer. */
+export type Deliver = (receipt: Receipt) => Promise<AfterSettlement | void>;
+
 /**
- * Ends a request that reached a model: usage becomes the exact cost, the cost one settlement. Every such request ends
- * here, however it went. Where another run of the same job settled it before, the receipt is that settlement's.
+ * Ends a request: usage becomes the exact cost, the cost one settlement, and then the caller has its answer. Every request
+ * that a worker took ends here, however it went. Where another run of the same request settled it before, the receipt is
+ * that settlement's.
+ *
+ * The answer of a durable job is kept first, and the settlement ends the job: it is charged if and only if it has succeeded
+ * with an answer that can be had. Where the answer cannot be kept, `deliver` rejects, and the job fails free of charge.
+ * @param deliver not called for a failure
  */
 export async function finishRequest(
   dependencies: FinishDependencies,
   request: AdmittedRequest,
   outcome: RequestOutcome,
+  deliver: Deliver,
+): Promise<void> {
+  const isDurable = request.jobAttempt !== undefined;
+  if (outcome.error !== null) {
+    await settleRequest(dependencies, request, outcome);
+    return;
+  }
+  if (!isDurable) {
+    await deliver(await settleRequest(dependencies, request, outcome));
+    return;
+  }
+  let afterSettlement: AfterSettlement | void;
+  try {
+    afterSettlement = await deliver({
+      costNano: request.isFree === true ? 0n : computeCost(request.pricing, outcome.usage),
+      free: request.isFree === true,
+      durationMs: Date.now() - request.admittedAtMs,
+    });
+  } catch (error) {
+    const { code, publicMessage: message } = toAppError(error);
+    await settleRequest(dependencies, request, { ...outcome, error: { code, message }, charged: false });
+    return;
+  }
+  if ((await settle(dependencies, request, outcome)).isSettled) afterSettlement?.();
+}
+
+/** Ends a request that is answered otherwise, or not at all. */
+export async function settleRequest(
+  dependencies: FinishDependencies,
+  request: AdmittedRequest,
+  outcome: RequestOutcome,
 ): Promise<Receipt> {
+  return (await settle(dependencies, request, outcome)).receipt;
+}
+
+interface SettledRequest {
+  readonly receipt: Receipt;
+  /** False where it had ended before, or is another attempt's. */
+  readonly isSettled: boolean;
+}
+
+async function settle(
+  dependencies: FinishDependencies,
+  request: AdmittedRequest,
+  outcome: RequestOutcome,
+): Promise<SettledRequest> {
   const { redis, ledger, hotAccounts, traffic, prices } = dependencies;
   const { usage, error, charged } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
-    await throughOutage(dependencies, () => releaseReservation(redis, request));
-    return { costNano: 0n, free: false, durationMs };
+    await throughOutage(dependencies, () => releaseReservation(redis, request, error));
+    return { receipt: { costNano: 0n, free: false, durationMs }, isSettled: true };
   }
   const event: UsageEvent = {
     v: 1,
@@ -85,19 +141,27 @@ export async function finishRequest(
   prices.note({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });
   const costNano = charged ? computeCost(request.pricing, usage) : 0n;
   const settlement = await throughOutage(dependencies, async () => {
-    const settle = (): Promise<Settlement> =>
-      runSettlement(redis, event, costNano, !charged, request.claimHash);
-    const first = await settle();
+    const run = (): Promise<Settlement> =>
+      runSettlement(redis, event, costNano, !charged, request.claimHash, {
+        attempt: request.jobAttempt,
+        error,
+      });
+    const first = await run();
     if (first.outcome !== 'unknown') return first;
     await hotAccounts.load(request.accountId);
-    return await settle();
+    return await run();
   });
   if (settlement.outcome === 'settled') {
     traffic.note(event);
-    return { costNano: settlement.costNano, free: settlement.free, durationMs };
+    const { costNano, free } = settlement;
+    return { receipt: { costNano, free, durationMs }, isSettled: true };
   }
+  // Another attempt has the job now, or it has ended: nobody is told of this one.
+  if (request.jobAttempt !== undefined)
+    return { receipt: { costNano: 0n, free: false, durationMs }, isSettled: false };
   const earlier = await findEarlierCharge(ledger, request.requestId);
-  return { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
+  const receipt = { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
+  return { receipt, isSettled: false };
 }
 
 /** A row must stay far below what MongoDB takes as one document, whatever a vendor says. */

@@ -3,14 +3,15 @@ import { AppError } from '../contract/errors.ts';
 import { SingleFlight } from '../runtime/single-flight.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
-import type { AccountDocument, AccountStore } from '../accounts/account-store.ts';
+import type { AccountChange, AccountDocument, AccountStore } from '../accounts/account-store.ts';
+import { defaultJobSettings, readJobSettings, type JobSettings } from '../accounts/job-settings.ts';
 import { unknownKey } from '../accounts/unknown-key.ts';
 import { sumForgotten } from '../ledger/forgotten-entries-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
 import { runRestore, type RestoreOutcome } from './restore-script.ts';
 
 /** An account as Redis holds it: the truth of money in flight. */
-export interface HotAccount {
+export interface HotAccount extends JobSettings {
   readonly id: string;
   readonly keyHash: string;
   readonly userType: string;
@@ -40,11 +41,17 @@ redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1
 `);
 
-/** Whether the same key opens both, under the same limit and ban. */
-const isGoverned = (one: AccountDocument, other: AccountDocument): boolean =>
-  one.keyHash === other.keyHash &&
-  one.requestsPerMinute === other.requestsPerMinute &&
-  one.banned === other.banned;
+/** Whether the same key opens both, under the same limits and ban. */
+function isGoverned(one: AccountDocument, other: AccountDocument): boolean {
+  const [settings, otherSettings] = [readJobSettings(one), readJobSettings(other)];
+  return (
+    one.keyHash === other.keyHash &&
+    one.requestsPerMinute === other.requestsPerMinute &&
+    settings.maxQueuedJobs === otherSettings.maxQueuedJobs &&
+    settings.weight === otherSettings.weight &&
+    one.banned === other.banned
+  );
+}
 
 const fields = [
   'key',
@@ -56,6 +63,8 @@ const fields = [
   'free',
   'codes',
   'rpm',
+  'mqj',
+  'wgt',
   'ban',
   'last',
 ] as const;
@@ -140,19 +149,18 @@ export class HotAccountStore {
     return new Set(accountIds.filter((_, i) => bans[i] === '1'));
   }
 
-  async update(
-    accountId: string,
-    change: { keyHash?: string; requestsPerMinute?: number; banned?: boolean },
-  ): Promise<void> {
+  async update(accountId: string, change: AccountChange & { readonly keyHash?: string }): Promise<void> {
     const args: string[] = [];
     if (change.keyHash !== undefined) args.push('key', change.keyHash);
     if (change.requestsPerMinute !== undefined) args.push('rpm', String(change.requestsPerMinute));
+    if (change.maxQueuedJobs !== undefined) args.push('mqj', String(change.maxQueuedJobs));
+    if (change.weight !== undefined) args.push('wgt', String(change.weight));
     if (change.banned !== undefined) args.push('ban', change.banned ? '1' : '0');
     await callRedis(() => updateScript.run(this.#redis, [redisKeys.account(accountId)], args));
   }
 
   /**
-   * Brings the key, the limit and the ban that MongoDB has of an account to Redis. MongoDB is changed first, and may be
+   * Brings the key, the limits and the ban that MongoDB has of an account to Redis. MongoDB is changed first, and may be
    * changed while this writes: it is read until what was written is what is there.
    * @param written what Redis was last given
    * @returns the account; null where there is none
@@ -176,7 +184,7 @@ export class HotAccountStore {
   async #restore(accountId: string, overwrites: boolean): Promise<void> {
     for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
       const { outcome, account } = await this.#tryToRestore(accountId, overwrites);
-      // One that was replaced kept what Redis had of key, limit and ban.
+      // One that was replaced kept what Redis had of key, limits and ban.
       if (outcome === 'restored') await this.adopt(accountId, overwrites ? null : account);
       if (outcome === 'restored' || outcome === 'present') return;
       if (outcome === 'recovering') await delay(restorePauseMs);
@@ -200,7 +208,7 @@ export class HotAccountStore {
 
   async #read(accountId: string): Promise<HotAccount | null> {
     const values = await callRedis(() => this.#redis.hmget(redisKeys.account(accountId), ...fields));
-    const [key, type, created, balance, reserved, added, free, codes, rpm, ban, last] = values;
+    const [key, type, created, balance, reserved, added, free, codes, rpm, mqj, wgt, ban, last] = values;
     if (balance === null || balance === undefined) return null;
     return {
       id: accountId,
@@ -213,6 +221,9 @@ export class HotAccountStore {
       freeRequests: Number(free),
       redeemedCodes: Number(codes ?? '0'),
       requestsPerMinute: Number(rpm),
+      // An earlier release loaded the account without them.
+      maxQueuedJobs: Number(mqj ?? defaultJobSettings.maxQueuedJobs),
+      weight: Number(wgt ?? defaultJobSettings.weight),
       banned: ban === '1',
       lastUsedAt: last ? new Date(Number(last)) : null,
     };

@@ -1,4 +1,5 @@
 import type { AccountDocument } from '../accounts/account-store.ts';
+import { readJobSettings } from '../accounts/job-settings.ts';
 import { formatStreamId, isAfter, type StreamId } from '../ledger/usage-event.ts';
 import { wakeStream } from '../ledger/wake-stream.ts';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
@@ -15,7 +16,7 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
  * before MongoDB was read: then whatever MongoDB did not have is in the stream.
  */
 const script = new RedisScript(`${wakeStream}
-local account, reservations, stream, window, trimmedKey, recovering = unpack(KEYS)
+local account, reservations, stream, window, trimmedKey, recovering, jobsHeld = unpack(KEYS)
 local accountId, overwrites, seen, from, checkpoint, most = unpack(ARGV, 1, 6)
 if overwrites == '0' and redis.call('EXISTS', account) == 1 then return {'present'} end
 if redis.call('EXISTS', recovering) == 1 then return {'recovering'} end
@@ -56,7 +57,9 @@ if #entries == tonumber(most) then
   return answer
 end
 
-local reserved, freeHeld = 0, 0
+-- What its durable jobs reserve is counted as it changes.
+local held = redis.call('HMGET', jobsHeld, 'cost', 'free')
+local reserved, freeHeld = tonumber(held[1] or '0'), tonumber(held[2] or '0')
 local prefix = accountId .. ' '
 for _, value in ipairs(redis.call('HVALS', reservations)) do
   if string.sub(value, 1, #prefix) == prefix then
@@ -67,8 +70,9 @@ for _, value in ipairs(redis.call('HVALS', reservations)) do
 end
 fields.res, fields.fres, fields.win = string.format('%.0f', reserved), freeHeld, 0
 -- Of an account that is there these are its own: changes go to Redis as well, and may be younger than what MongoDB said.
-local own = redis.call('HMGET', account, 'key', 'rpm', 'ban')
-if own[1] then fields.key, fields.rpm, fields.ban = own[1], own[2], own[3] end
+local ownFields = {'key', 'rpm', 'mqj', 'wgt', 'ban'}
+local own = redis.call('HMGET', account, unpack(ownFields))
+for i, name in ipairs(ownFields) do fields[name] = own[i] or fields[name] end
 redis.call('DEL', window)
 for name, value in pairs(fields) do redis.call('HSET', account, name, value) end
 return {'restored'}
@@ -107,6 +111,7 @@ export async function runRestore(redis: RedisClient, request: RestoreRequest): P
     redisKeys.rpmWindow(account._id),
     redisKeys.ledgerTrimmed(shard),
     redisKeys.ledgerRecovering(shard),
+    redisKeys.jobsHeld(account._id),
   ];
   const fields = new Map(Object.entries(toFields(account)));
   const applied = { ms: account.appliedMs, seq: account.appliedSeq };
@@ -130,6 +135,7 @@ export async function runRestore(redis: RedisClient, request: RestoreRequest): P
 }
 
 function toFields(account: AccountDocument): Record<string, string> {
+  const { maxQueuedJobs, weight } = readJobSettings(account);
   return {
     key: account.keyHash,
     type: account.userType,
@@ -140,6 +146,8 @@ function toFields(account: AccountDocument): Record<string, string> {
     charges: String(account.charges),
     codes: String(account.codes),
     rpm: String(account.requestsPerMinute),
+    mqj: String(maxQueuedJobs),
+    wgt: String(weight),
     ban: account.banned ? '1' : '0',
   };
 }

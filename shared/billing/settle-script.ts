@@ -1,7 +1,9 @@
 import { ReplyError } from 'ioredis';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import type { ErrorCode } from '../contract/errors.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
+import { jobFunctions } from '../jobs/job-lua.ts';
 import { claimLifetimeSeconds } from './claim.ts';
 import { mostOfReserved } from './reservation-store.ts';
 
@@ -17,15 +19,26 @@ import { mostOfReserved } from './reservation-store.ts';
  *
  * A failure ends the claim of its Idempotency-Key, a success keeps it: failures are not replayed.
  *
+ * A durable job has its reservation in its own record, and ends in the same step. Only the attempt that has the job now may
+ * end it: one that was given up for lost changes nothing.
+ *
  * One run settles all that a process has to settle of one shard in one turn of its loop: each of them by itself, in
  * order, and one that fails harms no other.
  */
-const script = new RedisScript(`
+const script = new RedisScript(`${jobFunctions}
 local reservations, stream, orphans = KEYS[1], KEYS[2], KEYS[3]
+local p = string.match(reservations, '^(.*)reservations$')
 
-local function settle(account, minutes, claim, id, wanted, keepsFree, event, keepsClaim, claimSeconds)
-  local held = redis.call('HGET', reservations, id)
-  local late = false
+local function settle(account, minutes, claim, id, wanted, keepsFree, event, keepsClaim, claimSeconds, job)
+  local held, late = false, false
+  local record = job and p .. 'job:' .. job.account .. ':' .. id
+  if job then
+    local r = redis.call('HMGET', record, 'st', 'n', 'hold')
+    if r[2] ~= job.attempt or (r[1] ~= 'q' and r[1] ~= 'a') or not r[3] then return {'absent'} end
+    held = job.account .. ' ' .. r[3]
+  else
+    held = redis.call('HGET', reservations, id)
+  end
   if not held then
     if event == '' then return {'absent'} end
     held = redis.call('HGET', orphans, id)
@@ -42,12 +55,16 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
 
   local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
   if not a[1] and event ~= '' then return {'unknown'} end
-  redis.call('HDEL', late and orphans or reservations, id)
+  if not job then redis.call('HDEL', late and orphans or reservations, id) end
   if isClaimedLate then redis.call('HSET', claim, 'body', claimBody, 'id', id) end
   if claim and redis.call('HGET', claim, 'id') == id then
     if keepsClaim == '1' then redis.call('EXPIRE', claim, claimSeconds) else redis.call('DEL', claim) end
   end
-  if not a[1] then return {'settled', '0', '0'} end
+  if job then changeHeld(p, job.account, reserved, isFree, -1) end
+  if not a[1] then
+    if job then endJob(p, job.account, id, job.to, nowMs(), job.code, job.message, '0', 0) end
+    return {'settled', '0', '0'}
+  end
 
   local balance, allReserved, free, freeHeld = tonumber(a[1]), tonumber(a[2]), tonumber(a[3]), tonumber(a[4])
   reserved = tonumber(reserved)
@@ -73,6 +90,7 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
     balance = balance - cost
   end
   local costText = string.format('%.0f', cost)
+  if job then endJob(p, job.account, id, job.to, nowMs(), job.code, job.message, costText, isFree) end
   if event == '' then
     redis.call('HSET', account, 'res', string.format('%.0f', allReserved), 'fres', freeHeld)
     return {'settled', costText, isFree}
@@ -99,10 +117,11 @@ end
 
 local answers = {}
 for i = 0, (#KEYS - 3) / 3 - 1 do
-  local key, arg = 3 + i * 3, i * 6
-  local claimSeconds = ARGV[arg + 6]
+  local key, arg = 3 + i * 3, i * 7
+  local claimSeconds, job = ARGV[arg + 6], ARGV[arg + 7]
   local done, answer = pcall(settle, KEYS[key + 1], KEYS[key + 2], claimSeconds ~= '' and KEYS[key + 3] or nil,
-    ARGV[arg + 1], tonumber(ARGV[arg + 2]), ARGV[arg + 3], ARGV[arg + 4], ARGV[arg + 5], claimSeconds)
+    ARGV[arg + 1], tonumber(ARGV[arg + 2]), ARGV[arg + 3], ARGV[arg + 4], ARGV[arg + 5], claimSeconds,
+    job ~= '' and cjson.decode(job))
   if not done then answer = {'error', type(answer) == 'table' and answer.err or answer} end
   answers[i + 1] = answer
 end
@@ -125,7 +144,12 @@ export interface SettlementRequest {
   readonly requestId: string;
   /** Of the Idempotency-Key that the request was claimed under, if any. */
   readonly claimHash: string | null;
+  /** Of a durable job: the attempt that ends it. */
+  readonly jobAttempt?: number | undefined;
 }
+
+/** Why nothing came of a request; null where something did. */
+export type SettledError = { readonly code: ErrorCode; readonly message: string } | null;
 
 /**
  * @param costNano the exact cost; zero where nothing is charged
@@ -137,18 +161,21 @@ export async function runSettlement(
   costNano: bigint,
   keepsFree: boolean,
   claimHash: string | null = null,
+  job: { readonly attempt: number | undefined; readonly error: SettledError } | null = null,
 ): Promise<Settlement> {
   const { accountId, requestId } = event;
   const ending = { costNano, keepsFree, keepsClaim: event.success, event: JSON.stringify(event) };
-  return await settle(redis, { accountId, requestId, claimHash }, ending);
+  const request = { accountId, requestId, claimHash, jobAttempt: job?.attempt };
+  return await settle(redis, request, { ...ending, error: job?.error ?? null });
 }
 
 /** Ends a reservation for which no model was asked: nothing is charged, and no row is logged. */
 export async function releaseReservation(
   redis: RedisClient,
   request: SettlementRequest,
+  error: SettledError = null,
 ): Promise<Settlement> {
-  return await settle(redis, request, { costNano: 0n, keepsFree: true, keepsClaim: false, event: '' });
+  return await settle(redis, request, { costNano: 0n, keepsFree: true, keepsClaim: false, event: '', error });
 }
 
 interface Ending {
@@ -157,6 +184,8 @@ interface Ending {
   readonly keepsClaim: boolean;
   /** The usage event in JSON; empty where nothing is to be logged. */
   readonly event: string;
+  /** Of a durable job: why it failed. */
+  readonly error: SettledError;
 }
 
 interface PendingSettlement {
@@ -199,6 +228,14 @@ async function settle(redis: RedisClient, request: SettlementRequest, ending: En
   });
 }
 
+/** How a durable job ends; nothing of any other request. */
+function describeJob({ accountId, jobAttempt }: SettlementRequest, { error }: Ending): string {
+  if (jobAttempt === undefined) return '';
+  const to = error === null ? 's' : error.code === 'job_cancelled' ? 'c' : 'f';
+  const { code, message } = error ?? { code: '', message: '' };
+  return JSON.stringify({ account: accountId, attempt: String(jobAttempt), to, code, message });
+}
+
 /** Tells each of them how it went. */
 async function runAll(redis: RedisClient, shard: number, all: readonly PendingSettlement[]): Promise<void> {
   const reservations = redisKeys.reservations(shard);
@@ -219,6 +256,7 @@ async function runAll(redis: RedisClient, shard: number, all: readonly PendingSe
       ending.event,
       ending.keepsClaim ? 1 : 0,
       claimHash === null ? '' : claimLifetimeSeconds,
+      describeJob(request, ending),
     );
   }
   const answers = (await script.run(redis, keys, args)) as [

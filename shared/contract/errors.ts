@@ -188,8 +188,8 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'This URL may not be fetched. Use a public https URL, or send the image itself as a data URI.',
-    ru: 'Этот URL нельзя загрузить. Укажите публичный https-адрес или передайте само изображение как data URI.',
+    en: 'This URL may not be requested. Use a public https URL; an image can also be sent as a data URI.',
+    ru: 'К этому URL нельзя обращаться. Укажите публичный https-адрес; изображение можно передать и как data URI.',
   },
   rate_limit_exceeded: {
     status: 429,

@@ -5,7 +5,7 @@ import type { ModelType } from './models.ts';
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /** Chapters of the description, in its order. */
-export const tags = ['Chat', 'Images', 'Embeddings', 'Models', 'Users', 'System'] as const;
+export const tags = ['Chat', 'Images', 'Embeddings', 'Jobs', 'Models', 'Users', 'System'] as const;
 export type Tag = (typeof tags)[number];
 
 /** A call that works, and its answer: realistic, and valid by the operation's schemas. */
@@ -74,6 +74,9 @@ export interface Operation {
 export const asksForOwnAccount = ({ auth, modelTypes }: Operation): boolean =>
   auth === 'key' && modelTypes === undefined;
 
+/** Whether its answer stays open for as long as something is to come. */
+export const answersAsStream = ({ responseType }: Operation): boolean => responseType === 'text/event-stream';
+
 /** Of those calls, how many an account may have under way: more than programs in good faith open connections for. */
 export const maxCallsPerAccount = 128;
 
@@ -87,6 +90,7 @@ export const creationErrors = [
   'idempotency_conflict',
   'model_disabled',
   'content_too_long',
+  'unsafe_url',
   'upstream_rejected',
   'rate_limit_exceeded',
   'too_many_jobs',

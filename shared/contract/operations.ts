@@ -2,6 +2,7 @@ import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
 import { getFile } from './files.ts';
 import { createImage, editImage } from './images.ts';
+import { answersAsync, cancelJob, getJob, listJobs, streamJobEvents } from './jobs.ts';
 import { getModel, getModelsStatus, listModels } from './models.ts';
 import { getDescription, getDocs, getHealth, getLogsSummary, listServers } from './system.ts';
 import {
@@ -15,11 +16,15 @@ import {
 
 /** Every operation of the API. The server refuses to start while one of them has no handler. */
 export const operations = {
-  createChatCompletion,
-  createEmbedding,
-  createImage,
-  editImage,
+  createChatCompletion: answersAsync(createChatCompletion),
+  createEmbedding: answersAsync(createEmbedding),
+  createImage: answersAsync(createImage),
+  editImage: answersAsync(editImage),
   getFile,
+  listJobs,
+  getJob,
+  cancelJob,
+  streamJobEvents,
   listModels,
   getModel,
   getModelsStatus,

@@ -1,8 +1,10 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** Longer than any deadline: until then a queued job may still be taken. */
-const lifetimeMs = 30 * 60_000;
+/** Beyond its deadline, so long may a queued job still be taken. */
+const slackMs = 30 * 60_000;
+/** Longer than any deadline, with that. */
+const lifetimeMs = 25 * 60 * 60_000;
 
 /**
  * Requests whose callers left while their jobs were queued. A job of many callers cannot be taken off its queue for
@@ -15,11 +17,12 @@ export class CancelledStore {
     this.#redis = redis;
   }
 
-  async add(requestId: string): Promise<void> {
+  /** @param deadlineAtMs of the request: until then a worker may take it */
+  async add(requestId: string, deadlineAtMs: number): Promise<void> {
     const nowMs = Date.now();
     await callRedis(() =>
       Promise.all([
-        this.#redis.zadd(redisKeys.cancelled, nowMs + lifetimeMs, requestId),
+        this.#redis.zadd(redisKeys.cancelled, Math.max(nowMs, deadlineAtMs) + slackMs, requestId),
         this.#redis.zremrangebyscore(redisKeys.cancelled, '-inf', nowMs),
         this.#redis.pexpire(redisKeys.cancelled, lifetimeMs),
       ]),

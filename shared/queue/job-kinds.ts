@@ -33,7 +33,18 @@ export interface AdmittedRequest {
   readonly user: string | null;
   /** Of the Idempotency-Key that stands for the request: its answer is kept beyond its socket. Null for most. */
   readonly claimHash: string | null;
+  /** Of a durable job that a worker has taken: which attempt this is. Absent in all other requests. */
+  readonly jobAttempt?: number;
+  /** Of such a job: it holds a free request in place of money. */
+  readonly isFree?: boolean;
 }
+
+/** Whether a request's answer is kept beyond its socket. */
+export const isKept = ({
+  claimHash,
+  jobAttempt,
+}: Pick<AdmittedRequest, 'claimHash' | 'jobAttempt'>): boolean =>
+  claimHash !== null || jobAttempt !== undefined;
 
 /** Reasoning that a vendor wants back with a tool call of the conversation. */
 export interface RecalledReasoning {

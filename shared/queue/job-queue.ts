@@ -63,11 +63,20 @@ export class JobQueue<T extends QueuedJob> {
     const json = await encodeJob(job);
     let item: QueueItem<T> = job;
     if (json.length > maxInlineBytes) {
-      await this.#payloads.put(jobId, json);
+      const requests = listRequests(job);
+      await this.#payloads.put(jobId, json, Math.max(...requests.map(({ deadlineAtMs }) => deadlineAtMs)));
       const { replyChannel } = job;
-      item = { v: 1, stored: jobId, bytes: json.length, replyChannel, requests: listRequests(job) };
+      item = { v: 1, stored: jobId, bytes: json.length, replyChannel, requests };
     }
-    await callRedis(async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }));
+    try {
+      await callRedis(
+        async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }),
+      );
+    } catch (error) {
+      // It is not taken from the queue any more, even if it came to lie there.
+      if (item !== job) this.dropPayload(jobId);
+      throw error;
+    }
     this.#waiting += 1;
   }
 

@@ -18,6 +18,8 @@ const tag = (shard: number): string => `{s${String(shard).padStart(2, '0')}}`;
 export const redisKeys = {
   /** Hash: balance, reservations and limits of one account. No TTL: rebuilt from MongoDB where it is missing. */
   account: (accountId: string) => `mg:${tag(shardOf(accountId))}:account:${accountId}`,
+  /** Sorted set: the id of a webhook of one account that is to be delivered → until when it counts (s); 48 hours. */
+  undeliveredWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks:${accountId}`,
   /** List: `second:slots` of the last minute's requests of one account. Expires a minute after the last. */
   rpmWindow: (accountId: string) => `mg:${tag(shardOf(accountId))}:rpm:${accountId}`,
   /** Hash: request id → its reservation. A field lives from admission to settlement. */
@@ -43,6 +45,40 @@ export const redisKeys = {
     `mg:${tag(shardOf(accountId))}:kept-answer:${requestId}`,
   /** Hash: `sum` of the bytes that are kept for one account in Redis, and their share by when they expire; a day. */
   keptBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:kept-bytes:${accountId}`,
+  /**
+   * Durable jobs. All keys of an account's jobs begin with this, so that one script can change a job, what it reserves and
+   * the lists it stands in; `shared/jobs/job-lua.ts` names them.
+   */
+  jobsOf: (shard: number) => `mg:${tag(shard)}:`,
+  /** Hash: a durable job, from its admission until a day after its end. */
+  job: (accountId: string, jobId: string) => `mg:${tag(shardOf(accountId))}:job:${accountId}:${jobId}`,
+  /** String: what a worker needs to run the job, as JSON; until the job has ended. */
+  jobBody: (accountId: string, jobId: string) =>
+    `mg:${tag(shardOf(accountId))}:job-body:${accountId}:${jobId}`,
+  /** Sorted set: job id → when it was made (ms), of all jobs of an account, or of those with a status. */
+  jobsList: (accountId: string, status: string) =>
+    `mg:${tag(shardOf(accountId))}:jobs:${accountId}:${status}`,
+  /** Sorted set: job id → when it was made (ms), of an account's jobs for one model that wait for a worker. */
+  jobsWaiting: (accountId: string, queue: string, model: string) =>
+    `mg:${tag(shardOf(accountId))}:jobs-waiting:${accountId}:${queue}:${model}`,
+  /** Hash: what an account's jobs that have not ended reserve (`cost`, `free`) and how large their bodies are (`bytes`). */
+  jobsHeld: (accountId: string) => `mg:${tag(shardOf(accountId))}:jobs-held:${accountId}`,
+  /** Set: `account queue model` of each list of a shard's jobs that has some waiting. */
+  jobLines: (shard: number) => `mg:${tag(shard)}:job-lines`,
+  /** Hash: how many jobs of a shard wait, by queue, and `bytes` of all bodies. */
+  jobTotals: (shard: number) => `mg:${tag(shard)}:job-totals`,
+  /** Sorted set: `account id` → until when the worker that took the job has it (ms). */
+  jobLeases: (shard: number) => `mg:${tag(shard)}:job-leases`,
+  /** Sorted set: `account id` → when a job that has not started is too late (ms). */
+  jobDeadlines: (shard: number) => `mg:${tag(shard)}:job-deadlines`,
+  /** Sorted set: `account id` → when a job that has ended is forgotten (ms). */
+  jobsEnded: (shard: number) => `mg:${tag(shard)}:jobs-ended`,
+  /** Sorted set: `account id` → when it ended (ms), of a queue's jobs that failed within the last day. */
+  jobFailures: (shard: number, queue: string) => `mg:${tag(shard)}:job-failures:${queue}`,
+  /** Sorted set: `account id` → when it ended (ms), of jobs whose webhook is still to be queued. */
+  jobHooks: (shard: number) => `mg:${tag(shard)}:job-hooks`,
+  /** String: the worker that looks after this shard's jobs now; seconds. */
+  jobsLease: (shard: number) => `mg:${tag(shard)}:jobs-lease`,
   /** Stream: usage events and refills on their way to MongoDB; trimmed once they are there. */
   ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
   /** String: id of the last entry that was trimmed from this shard's stream, MongoDB having it. */
@@ -85,6 +121,27 @@ export const redisKeys = {
   cancelled: 'mg:cancelled',
   /** String: a payload too large for a queue or a frame; TTL longer than its request's deadline. */
   payload: (id: string) => `mg:payload:${id}`,
+
+  /**
+   * The index of durable jobs over all accounts shares a tag: one script looks at several models of a queue. Of keys of a
+   * line (one queue, one model) the model comes last, so that scripts can name them. Sorted set: model with waiting jobs →
+   * its place in the rotation of models.
+   */
+  jobModels: (queue: string) => `mg:{jobs}:models:${queue}`,
+  /** Hash: counters of a queue's index, and the virtual time and waiting jobs of each of its models. No TTL. */
+  jobIndex: (queue: string) => `mg:{jobs}:index:${queue}`,
+  /** Sorted set: account with waiting jobs of this line → virtual time at which its next job may start. */
+  jobTurns: (queue: string, model: string) => `mg:{jobs}:turns:${queue}:${model}`,
+  /** Sorted set: account without waiting jobs whose last turn reaches into the future → virtual time of its end. */
+  jobIdle: (queue: string, model: string) => `mg:{jobs}:idle:${queue}:${model}`,
+  /** Hash: account → `waiting adds weight taken` of this line; a minute after the line's last waiting job. */
+  jobAccounts: (queue: string, model: string) => `mg:{jobs}:accounts:${queue}:${model}`,
+  /** Sorted set: id of a running job of this line → when its lease runs out (ms). */
+  jobsRunning: (queue: string, model: string) => `mg:{jobs}:running:${queue}:${model}`,
+  /** Hash: id of a running job of this line → when it started (ms). */
+  jobsStarted: (queue: string, model: string) => `mg:{jobs}:started:${queue}:${model}`,
+  /** List: milliseconds that the latest jobs of this line took, newest first; a week after the last. */
+  jobServiceTimes: (queue: string, model: string) => `mg:{jobs}:service:${queue}:${model}`,
 
   /**
    * Hash: how the calls of one route went lately, and its circuit breaker; 15 minutes after the last call. All keys of
@@ -141,6 +198,8 @@ export const redisChannels = {
   reply: (apiId: string) => `mg:reply:${apiId}`,
   /** Pause, resume and cancel for the requests that one worker runs. */
   control: (workerId: string) => `mg:control:${workerId}`,
+  /** A line of this queue that had no waiting durable job has one. */
+  jobsAdded: (queue: string) => `mg:jobs-added:${queue}`,
   /** What every process must forget at once. */
   invalidation: 'mg:invalidation',
 } as const;

@@ -3,7 +3,9 @@ import type { HeldRequest } from '../billing/reservation-store.ts';
 import { AppError } from '../contract/errors.ts';
 import { answerPrefix } from '../storage/lifecycle-rules.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
-import type { KeptFramesStore, KeptPart } from './kept-frames-store.ts';
+import { maxInlineBytes } from '../queue/payload-limits.ts';
+import { encodeFrame } from './frame.ts';
+import type { KeptFramesStore, KeptPart, KeptSize } from './kept-frames-store.ts';
 
 /** Where a whole answer was put, as a `stored` frame tells it: its reader knows its length before it takes any of it. */
 export interface StoredAnswer {
@@ -47,6 +49,31 @@ export class AnswerStore {
       await this.#kept.putAnswer(request, bytes);
       return { in: 'redis', bytes: bytes.length };
     }
+  }
+
+  /**
+   * Keeps the whole answer that an attempt at a durable job brought: in Redis where it is small and the account has room
+   * there. Readers of the job go by its last attempt, so that what an earlier one left behind does not count.
+   * @throws AppError `too_many_jobs` where neither store takes it
+   */
+  async keep(
+    request: HeldRequest,
+    attempt: number,
+    bytes: Buffer,
+  ): Promise<{ readonly size: KeptSize } | { readonly stored: StoredAnswer }> {
+    // Readers begin at the first frame: what an earlier attempt kept may even have moved.
+    if (attempt > 1) await this.#kept.clear(request);
+    const header = { requestId: request.requestId, attempt, sequence: 0, tokens: 0 } as const;
+    if (bytes.length <= maxInlineBytes) {
+      const frame = encodeFrame({ ...header, kind: 'result', payload: bytes });
+      const size = await this.#kept.append(request, 'result', frame, { isBounded: true, isAlone: true });
+      if (size !== null) return { size };
+    }
+    const stored = await this.put(request, bytes);
+    const payload = Buffer.from(encodeStored(stored));
+    const marker = encodeFrame({ ...header, kind: 'stored', payload });
+    await this.#kept.append(request, 'stored', marker, { isAlone: true });
+    return { stored };
   }
 
   /**

@@ -23,9 +23,9 @@ const failureLifetimeSeconds = 5 * 60;
  */
 const appendScript = new RedisScript(`${keptBytesFunctions}
 local frames, counter = KEYS[1], KEYS[2]
-local frame, isDelta, lifetime = ARGV[1], ARGV[2] == '1', tonumber(ARGV[3])
+local frame, isDelta, isBounded, lifetime = ARGV[1], ARGV[2] == '1', ARGV[3] == '1', tonumber(ARGV[4])
 local before = redis.call('STRLEN', frames)
-if isDelta and (before + #frame > tonumber(ARGV[4]) or keptBytesExceed(counter, tonumber(ARGV[5]) - #frame)) then
+if isBounded and (before + #frame > tonumber(ARGV[5]) or keptBytesExceed(counter, tonumber(ARGV[6]) - #frame)) then
   return {0, 0}
 end
 local length = redis.call('APPEND', frames, frame)
@@ -38,7 +38,7 @@ if expiresAt < 0 or not isDelta then
 else
   changeKeptBytes(counter, expiresAt, #frame)
 end
-return {length, not isDelta and keptBytesExceed(counter, tonumber(ARGV[6])) and 1 or 0}
+return {length, not isDelta and keptBytesExceed(counter, tonumber(ARGV[7])) and 1 or 0}
 `);
 
 /**
@@ -50,6 +50,7 @@ local key, counter = KEYS[1], KEYS[2]
 local value, expected, lifetime = ARGV[1], ARGV[2], ARGV[3]
 local before = redis.call('STRLEN', key)
 if expected ~= '' and before ~= tonumber(expected) then return 0 end
+if before == 0 and value == '' then return 1 end
 local expiresAt = redis.call('EXPIRETIME', key)
 if lifetime ~= '' then
   if keptBytesExceed(counter, tonumber(ARGV[4]) - #value) then return 0 end
@@ -94,18 +95,32 @@ export class KeptFramesStore {
     this.#payloads = payloads;
   }
 
-  /** Null where the frame is not kept, because a bound is reached. */
-  async append(request: HeldRequest, kind: FrameKind, frame: Buffer): Promise<KeptSize | null> {
+  /**
+   * Null where the frame is not kept, because a bound is reached.
+   * @param isBounded whether it may be refused: deltas always, and what has another place to go
+   * @param isAlone no other frame of the request is under way: the script's text need not be sent to keep them in order
+   */
+  async append(
+    request: HeldRequest,
+    kind: FrameKind,
+    frame: Buffer,
+    { isBounded = kind === 'delta', isAlone = false } = {},
+  ): Promise<KeptSize | null> {
+    const keys = this.#keys('frames', request);
+    const args = [
+      frame,
+      kind === 'delta' ? 1 : 0,
+      isBounded ? 1 : 0,
+      kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds,
+      maxKeptBytesPerAnswer,
+      maxKeptBytesUnderWay,
+      crowdedBytes,
+    ];
     const [bytes, crowded] = (await callRedis(() =>
-      // Frames must not overtake one another, as they could while the script is being loaded.
-      appendScript.runInOrder(this.#redis, this.#keys('frames', request), [
-        frame,
-        kind === 'delta' ? 1 : 0,
-        kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds,
-        maxKeptBytesPerAnswer,
-        maxKeptBytesUnderWay,
-        crowdedBytes,
-      ]),
+      isAlone
+        ? appendScript.run(this.#redis, keys, args)
+        : // Frames must not overtake one another, as they could while the script is being loaded.
+          appendScript.runInOrder(this.#redis, keys, args),
     )) as [number, number];
     return bytes === 0 ? null : { bytes, isCrowded: crowded === 1 };
   }
@@ -143,6 +158,11 @@ export class KeptFramesStore {
   /** Null where there is none. */
   async readAnswer(request: HeldRequest): Promise<Buffer | null> {
     return await callRedis(() => this.#payloads.getBuffer(keyOf('answer', request)));
+  }
+
+  /** Drops the frames of a request: another attempt keeps others. */
+  async clear(request: HeldRequest): Promise<void> {
+    await this.#replace(this.#redis, 'frames', request, Buffer.alloc(0), '', '');
   }
 
   /** @throws AppError `too_many_jobs` where the account has too much in Redis already */

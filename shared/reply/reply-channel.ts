@@ -4,7 +4,7 @@ import { redisChannels } from '../redis/redis-keys.ts';
 import { publishParts } from '../redis/publish-parts.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
-import type { AdmittedRequest } from '../queue/job-kinds.ts';
+import { isKept, type AdmittedRequest } from '../queue/job-kinds.ts';
 import type { HeldRequest } from '../billing/reservation-store.ts';
 import { encodeStored, type StoredAnswer } from './answer-store.ts';
 import type { ErrorPayload } from './error-payload.ts';
@@ -16,6 +16,9 @@ import type { KeptFramesStore, KeptSize } from './kept-frames-store.ts';
 const maxMessageBytes = 1_000_000;
 /** Text of this length is at most `maxInlineBytes` in UTF-8. */
 const maxDeltaCharacters = maxInlineBytes / 3;
+
+/** The reply channel of durable jobs, for which nobody waits. */
+export const noChannel = '';
 
 /** A frame on its way: text may be added to a delta until its tick ends. */
 interface PendingFrame {
@@ -76,11 +79,13 @@ export class ReplyPublisher {
 
   /** So much was added to what waits for the end of this turn. */
   grow(channel: string, length: number): void {
+    if (channel === noChannel) return;
     this.#windowOf(channel).queue(length);
   }
 
   /** Null while the channel's process keeps up, else what resolves when more may be sent to it. */
   whenRoom(channel: string): Promise<void> | null {
+    if (channel === noChannel) return null;
     return this.#windows.get(channel)?.whenRoom() ?? null;
   }
 
@@ -135,6 +140,8 @@ export class ReplyPublisher {
   }
 
   #publishFrames(channel: string, pieces: Buffer[], size: number): void {
+    // Nobody waits for a durable job: what is said of it is kept.
+    if (channel === noChannel) return;
     const mark = this.#windowOf(channel).send(size);
     if (mark !== null) pieces.push(encodeMark(this.#options.workerId, mark));
     this.#publish(channel, Buffer.concat(pieces));
@@ -202,13 +209,14 @@ export class ReplyWriter {
   constructor(
     publisher: ReplyPublisher,
     channel: string,
-    { requestId, accountId, claimHash }: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash'>,
+    request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>,
     attempt: number,
   ) {
     this.#publisher = publisher;
     this.#channel = channel;
+    const { requestId, accountId } = request;
     this.#packedId = packRequestId(requestId);
-    this.#keptAs = claimHash === null ? null : { requestId, accountId };
+    this.#keptAs = isKept(request) ? { requestId, accountId } : null;
     this.#attempt = attempt;
   }
 
@@ -304,7 +312,10 @@ export type RunControl = { readonly requestId: string } & (
 
 /** What an api process tells a worker: of one request, or of all that came on its channel. */
 export type ControlMessage =
-  RunControl | { readonly action: 'received'; readonly channel: string; readonly mark: number };
+  | RunControl
+  | { readonly action: 'received'; readonly channel: string; readonly mark: number }
+  /** Its account has cancelled a durable job that this worker has. */
+  | { readonly action: 'cancel-job'; readonly jobId: string };
 
 export async function sendControl(
   redis: RedisClient,

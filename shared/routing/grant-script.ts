@@ -29,7 +29,7 @@ const grantScript = new RedisScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local lease, leaseMs, probeMs, waitingMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local accounts, recentMs = tonumber(ARGV[5]), tonumber(ARGV[6])
+local accounts, recentMs, isBackground = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7] == '1'
 -- Where nobody waits any more, there is nothing that pauses could be told of.
 local keyMs, breakerMs, busy, lacking = -1, -1, accounts == 0 and 1 or 0, {}
 local function sooner(known, ms)
@@ -105,7 +105,7 @@ local function passBreaker(health, failedOn, servedOn, candidates)
   local isToAll = isOpenToAll(failedOn, servedOn)
   local passed, probes, soonestMs = {}, {}, -1
   for _, a in ipairs(candidates) do
-    local failedAt = tonumber(redis.call('ZSCORE', failedOn, ARGV[6 + a]) or '0')
+    local failedAt = tonumber(redis.call('ZSCORE', failedOn, ARGV[7 + a]) or '0')
     local isFailed = now - failedAt < ${breakerRules.failedMs}
     local pauseMs = isFailed and openMs or newcomerMs
     if not isFailed and not isToAll then passed[#passed + 1] = a
@@ -126,7 +126,7 @@ local function passKey(setAside, fieldOfKey, fieldOnRoute, refusedTo)
     if untilMs then setAsideMs = math.max(setAsideMs, untilMs - now) end
   end
   for a = 1, accounts do
-    local refusedUntil = tonumber(redis.call('ZSCORE', refusedTo, ARGV[6 + a]) or '0')
+    local refusedUntil = tonumber(redis.call('ZSCORE', refusedTo, ARGV[7 + a]) or '0')
     local leftMs = math.max(setAsideMs, refusedUntil - now)
     if leftMs <= 0 then passed[#passed + 1] = a
     else soonestMs = sooner(soonestMs, leftMs) end
@@ -136,7 +136,7 @@ local function passKey(setAside, fieldOfKey, fieldOnRoute, refusedTo)
 end
 
 for i = 0, (#KEYS / 14) - 1 do
-  local key, arg = i * 14, 6 + accounts + i * 5
+  local key, arg = i * 14, 7 + accounts + i * 5
   local candidates = passKey(KEYS[key + 2], ARGV[arg + 4], ARGV[arg + 5], KEYS[key + 14])
   local probes = {}
   if #candidates > 0 then
@@ -157,13 +157,17 @@ for i = 0, (#KEYS / 14) - 1 do
       end
     end
     for _, a in ipairs(isFull and {} or candidates) do
-      local account, probe = ARGV[6 + a], probes[a] or 0
+      local account, probe = ARGV[7 + a], probes[a] or 0
       local spare, slots, isAllowed = 1000000, 1000000, true
       for j = 1, 3 do
         local limit = tonumber(ARGV[arg + j])
         if limit > 0 and isAllowed then
           local left, half = free[j], math.ceil(limit / 2)
-          if isContested(KEYS[key + 5 + j], account) then
+          if isBackground then
+            -- Nobody waits at a socket for it: whoever does goes first, and finds a slot free.
+            left = left - math.floor(limit / 8)
+            if redis.call('ZCOUNT', KEYS[key + 5 + j], now, now + waitingMs) > 0 then left = 0 end
+          elseif isContested(KEYS[key + 5 + j], account) then
             left = math.min(left, half - countHeld(KEYS[key + 2 + j], account))
           elseif now - findLastUseByOther(KEYS[key + 8 + j], account) < recentMs then
             local kept = math.floor(limit / 8)
@@ -172,7 +176,7 @@ for i = 0, (#KEYS / 14) - 1 do
           end
           if left <= 0 then
             isAllowed = false
-            lacking[#lacking + 1] = KEYS[key + 5 + j]
+            if not isBackground then lacking[#lacking + 1] = KEYS[key + 5 + j] end
           end
           if left - 1 < spare then spare, slots = left - 1, limit end
         end
@@ -192,12 +196,12 @@ for i = 0, (#KEYS / 14) - 1 do
     end
     busy = 1
     for j = 1, 3 do
-      if free[j] and free[j] <= 0 then lacking[#lacking + 1] = KEYS[key + 5 + j] end
+      if free[j] and free[j] <= 0 and not isBackground then lacking[#lacking + 1] = KEYS[key + 5 + j] end
     end
   end
 end
 for _, waiting in ipairs(lacking) do
-  for a = 1, accounts do redis.call('ZADD', waiting, now + waitingMs, ARGV[6 + a]) end
+  for a = 1, accounts do redis.call('ZADD', waiting, now + waitingMs, ARGV[7 + a]) end
   redis.call('ZREMRANGEBYSCORE', waiting, '-inf', now)
   redis.call('PEXPIRE', waiting, waitingMs)
 end
@@ -243,6 +247,7 @@ export interface GrantPause {
  * @param accountIds those that wait, in the order of their turns; at most `maxAccountsPerGrant`
  * @param lease names the call, uniquely among all workers
  * @param leaseMs how long its slots are kept without being renewed
+ * @param isBackground nobody waits at a socket for it: it is granted nothing while somebody does, nor the last eighth
  */
 export async function runGrant(
   redis: RedisClient,
@@ -250,6 +255,7 @@ export async function runGrant(
   accountIds: readonly string[],
   lease: string,
   leaseMs: number,
+  isBackground = false,
 ): Promise<GrantAnswer> {
   const keys: string[] = [];
   const args: (string | number)[] = [];
@@ -269,6 +275,7 @@ export async function runGrant(
     waitingMs,
     accountIds.length,
     recentMs,
+    isBackground ? 1 : 0,
     ...accountIds,
     ...args,
   ])) as [number, number, number, number, number];

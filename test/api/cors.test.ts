@@ -25,7 +25,8 @@ async function startOther(t: ExecutionContext, corsOrigins: CorsOrigins | null):
 /** What the official SDK sends from a browser, beside what browsers allow anyway. */
 const sdkHeaders =
   'authorization,content-type,idempotency-key,last-event-id,prefer,x-request-timeout-ms,x-stainless-lang,' +
-  'x-stainless-os,x-stainless-package-version,x-stainless-retry-count,x-stainless-runtime,x-stainless-timeout';
+  'x-stainless-os,x-stainless-package-version,x-stainless-retry-count,x-stainless-runtime,x-stainless-timeout,' +
+  'x-webhook-url';
 
 const preflight = (url: string, from: string): Promise<Response> =>
   fetch(url, {
@@ -47,7 +48,7 @@ test('a preflight of a listed origin is answered without a key', async (t) => {
     t.is(answer.headers.get('access-control-allow-origin'), from);
     t.is(answer.headers.get('access-control-allow-headers'), sdkHeaders);
     const methods = answer.headers.get('access-control-allow-methods')?.split(',') ?? [];
-    t.deepEqual(methods, ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT']);
+    t.deepEqual(methods, ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT']);
     t.true(Number(answer.headers.get('access-control-max-age')) >= 600);
     t.regex(answer.headers.get('vary') ?? '', /\bOrigin\b/);
     t.false(answer.headers.has('access-control-allow-credentials'));
@@ -77,7 +78,7 @@ test('a page may read an answer and the headers that clients go by', async (t) =
   const exposed = answer.headers.get('access-control-expose-headers')?.split(',') ?? [];
   const wanted = ['x-request-id', 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests'];
   wanted.push('x-ratelimit-reset-requests', 'retry-after', 'x-should-retry', 'idempotent-replayed');
-  wanted.push('allow', 'etag', 'vary', 'www-authenticate');
+  wanted.push('allow', 'etag', 'vary', 'www-authenticate', 'location', 'preference-applied');
   wanted.push('accept-ranges', 'content-disposition', 'content-range', 'last-modified');
   t.deepEqual(exposed.toSorted(), wanted.toSorted());
   t.false(answer.headers.has('access-control-allow-credentials'));

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { verifyLedger as verify } from '../../scripts/admin/verify/verify-ledger.ts';
+import { verifyLedger as verify, type VerifyDependencies } from '../../scripts/admin/verify/verify-ledger.ts';
 import type { LedgerDocument } from '../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -119,7 +119,7 @@ export async function checkBalances(
  * wrong stays wrong: it is read again only where the ledger moved too fast or a store is not back yet, and for orphans
  * that may still be released in the time given.
  */
-export async function verifyLedger(stack: ProcessStack, patienceMs: number): Promise<string[]> {
+export async function verifyLedger(stack: VerifyDependencies, patienceMs: number): Promise<string[]> {
   const deadlineMs = performance.now() + patienceMs;
   for (;;) {
     const isLast = performance.now() >= deadlineMs;

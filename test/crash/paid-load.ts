@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { TestAccount } from '../support/stack.ts';
 import { parseSse } from '../support/sse-events.ts';
 import { toNano } from '../support/observe.ts';
+import { CallerLoad } from './caller-load.ts';
 
 /** What a caller was told that a request cost, with its whole answer in hand. */
 export interface Receipt {
@@ -9,11 +10,6 @@ export interface Receipt {
   readonly accountId: string;
   readonly costNano: bigint;
   readonly free: boolean;
-}
-
-export interface LoadOptions {
-  readonly urls: readonly string[];
-  readonly accounts: readonly TestAccount[];
 }
 
 /** The catalog of what the load asks for: each model takes a moment, so that a death finds work under way. */
@@ -71,45 +67,21 @@ const answerTimeoutMs = 60_000;
 const refusedPauseMs = 100;
 
 /** Callers who ask one thing after the other, note what they were told to pay, and try again whatever befalls them. */
-export class PaidLoad {
+export class PaidLoad extends CallerLoad {
   readonly receipts: Receipt[] = [];
-  /** Answers by their status, `cut` where the connection or the stream broke. */
-  readonly outcomes = new Map<string, number>();
-  /** What no death explains. */
-  readonly faults: string[] = [];
   readonly #requestIds = new Set<string>();
-  readonly #options: LoadOptions;
-  #isStopping = false;
-  #running: Promise<unknown> = Promise.resolve();
-  #turn = 0;
 
-  constructor(options: LoadOptions) {
-    this.#options = options;
-  }
-
-  start(): void {
-    this.#isStopping = false;
-    this.#running = Promise.all(
-      callers.flatMap(({ count, asks }) => Array.from({ length: count }, () => this.#call(asks))),
-    );
-  }
-
-  /** Resolves when the last caller has its answer. */
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    await this.#running;
+  protected override listCallers(): (() => Promise<void>)[] {
+    return callers.flatMap(({ count, asks }) => Array.from({ length: count }, () => () => this.#call(asks)));
   }
 
   async #call(asks: readonly Ask[]): Promise<void> {
-    const { urls, accounts } = this.#options;
-    while (!this.#isStopping) {
-      this.#turn += 1;
-      const turn = this.#turn;
-      const account = accounts[turn % accounts.length]!;
-      const outcome = await this.#ask(urls[turn % urls.length]!, account, asks[turn % asks.length]!);
-      this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
-      if (outcome !== '200') await delay(refusedPauseMs);
-    }
+    const { urls, accounts } = this.options;
+    const turn = this.nextTurn();
+    const account = accounts[turn % accounts.length]!;
+    const outcome = await this.#ask(urls[turn % urls.length]!, account, asks[turn % asks.length]!);
+    this.note(outcome);
+    if (outcome !== '200') await delay(refusedPauseMs);
   }
 
   async #ask(url: string, account: TestAccount, { path, body }: Ask): Promise<string> {

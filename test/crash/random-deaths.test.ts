@@ -7,6 +7,8 @@ import { parseRub } from '../../shared/pricing/money.ts';
 import type { TestAccount } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { checkBalances, checkReceipts, verifyLedger, waitUntilQuiet } from './audit.ts';
+import { checkJobs, waitForJobs } from './job-audit.ts';
+import { JobLoad } from './job-load.ts';
 import { loadCatalog, PaidLoad } from './paid-load.ts';
 import { useProcessStack, type ProcessStack } from './process-stack.ts';
 import { createSeededRandom } from './seeded-random.ts';
@@ -56,7 +58,7 @@ async function refill(
   return amountNano;
 }
 
-test('whatever is killed whenever under load, every receipt is charged exactly once and all balances agree', async (t) => {
+test('whatever is killed whenever under load, every receipt and every durable job is charged exactly once, no job is lost, and all balances agree', async (t) => {
   t.timeout(testTimeoutMs);
   const random = createSeededRandom(process.env['TEST_SEED']);
   t.log(`TEST_SEED=${random.seed}`);
@@ -71,8 +73,16 @@ test('whatever is killed whenever under load, every receipt is charged exactly o
     addedNano.set(account.id, await refill(stack, account.id, `first-${account.id}`, purse));
   }
   const load = new PaidLoad({ urls: stack.urls, accounts });
-  t.teardown(() => load.stop());
-  load.start();
+  const jobLoad = new JobLoad({ urls: stack.urls, accounts });
+  const startAll = (): void => {
+    load.start();
+    jobLoad.start();
+  };
+  const stopAll = async (): Promise<void> => {
+    await Promise.all([load.stop(), jobLoad.stop()]);
+  };
+  t.teardown(stopAll);
+  startAll();
   let checked = 0;
 
   for (let round = 1; round <= rounds; round++) {
@@ -97,20 +107,25 @@ test('whatever is killed whenever under load, every receipt is charged exactly o
     t.deepEqual(differences, [], deed);
     checked = untilNow;
     if (round % roundsBetweenAudits === 0) {
-      await load.stop();
+      await stopAll();
+      // A lost job and a lost reservation wait for their dead processes' leases at the same time.
+      await waitForJobs(stack, accounts, releaseTimeoutMs);
       await waitUntilQuiet(stack, releaseTimeoutMs);
+      t.deepEqual(await checkJobs(stack, accounts, jobLoad.tickets), [], deed);
       t.deepEqual(await checkReceipts(stack, load.receipts.slice(checked)), [], deed);
       checked = load.receipts.length;
       t.deepEqual(await checkBalances(stack, addedNano), [], deed);
       t.deepEqual(await verifyLedger(stack, 0), [], deed);
-      load.start();
+      if (round < rounds) startAll();
     }
     const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
     t.log(`${deed}, ${load.receipts.length - untilNow} receipts in ${seconds} s`);
   }
-  await load.stop();
-  t.deepEqual(load.faults, []);
-  t.log([...load.outcomes].map(([outcome, count]) => `${outcome}: ${count}`).join(', '));
+  await stopAll();
+  t.deepEqual([...load.faults, ...jobLoad.faults], []);
+  for (const { outcomes } of [load, jobLoad])
+    t.log([...outcomes].map(([outcome, count]) => `${outcome}: ${count}`).join(', '));
   t.true(load.receipts.some((receipt) => receipt.free));
   t.true((load.outcomes.get('402') ?? 0) > 0);
+  t.true(jobLoad.tickets.some(({ end }) => end?.status === 'succeeded'));
 });

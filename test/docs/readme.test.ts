@@ -24,7 +24,7 @@ withCurl('every curl line of the README works as it is pasted', async (t) => {
   const stack = await useStack(t);
   const { apiKey } = await stack.createAccount();
   const commands = findCurlCommands(readme);
-  t.is(commands.length, 6);
+  t.is(commands.length, 8);
   for (const command of commands) {
     // curl itself is told to fail on a status of 400 or more; the rest of the line stays as it is printed.
     const script = `curl() { command curl --fail --show-error "$@"; }\n${command}`;

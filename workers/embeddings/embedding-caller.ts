@@ -49,11 +49,17 @@ export class EmbeddingCaller {
   readonly #dependencies: CallDependencies;
   readonly #quarantine: Quarantine;
   readonly #modelId: string;
+  readonly #isBackground: boolean;
 
-  constructor(dependencies: CallDependencies, quarantine: Quarantine, modelId: string) {
+  constructor(
+    dependencies: CallDependencies,
+    quarantine: Quarantine,
+    { modelId, isBackground = false }: { readonly modelId: string; readonly isBackground?: boolean },
+  ) {
     this.#dependencies = dependencies;
     this.#quarantine = quarantine;
     this.#modelId = modelId;
+    this.#isBackground = isBackground;
   }
 
   /**
@@ -70,6 +76,7 @@ export class EmbeddingCaller {
       accountIds,
       routes: model.routes,
       patience,
+      isBackground: this.#isBackground,
       outlastsLimits: true,
       outlastsTimeouts: true,
       signal: stop.signal,
@@ -82,6 +89,7 @@ export class EmbeddingCaller {
           stop.signal.throwIfAborted();
           units = chooseUnits(chance);
         }
+        await beginJobs(units);
         // Callers may have left since a call with their inputs failed: this one is not made on their behalf.
         const left = new NothingWanted();
         for (const unit of units) unit.failLeft(left);
@@ -164,4 +172,10 @@ export class EmbeddingCaller {
       'token count of a merged embedding call diverges from ours: billed by our own count',
     );
   }
+}
+
+/** Says of durable jobs that they are active now. One that must not run has left once this resolves. */
+async function beginJobs(units: readonly WorkUnit[]): Promise<void> {
+  const begins = new Set(units.flatMap(({ claims }) => claims.flatMap(({ ask }) => ask.ask.begin ?? [])));
+  if (begins.size > 0) await Promise.allSettled([...begins].map((begin) => begin()));
 }

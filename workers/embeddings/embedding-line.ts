@@ -33,6 +33,8 @@ const deadlineCheckMs = 1_000;
 
 export interface LineOptions {
   readonly modelId: string;
+  /** Nobody waits at a socket for what is in it. */
+  readonly isBackground?: boolean;
   readonly findModel: () => CatalogModel | undefined;
 }
 
@@ -57,7 +59,7 @@ export class EmbeddingLine {
 
   constructor(dependencies: CallDependencies, options: LineOptions) {
     this.#options = options;
-    this.#caller = new EmbeddingCaller(dependencies, this.#quarantine, options.modelId);
+    this.#caller = new EmbeddingCaller(dependencies, this.#quarantine, options);
     this.#vectorCache = dependencies.vectorCache;
     this.#log = dependencies.log;
   }

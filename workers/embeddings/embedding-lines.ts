@@ -3,7 +3,7 @@ import type { CallDependencies } from './embedding-caller.ts';
 import { EmbeddingLine } from './embedding-line.ts';
 import type { EmbeddingAnswerOfAsk, EmbeddingAsk } from './embedding-work.ts';
 
-/** The lines of this process, one for each model; they stay, as does what they know of accounts in quarantine. */
+/** The lines of this process, two for each model; they stay, as does what they know of accounts in quarantine. */
 export class EmbeddingLines {
   readonly #catalog: CatalogStore;
   readonly #dependencies: CallDependencies;
@@ -20,11 +20,14 @@ export class EmbeddingLines {
   }
 
   async embed(modelId: string, ask: EmbeddingAsk): Promise<EmbeddingAnswerOfAsk> {
-    let line = this.#lines.get(modelId);
+    // Durable jobs share no calls with what somebody waits for: that goes first.
+    const isBackground = ask.begin !== undefined;
+    const name = `${modelId}\n${isBackground}`;
+    let line = this.#lines.get(name);
     if (line === undefined) {
       const findModel = (): ReturnType<CatalogStore['find']> => this.#catalog.find(modelId);
-      line = new EmbeddingLine(this.#dependencies, { modelId, findModel });
-      this.#lines.set(modelId, line);
+      line = new EmbeddingLine(this.#dependencies, { modelId, isBackground, findModel });
+      this.#lines.set(name, line);
     }
     return await line.embed(ask);
   }

@@ -67,6 +67,8 @@ export interface EmbeddingAsk {
   readonly stopSignal: AbortSignal;
   readonly deadlineAtMs: number;
   readonly log: Logger;
+  /** Of a durable job: waited for before a model is asked for it. Where it rejects, the signal is aborted. */
+  readonly begin?: () => Promise<void>;
 }
 
 export interface EmbeddingAnswerOfAsk {

@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import type { AppError } from '../../shared/contract/errors.ts';
 import type { RunControl } from '../../shared/reply/reply-channel.ts';
-import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import { isKept, type AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../jobs/job-context.ts';
 
 /**
@@ -17,8 +16,11 @@ interface Pause {
   readonly end: () => void;
 }
 
+/** What is known of a request that runs. */
+export type RunningRequest = Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>;
+
 interface ActiveRun {
-  readonly request: AdmittedRequest;
+  readonly request: RunningRequest;
   readonly replyChannel: string;
   readonly attempt: number;
   readonly abort: AbortController;
@@ -55,18 +57,18 @@ export class ActiveRuns {
   }
 
   /** What runs now, for who must say that it is in hand. */
-  *requests(): Generator<AdmittedRequest> {
+  *requests(): Generator<RunningRequest> {
     for (const { request } of this.#runs.values()) yield request;
   }
 
   /** Where those wait for whom there is work that is not kept: each channel once. */
   channels(): ReadonlySet<string> {
-    const awaited = [...this.#runs.values()].filter((run) => run.request.claimHash === null);
+    const awaited = [...this.#runs.values()].filter((run) => !isKept(run.request));
     return new Set(awaited.map((run) => run.replyChannel));
   }
 
   /** An earlier run of the same request, which was given up for lost, is ended without being settled. */
-  start(request: AdmittedRequest, replyChannel: string, attempt: number): StartedRun {
+  start(request: RunningRequest, replyChannel: string, attempt: number): StartedRun {
     const { requestId } = request;
     const abort = new AbortController();
     const state = { pause: null, askedUpTo: 0, onAsked: null };
@@ -112,8 +114,8 @@ export class ActiveRuns {
     }
   }
 
-  /** Ends a run for a reason that its callers are told. */
-  fail(requestId: string, error: AppError): void {
+  /** Ends a run for a reason other than its caller having left. */
+  fail(requestId: string, error: Error): void {
     const run = this.#runs.get(requestId);
     if (run !== undefined) this.#cancel(run, error);
   }
@@ -121,8 +123,7 @@ export class ActiveRuns {
   /** Stops everything for an api process that is gone, but for what is kept for whoever asks again. */
   cancelChannel(replyChannel: string): void {
     for (const run of this.#runs.values()) {
-      const isKept = run.request.claimHash !== null;
-      if (run.replyChannel === replyChannel && !isKept) this.#cancel(run, new CallerGone(true));
+      if (run.replyChannel === replyChannel && !isKept(run.request)) this.#cancel(run, new CallerGone(true));
     }
   }
 

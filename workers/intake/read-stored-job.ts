@@ -6,7 +6,7 @@ import { readJson } from '../../shared/runtime/read-json.ts';
 import { describeFailure, isReplaced, type JobDependencies, type RequestRun } from '../jobs/job-context.ts';
 
 /** Of a byte of JSON: letters beyond Latin take two in memory. */
-const memoryPerByte = 2;
+export const memoryPerByte = 2;
 
 /** A large job that was read, and its share of the memory for such. */
 export interface ReadJob<T extends Job> {

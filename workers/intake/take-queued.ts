@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Worker, type Job as BullJob } from 'bullmq';
 import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
 import {
@@ -20,6 +19,7 @@ import type { JobDependencies, RequestRun } from '../jobs/job-context.ts';
 import { runEmbedding } from '../jobs/run-embedding.ts';
 import { runImage } from '../jobs/run-image.ts';
 import type { ActiveRuns } from './active-runs.ts';
+import { closeBullWorker } from './close-bull-worker.ts';
 import { readStoredJob } from './read-stored-job.ts';
 
 /** A job whose worker went silent for so long is given to another. */
@@ -69,31 +69,9 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
   });
   return {
     async stop() {
-      // Without Redis nothing can be handed back in order; the locks run out by themselves.
-      await worker.close(!(await isConnected(worker, options.blocking)));
+      await closeBullWorker(worker, options.blocking);
     },
   };
-}
-
-/** Above the longest pause between two attempts to connect. */
-const reconnectMs = 2_000;
-const lookAgainMs = 20;
-
-/**
- * Closed in order, BullMQ waits for the end of the connection on which it waits for jobs. That never comes while the
- * connection itself waits to be made anew, as it may for a moment after the other one is back.
- */
-async function isConnected(worker: Worker<QueuedItem>, connection: RedisClient): Promise<boolean> {
-  const untilMs = performance.now() + reconnectMs;
-  const waiting = await Promise.race([
-    worker.getBackend().blockingClient,
-    delay(reconnectMs, undefined, { ref: false }),
-  ]);
-  while (connection.status === 'ready' && performance.now() < untilMs) {
-    if (waiting?.status === 'ready') return true;
-    await delay(lookAgainMs);
-  }
-  return false;
 }
 
 type QueuedItem = QueueItem<QueuedJob>;

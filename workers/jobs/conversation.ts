@@ -1,4 +1,4 @@
-import type { Receipt } from '../../shared/billing/finish-request.ts';
+import type { AfterSettlement, Receipt } from '../../shared/billing/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob } from '../../shared/queue/job-kinds.ts';
@@ -23,6 +23,8 @@ import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.t
 
 /** A breaker's first pause is waited for; through a longer one a caller at a keyboard would rather be told. */
 const patience = { keyMs: 15_000, breakerMs: 1_500 };
+/** Nobody sits at a keyboard for a durable job. */
+const durablePatience = { keyMs: 120_000, breakerMs: 120_000 };
 
 type Said = Extract<ChatEvent, { type: 'delta' | 'finish' }>;
 
@@ -63,6 +65,12 @@ export class Conversation {
     this.#sourcesMode = chooseSourcesMode(body);
   }
 
+  /** What the answer may have at the most, of all choices together. */
+  get #mostTokens(): number {
+    const { body, reservedTokens } = this.#job;
+    return Math.max(1, reservedTokens ?? body.max_completion_tokens ?? body.max_tokens ?? 1);
+  }
+
   /** Whether the model generated anything: from then on it cannot be asked again elsewhere. */
   get hasOutput(): boolean {
     return this.#hasOutput;
@@ -83,11 +91,13 @@ export class Conversation {
     const recalled = toRecalled(this.#job.reasoning ?? []);
     const context = { ...createCallContext(dependencies, request, this.#run), recalled };
     const asked = body as unknown as ChatBody;
+    const isDurable = request.jobAttempt !== undefined;
     await callRoute(dependencies.routing, {
       accountIds: () => [request.accountId],
       routes: findServingRoutes(model.routes, body),
-      patience,
-      outlastsLimits: false,
+      patience: isDurable ? durablePatience : patience,
+      isBackground: isDurable,
+      outlastsLimits: isDurable,
       outlastsTimeouts: true,
       signal,
       log,
@@ -97,9 +107,11 @@ export class Conversation {
       attempt: async (upstream, target, { route, onAlive, isContested }) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
+        await this.#run.begin?.();
         this.#restart();
         this.#meter.start(model, route, log);
-        const isStreamed = this.#chunks !== null;
+        // Of a durable job it is known as it comes what was generated, for its progress and if it is cancelled.
+        const isStreamed = this.#chunks !== null || isDurable;
         const call = new CallLifetime(this.#run, {
           route,
           isStreamed,
@@ -167,7 +179,7 @@ export class Conversation {
     metered: MeteredChat,
     receipt: Receipt,
     memory: Pick<ResponseMemory, 'hold'>,
-  ): Promise<void> {
+  ): Promise<AfterSettlement | void> {
     const { request, body } = this.#job;
     await this.#reasoning.whenSaved();
     const usage = presentUsage(metered, receipt);
@@ -175,12 +187,12 @@ export class Conversation {
       this.#run.reply.result(
         Buffer.from(this.#chunks.end(body.stream_options?.include_usage === true ? usage : null)),
       );
-      return;
+      return undefined;
     }
     const answer = this.#answer!.finish(request.requestId, this.#created, request.model, usage);
     const parts = await encodeJson(answer, request.accountId);
     memory.hold(parts.reduce((sum, { length }) => sum + length, 0));
-    await sendResult(dependencies, request, this.#run, parts);
+    return await sendResult(dependencies, request, this.#run, parts);
   }
 
   /** Another try begins: nothing of one that came to nothing is in the answer. */
@@ -229,6 +241,7 @@ export class Conversation {
     if (isOutput(said.delta)) {
       this.#hasOutput = true;
       this.#meter.takeDelta(said);
+      this.#run.progress?.(this.#meter.completionTokens / this.#mostTokens);
     }
     this.#send(said);
   }

@@ -54,6 +54,13 @@ export interface RequestRun {
    */
   readonly whenAsked: (beyondByte: number) => Promise<number>;
   readonly log: Logger;
+  /**
+   * Of a durable job: called when a vendor is about to be asked for it, which it must wait for. From then on it is active.
+   * @throws the signal's reason where the job must not run: it has ended, or another worker has it
+   */
+  readonly begin?: () => Promise<void>;
+  /** Of a durable job: how much of it is done, from 0 to 1. */
+  readonly progress?: (done: number) => void;
 }
 
 /** What the calls of one request's run share. Whoever has pictures loaded releases them at its end. */
@@ -86,6 +93,9 @@ export class CallerGone extends Error {
 /** The reason of a run's signal when its caller did not read: charged as one who left. */
 export class CallerStalled extends CallerGone {}
 
+/** The reason of a run's signal when its durable job was cancelled: charged as a caller who left. */
+export class JobCancelled extends CallerGone {}
+
 /** Whether a run ended because its caller left, and not by a fault of ours. */
 export function hasCallerLeft({ reason }: AbortSignal): boolean {
   return reason instanceof CallerGone && !reason.isOurFault;
@@ -109,12 +119,17 @@ export function isReplaced({ signal }: Pick<RequestRun, 'signal'>): boolean {
 
 /**
  * For the vendor's call of a request that costs the same whether or not its caller waits for it: a caller who leaves does
- * not end it. A ban does, and so does another run of the request, which asks anew.
+ * not end it, nor, where it is shared with others, does one who cancels his durable job. A ban does, and so does another run of the request, which asks anew.
  */
-export function createVendorSignal({ signal }: Pick<RequestRun, 'signal'>): AbortSignal {
+export function createVendorSignal(
+  { signal }: Pick<RequestRun, 'signal'>,
+  { outlastsCancelling = false } = {},
+): AbortSignal {
   const stop = new AbortController();
   const onAbort = (): void => {
-    if (!(signal.reason instanceof CallerGone)) stop.abort(signal.reason);
+    const { reason } = signal;
+    const goesOn = reason instanceof CallerGone && (outlastsCancelling || !(reason instanceof JobCancelled));
+    if (!goesOn) stop.abort(reason);
   };
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
@@ -138,6 +153,8 @@ export function describeFailure(error: unknown): ErrorPayload {
 }
 
 function describeCaller(error: CallerGone): string {
+  if (error instanceof JobCancelled)
+    return 'The job was cancelled. What a model had been asked for by then is charged.';
   if (error instanceof CallerStalled)
     return 'The stream was ended because its caller did not read it for too long. Read streams as they come.';
   return error.isOurFault

@@ -77,6 +77,7 @@ async function ask(
     accountIds: () => [job.request.accountId],
     routes: findRoutes(model, job, loaded),
     patience,
+    isBackground: job.request.jobAttempt !== undefined,
     outlastsLimits: true,
     // Each call is another set of images that a vendor charges.
     outlastsTimeouts: false,
@@ -96,6 +97,7 @@ async function ask(
       };
       const call = createCall(job, loaded);
       run.signal.throwIfAborted();
+      await run.begin?.();
       onAsked();
       const startedAtMs = performance.now();
       const answer = await upstream.generateImages(

@@ -14,7 +14,7 @@ import {
 import { expectImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
 
 /**
- * Runs one interactive chat: asks the model, sends what it says as it comes, settles, and only then tells the caller
+ * Runs one chat: asks the model, sends what it says as it comes, settles, and only then tells the caller
  * what it cost. Never rejects: every way it can go is settled and told.
  */
 export async function runChat(dependencies: JobDependencies, job: ChatJob, run: RequestRun): Promise<void> {
@@ -41,15 +41,17 @@ async function answer(
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'chat failed');
   }
   const metered = conversation.measure();
-  const receipt = await finishRequest(dependencies, job.request, {
+  const outcome = {
     usage: toUsage(metered),
     counted: metered.counted,
     error: failure,
     charged: conversation.isCharged,
     reachedModel: conversation.reachedModel || isModelsFailure(failure),
-  });
+  };
+  await finishRequest(dependencies, job.request, outcome, (receipt) =>
+    conversation.conclude(dependencies, metered, receipt, memory),
+  );
   if (failure !== null) run.reply.error(failure);
-  else await conversation.conclude(dependencies, metered, receipt, memory);
 }
 
 /** Words are few bytes for what they cost; pictures are not. */

@@ -38,14 +38,24 @@ export async function runEmbedding(
     parts.map(async (part, i) => {
       const { request, dimensions, inputs, inputTokens } = part;
       const run = runs[i]!;
-      const { signal, log } = run;
+      const { signal, log, begin } = run;
       // Listens before the request itself does: what must end at once has not left.
-      const stopSignal = createVendorSignal(run);
+      const stopSignal = createVendorSignal(run, { outlastsCancelling: true });
       const { accountId, user, deadlineAtMs } = request;
       // By the price that it was admitted at: the catalog may have another by now.
       const isPaidByTime = request.pricing.type === 'time';
       const whose = { accountId, user, isPaidByTime };
-      const ask = { ...whose, dimensions, inputs, inputTokens, signal, stopSignal, deadlineAtMs, log };
+      const ask = {
+        ...whose,
+        dimensions,
+        inputs,
+        inputTokens,
+        signal,
+        stopSignal,
+        deadlineAtMs,
+        log,
+        ...(begin && { begin }),
+      };
       try {
         const answer = await dependencies.embeddings.embed(model, ask);
         try {
@@ -132,7 +142,7 @@ async function answerPart(
   const reported = sum((one) => one.tokens);
   const isReported = charged && checkPlausible(dependencies, request, run, { reported, inputs: paid.length });
   const promptTokens = isReported ? reported : paid.reduce((total, i) => total + inputTokens[i]!, 0);
-  const receipt = await finishRequest(dependencies, request, {
+  const outcome = {
     usage: {
       ...noUsage,
       promptTokens,
@@ -143,22 +153,21 @@ async function answerPart(
     error,
     charged,
     reachedModel: reachedModel || isModelsFailure(error),
-  });
-  if (error !== null) {
-    run.reply.error(error);
-    return;
-  }
-  const header: EmbeddingResultHeader = {
-    created: Math.floor(Date.now() / 1_000),
-    costNano: receipt.costNano.toString(),
-    free: receipt.free,
-    durationMs: receipt.durationMs,
-    promptTokens,
-    dimensions: embedded[0]!.dimensions,
   };
-  const parts = encodeResult(
-    header,
-    embedded.map((one) => one.vector),
-  );
-  await sendResult(dependencies, request, run, parts);
+  await finishRequest(dependencies, request, outcome, async (receipt) => {
+    const header: EmbeddingResultHeader = {
+      created: Math.floor(Date.now() / 1_000),
+      costNano: receipt.costNano.toString(),
+      free: receipt.free,
+      durationMs: receipt.durationMs,
+      promptTokens,
+      dimensions: embedded[0]!.dimensions,
+    };
+    const parts = encodeResult(
+      header,
+      embedded.map((one) => one.vector),
+    );
+    return await sendResult(dependencies, request, run, parts);
+  });
+  if (error !== null) run.reply.error(error);
 }

@@ -1,4 +1,4 @@
-import { finishRequest, type Receipt } from '../../shared/billing/finish-request.ts';
+import { finishRequest, type AfterSettlement, type Receipt } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
@@ -13,6 +13,7 @@ import {
   describeFailure,
   isModelsFailure,
   isReplaced,
+  JobCancelled,
   type JobDependencies,
   type RequestRun,
 } from './job-context.ts';
@@ -48,10 +49,14 @@ async function answer(
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   let charged = false;
+  /** When the vendor was asked, where the job was cancelled before its images came. */
+  let abandonedAtMs: number | null = null;
+  let askedAtMs = 0;
   try {
     await memory.acquire(expectImageBytes(job.n, job.size), run.signal);
     const onAsked = (): void => {
       reachedModel = true;
+      askedAtMs = performance.now();
     };
     generated = await makeImages(dependencies, job, run, { stream, onAsked });
     charged = isPaid(job, generated);
@@ -63,20 +68,26 @@ async function answer(
     if (isReplaced(run)) return;
     // Images that could not be stored are not charged; those that nobody waits for are.
     if (error !== run.signal.reason) charged = false;
+    // A vendor that was asked charges for its images, also where the call is ended.
+    if (error instanceof JobCancelled && reachedModel && generated.images.length === 0) {
+      abandonedAtMs = performance.now();
+      charged = true;
+    }
     failure = isLeftDrawing(error) ? describeLate(job) : describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
-  const { images, calls, usage, billedMs } = generated;
+  const { images, calls, usage } = generated;
+  const made = abandonedAtMs !== null ? job.n : images.length;
   const model = dependencies.catalog.find(job.request.model);
-  const receipt = await finishRequest(dependencies, job.request, {
+  const outcome = {
     usage: {
       ...noUsage,
       promptTokens: usage?.promptTokens ?? job.request.promptTokens * calls,
-      completionTokens: usage?.completionTokens ?? countImages(job, images.length, model),
-      images: charged ? images.length : 0,
+      completionTokens: usage?.completionTokens ?? countImages(job, made, model),
+      images: charged ? made : 0,
       imageQuality: job.quality,
       imageSize: job.size,
-      durationMs: billedMs,
+      durationMs: abandonedAtMs === null ? generated.billedMs : Math.round(abandonedAtMs - askedAtMs),
       characters: countImageCharacters(job),
     },
     counted: usage === null || usage.promptTokens === null || usage.completionTokens === null,
@@ -84,10 +95,12 @@ async function answer(
     note: describeMissing(job, generated),
     charged,
     reachedModel: reachedModel || isModelsFailure(failure),
+  };
+  await finishRequest(dependencies, job.request, outcome, async (receipt) => {
+    if (stream !== null) return await stream.complete(images[0]!, usage, receipt);
+    return await sendWhole(dependencies, job, run, { images, keys, receipt });
   });
   if (failure !== null) run.reply.error(failure);
-  else if (stream !== null) await stream.complete(images[0]!, usage, receipt);
-  else await sendWhole(dependencies, job, run, { images, keys, receipt });
 }
 
 async function sendWhole(
@@ -95,7 +108,7 @@ async function sendWhole(
   job: ImageJob,
   run: RequestRun,
   { images, keys, receipt }: ToSend,
-): Promise<void> {
+): Promise<AfterSettlement | void> {
   const header: ImageResultHeader = {
     created: Math.floor(Date.now() / 1_000),
     costNano: receipt.costNano.toString(),
@@ -108,12 +121,15 @@ async function sendWhole(
     })),
   };
   const bodies = images.filter((_, i) => (keys[i] ?? null) === null).map((image) => image.bytes);
-  await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
+  return await sendResult(dependencies, job.request, run, encodeResult(header, bodies));
 }
 
 /** Whether a vendor was asked and took longer than we wait: what it draws is the operator's to pay, as where it hangs. */
+const isTimeout = (cause: unknown): boolean =>
+  cause instanceof UpstreamError && cause.mayGoOn && cause.failure === 'timeout';
+
 function isLeftDrawing(error: unknown): boolean {
-  return error instanceof AppError && error.cause instanceof UpstreamError && error.cause.mayGoOn;
+  return error instanceof AppError && isTimeout(error.cause);
 }
 
 function describeLate({ n }: ImageJob): ReturnType<typeof describeFailure> {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
+import type { AfterSettlement } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
@@ -13,14 +14,53 @@ import type { JobDependencies, RequestRun } from './job-context.ts';
  */
 export async function sendResult(
   dependencies: Pick<JobDependencies, 'answers' | 'mover'>,
-  request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash'>,
+  request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>,
   run: RequestRun,
   parts: readonly Buffer[],
-): Promise<void> {
+): Promise<AfterSettlement | void> {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const { jobAttempt } = request;
+  if (jobAttempt !== undefined)
+    return await keepAnswer(dependencies, request, jobAttempt, Buffer.concat(parts, length));
   if (length <= maxInlineBytes) run.reply.result(Buffer.concat(parts, length));
   else if (request.claimHash === null) await sendPieces(run, parts, length);
   else await storeAnswer(dependencies, request, run, Buffer.concat(parts, length));
+}
+
+/**
+ * Resolves once the answer of a durable job can be read: only then is the job said to have succeeded.
+ * @returns what is left to do once it is settled: of an attempt that is not, nothing may move
+ * @throws AppError `too_many_jobs` where no store takes it
+ */
+async function keepAnswer(
+  { answers, mover }: Pick<JobDependencies, 'answers' | 'mover'>,
+  request: HeldRequest,
+  attempt: number,
+  bytes: Buffer,
+): Promise<AfterSettlement> {
+  const kept = await throughOutage(() => answers.keep(request, attempt, bytes));
+  return () => {
+    if ('size' in kept) mover.frames(request, kept.size);
+    else if (kept.stored.in === 'redis') mover.answer(request, bytes.length);
+  };
+}
+
+const redisAwayPauseMs = 500;
+
+/**
+ * The vendor was paid for the answer, and the settlement that comes next waits for Redis as well. A frame that is kept
+ * twice, because the reply to the first try was lost, is read once. Nothing ends the wait early: the settlement decides
+ * whether the job is still this worker's.
+ */
+async function throughOutage<T>(keep: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await keep();
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'service_unavailable') throw error;
+      await delay(redisAwayPauseMs);
+    }
+  }
 }
 
 async function storeAnswer(

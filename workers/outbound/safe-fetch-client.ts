@@ -1,13 +1,16 @@
-import { isIP } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type Dispatcher } from 'undici';
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairBudget } from '../../shared/fairness/fair-budget.ts';
-import { isPublicAddress } from './address-class.ts';
+import { readPublicUrl } from '../../shared/runtime/public-url.ts';
 import { connectTo } from './connect-to.ts';
-import { failFetch, readFetchUrl, readHost, refuseUrl } from './fetch-url.ts';
+import { failFetch, refuseUrl } from './fetch-url.ts';
+import {
+  findPublicAddresses,
+  readPublicInternet,
+  type PublicInternet,
+  type PublicInternetOptions,
+} from './find-addresses.ts';
 import { readBoundedBody } from './read-bounded-body.ts';
-import { createHostResolver, type ResolveHost } from './resolve-host.ts';
 
 /**
  * Callers name the hosts: without a bound they could make a worker open thousands of connections. Accounts share them
@@ -28,22 +31,12 @@ export interface FetchTimeouts {
   readonly refusalStepMs: number;
 }
 
-/** All but the defaults are for tests, which have no public hosts. */
-export interface SafeFetchOptions {
-  readonly resolveHost?: ResolveHost;
-  readonly isPublic?: (address: string) => boolean;
-  /** Certificates to trust in place of Node's, as PEM. */
-  readonly ca?: string;
-  readonly ports?: ReadonlySet<number>;
+/** All but the defaults are for tests. */
+export interface SafeFetchOptions extends PublicInternetOptions {
   readonly timeouts?: FetchTimeouts;
 }
 
-interface Settings extends FetchTimeouts {
-  readonly resolveHost: ResolveHost;
-  readonly isPublic: (address: string) => boolean;
-  readonly ca: string | undefined;
-  readonly ports: ReadonlySet<number>;
-}
+type Settings = FetchTimeouts & PublicInternet;
 
 export interface FetchLimits {
   readonly maxBytes: number;
@@ -77,10 +70,7 @@ export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetch
   const refuse = (): AppError => new AppError('deadline_exceeded');
   const settings: Settings = {
     ...(options.timeouts ?? defaultTimeouts),
-    resolveHost: options.resolveHost ?? createHostResolver(),
-    isPublic: options.isPublic ?? isPublicAddress,
-    ca: options.ca,
-    ports: options.ports ?? new Set([443]),
+    ...readPublicInternet(options),
   };
   return {
     async fetchBytes(url, { maxBytes, accountId, signal }) {
@@ -131,26 +121,15 @@ class SafeFetch {
   }
 
   #readUrl(text: string, from?: URL): URL {
-    const url = readFetchUrl(text, this.#settings.ports, from);
+    const url = readPublicUrl(text, this.#settings.ports, from);
     if (typeof url === 'string') throw refuseUrl(this.#text, url, this.#redirects > 0);
     return url;
   }
 
-  /**
-   * One address that is not public condemns all: a name with both would be let in by chance. A name that does not exist
-   * is refused in the same words and at the same pace as an internal one, so that neither shows which of them do exist.
-   */
   async #findAddresses(url: URL): Promise<readonly string[]> {
-    const host = readHost(url);
-    const startedAtMs = performance.now();
     const { signal } = this.#limits;
-    const { resolveHost, isPublic, refusalStepMs: stepMs } = this.#settings;
-    const addresses = isIP(host) === 0 ? await resolveHost(host, signal) : [host];
-    if (addresses.length > 0 && addresses.every((address) => isPublic(address))) return addresses;
-    if (isIP(host) === 0) {
-      const tookMs = performance.now() - startedAtMs;
-      await delay(Math.ceil(tookMs / stepMs) * stepMs - tookMs, undefined, { signal });
-    }
+    const addresses = await findPublicAddresses(url, this.#settings, this.#settings.refusalStepMs, signal);
+    if (addresses !== null) return addresses;
     const fault = 'has a host without an address on the public internet';
     throw refuseUrl(this.#text, fault, this.#redirects > 0);
   }

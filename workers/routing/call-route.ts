@@ -51,6 +51,8 @@ export interface RouteCall<T> {
   /** A call that got no slot of its upstream by then is given up; milliseconds of the epoch. */
   readonly deadlineAtMs: number;
   readonly patience: Patience;
+  /** Nobody waits at a socket for it: calls that somebody waits for go first. */
+  readonly isBackground?: boolean;
   /** A durable job rather waits than fails: vendors at their limits are asked again for as long as calls may take. */
   readonly outlastsLimits: boolean;
   /** Whether another call is made where a vendor that was asked took too long: it may go on, and charges for either. */
@@ -142,6 +144,7 @@ async function enterGate<T>(
       signal: call.signal,
       deadlineAtMs,
       patience,
+      ...(call.isBackground === true && { isBackground: true }),
     });
   };
   try {

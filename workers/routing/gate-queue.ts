@@ -19,6 +19,8 @@ export interface GateLimits {
   /** A call that got no slot by then is given up; milliseconds of the epoch. */
   readonly deadlineAtMs: number;
   readonly patience: Patience;
+  /** Nobody waits at a socket for it: those that somebody waits for go first. */
+  readonly isBackground?: boolean;
 }
 
 interface Waiter extends GateLimits {
@@ -158,8 +160,20 @@ export function isWorthWaiting(
   );
 }
 
-/** Calls that may be made by the same ways wait in one line. */
-export function nameLine(ways: readonly RouteWay[]): string {
+/** Calls that may be made by the same ways wait in one line; those in the background in one of their own. */
+export function nameLine(ways: readonly RouteWay[], isBackground: boolean): string {
+  const name = nameWays(ways);
+  return isBackground ? `${name}${backgroundMark}` : name;
+}
+
+/** The line of those that go first; null for a line that waits for no other. */
+export function nameLineAhead(name: string): string | null {
+  return name.endsWith(backgroundMark) ? name.slice(0, -backgroundMark.length) : null;
+}
+
+const backgroundMark = '\nbackground';
+
+function nameWays(ways: readonly RouteWay[]): string {
   return ways
     .map(({ route, fingerprint }) => `${route.id} ${fingerprint}`)
     .sort()

@@ -22,7 +22,7 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { closedMessage, logOutcome } from './log-outcome.ts';
-import { GateQueue, isWorthWaiting, nameLine, type GateLimits } from './gate-queue.ts';
+import { GateQueue, isWorthWaiting, nameLine, nameLineAhead, type GateLimits } from './gate-queue.ts';
 
 /** Slots that other workers give back are seen by asking again; those of this process prompt it. */
 const askAgainMs = { first: 10, longest: 100 };
@@ -69,12 +69,12 @@ export class RouteGate implements Running {
    */
   async enter(ways: readonly RouteWay[], limits: GateLimits): Promise<RouteGrant | null> {
     limits.signal.throwIfAborted();
-    const name = nameLine(ways);
-    const line = this.#lines.get(name);
+    const { isBackground = false } = limits;
+    const name = nameLine(ways, isBackground);
     // A call that comes later does not pass those that wait.
-    if (line === undefined) {
+    if (!this.#lines.has(name) && !this.#isBehind(name)) {
       const asked = firstOf(limits.accountIds(), maxAccountsPerGrant);
-      const answer = await this.#ask(ways, asked);
+      const answer = await this.#ask(ways, asked, isBackground);
       if (answer?.outcome === 'granted') return await this.#hand(answer.grant, limits.signal);
       // Nothing is known of accounts that came meanwhile, and of those beyond the first few.
       const isForAll = [...limits.accountIds()].every((id) => asked.includes(id));
@@ -167,17 +167,30 @@ export class RouteGate implements Running {
    * their own: in another order than that of their accounts' turns, a busy model would get every slot.
    */
   #wakeLines(): void {
-    const turnOf = (line: GateQueue): number => this.#grantedAt.get(line.nextAccountIds(1)[0] ?? '') ?? 0;
-    const lines = Array.from(this.#lines.values(), (line) => ({ line, turn: turnOf(line) }));
-    for (const { line } of lines.sort((a, b) => a.turn - b.turn)) line.wake();
+    const turnOf = (name: string, line: GateQueue): number =>
+      nameLineAhead(name) === null ? (this.#grantedAt.get(line.nextAccountIds(1)[0] ?? '') ?? 0) : Infinity;
+    const lines = Array.from(this.#lines, ([name, line]) => ({ line, turn: turnOf(name, line) }));
+    for (const { line } of lines.sort((a, b) => compareTurns(a.turn, b.turn))) line.wake();
+  }
+
+  /** Whether calls that go first wait here for the same ways. */
+  #isBehind(name: string): boolean {
+    const ahead = nameLineAhead(name);
+    return ahead !== null && this.#lines.has(ahead);
   }
 
   /** Null where Redis is away: then nobody can say, and it is asked again. */
-  async #ask(ways: readonly RouteWay[], accountIds: readonly string[]): Promise<GrantAnswer | null> {
+  async #ask(
+    ways: readonly RouteWay[],
+    accountIds: readonly string[],
+    isBackground: boolean,
+  ): Promise<GrantAnswer | null> {
     if (this.#isHandedBack) return null;
     const lease = `${this.#workerId}:${(this.#count += 1)}`;
     try {
-      return await callRedis(() => runGrant(this.#redis, ways, accountIds, lease, this.#leaseMs));
+      return await callRedis(() =>
+        runGrant(this.#redis, ways, accountIds, lease, this.#leaseMs, isBackground),
+      );
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#log.debug({ err: error }, 'waiting for Redis');
@@ -251,7 +264,10 @@ export class RouteGate implements Running {
       for (let ways = line.nextWays(); ways !== null; ways = line.nextWays()) {
         const woken = line.woken();
         const asked = line.nextAccountIds(maxAccountsPerGrant, skipped);
-        const answer = await this.#ask(ways, asked);
+        const isBackground = nameLineAhead(name) !== null;
+        const answer: GrantAnswer | null = this.#isBehind(name)
+          ? { outcome: 'busy' }
+          : await this.#ask(ways, asked, isBackground);
         const isPaused = answer?.outcome === 'paused';
         skipped = isPaused && asked.length === maxAccountsPerGrant ? skipped + maxAccountsPerGrant : 0;
         if (answer?.outcome === 'granted') {
@@ -294,6 +310,9 @@ export class RouteGate implements Running {
     }
   }
 }
+
+/** Of infinite ones none is before the other. */
+const compareTurns = (a: number, b: number): number => (a === b ? 0 : a - b);
 
 function firstOf<T>(all: Iterable<T>, most: number): T[] {
   const first: T[] = [];

@@ -18,7 +18,7 @@ export function renderCode(
 }
 
 /** A call and its answer for each form of success that the operation has. */
-export function renderExamples(call: Omit<Call, 'body' | 'contentType'>): Html[] {
+export function renderExamples(call: Omit<Call, 'body' | 'contentType' | 'respondsAsync'>): Html[] {
   const { operation } = call;
   return Object.entries(operation.responses)
     .filter(([status]) => Number(status) < 300)
@@ -26,16 +26,18 @@ export function renderExamples(call: Omit<Call, 'body' | 'contentType'>): Html[]
       const forms = Object.keys(content);
       return (forms.length === 0 ? [''] : forms).flatMap((contentType) => {
         const body = findBody(operation, contentType);
-        const request = writeCurl({ ...call, body, contentType });
+        const request = writeCurl({ ...call, body, contentType, respondsAsync: status === '202' });
         return [
-          renderCode(
-            contentType === 'text/event-stream' ? 'Request of a stream' : 'Request',
-            html`${request}`,
-          ),
+          renderCode(titleOfRequest(status, contentType), html`${request}`),
           renderAnswer(status, contentType, content[contentType]?.examples?.['usual']?.value),
         ];
       });
     });
+}
+
+function titleOfRequest(status: string, contentType: string): string {
+  if (status === '202') return 'Request of a job';
+  return contentType === 'text/event-stream' ? 'Request of a stream' : 'Request';
 }
 
 /** The example of a body that is answered in this form: it has the form's name, or is the usual one. */

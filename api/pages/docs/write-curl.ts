@@ -9,10 +9,13 @@ export interface Call {
   readonly body: unknown;
   /** Of the answer. */
   readonly contentType: string;
+  /** A job is asked for. */
+  readonly respondsAsync?: boolean;
 }
 
 /** A curl command of this call, to be pasted into a shell that has `API_KEY` set. */
-export function writeCurl({ serverUrl, method, path, operation, body, contentType }: Call): string {
+export function writeCurl(call: Call): string {
+  const { serverUrl, method, path, operation, body, contentType, respondsAsync = false } = call;
   const [scheme] = operation.security.flatMap((requirement) => Object.keys(requirement));
   const parts = [`curl ${quote(`${serverUrl}${fillPath(path, operation)}`)}`];
   if (method !== 'get' && !(method === 'post' && body !== undefined))
@@ -21,6 +24,7 @@ export function writeCurl({ serverUrl, method, path, operation, body, contentTyp
   if (contentType.startsWith('image/')) parts.push('--remote-name');
   if (scheme === 'apiKey') parts.push('-H "Authorization: Bearer $API_KEY"');
   if (scheme === 'webSession') parts.push('-b "mg_session=$SESSION"');
+  if (respondsAsync) parts.push(`-H 'Prefer: respond-async'`);
   if (body !== undefined) {
     parts.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body, null, 2))}`);
   }

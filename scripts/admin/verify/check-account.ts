@@ -30,7 +30,7 @@ const freeRequestsOf = (entry: LedgerEntry): number => {
  * @param ledger sums of the entries at rest that the account at rest has applied
  */
 export function checkAccount(snapshot: Snapshot, ledger: LedgerSums): Difference[] {
-  const { atRest, hot, pending, reservations } = snapshot;
+  const { atRest, hot, pending, reservations, jobs } = snapshot;
   const differences: Difference[] = [];
   const compare = (check: string, expected: string, found: string): void => {
     if (expected !== found)
@@ -59,8 +59,16 @@ export function checkAccount(snapshot: Snapshot, ledger: LedgerSums): Difference
   compareCount('charges in Redis', atRest.charges + pending.filter(isCharge).length, hot.charges);
 
   const paid = reservations.filter((one) => !one.free);
-  compareMoney('reserved by requests under way', sum(paid.map((one) => one.costNano)), hot.reservedNano);
-  compareCount('free requests held', reservations.length - paid.length, hot.freeHeld);
+  compareMoney(
+    'reserved by requests and jobs under way',
+    sum(paid.map((one) => one.costNano)) + jobs.costNano,
+    hot.reservedNano,
+  );
+  compareCount('free requests held', reservations.length - paid.length + jobs.free, hot.freeHeld);
+  if (jobs.summed !== null) {
+    compareMoney('reserved by durable jobs', jobs.summed.costNano, jobs.costNano);
+    compareCount('free requests held by durable jobs', jobs.summed.free, jobs.free);
+  }
   if (hot.balanceNano < 0n) compareMoney('balance is not below zero', 0n, hot.balanceNano);
   if (hot.reservedNano > hot.balanceNano)
     compareMoney('balance covers what is reserved', hot.reservedNano, hot.balanceNano);

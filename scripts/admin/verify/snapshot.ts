@@ -1,6 +1,7 @@
 import { parseReservation, type Reservation } from '../../../shared/billing/reservation-store.ts';
 import type { AccountDocument, AccountStore } from '../../../shared/accounts/account-store.ts';
 import { isAfter, parseLedgerEntry, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
+import { sumJobHolds } from '../../../shared/jobs/sum-holds-script.ts';
 import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 
@@ -20,8 +21,17 @@ export interface Snapshot {
   /** Entries in the stream that the account at rest does not have yet, oldest first. */
   readonly pending: readonly LedgerEntry[];
   readonly reservations: readonly Reservation[];
+  /** What the account's durable jobs reserve together. */
+  readonly jobs: JobHolds;
   /** Null where the account was not used since Redis holds accounts. */
   readonly hot: HotMoney | null;
+}
+
+export interface JobHolds {
+  readonly costNano: bigint;
+  readonly free: number;
+  /** The same, summed over the jobs; null where they are too many to be looked at in one step. */
+  readonly summed: { readonly costNano: bigint; readonly free: number } | null;
 }
 
 const fields = ['bal', 'res', 'added', 'free', 'fres', 'charges'] as const;
@@ -46,12 +56,15 @@ export async function takeSnapshots(
       .get(redisKeys.ledgerTrimmed(shard))
       .hgetall(redisKeys.reservations(shard))
       .xrange(redisKeys.ledgerStream(shard), '-', '+');
-    for (const { _id } of documents) read.hmget(redisKeys.account(_id), ...fields);
+    for (const { _id } of documents) {
+      read.hmget(redisKeys.account(_id), ...fields);
+      sumJobHolds(read, shard, _id);
+    }
     const answers = ((await read.exec()) ?? []).map(([error, value]) => {
       if (error !== null) throw error;
       return value;
     });
-    const [trimmedNow, held, raw, ...hot] = answers as [
+    const [trimmedNow, held, raw, ...ofAccounts] = answers as [
       string | null,
       Record<string, string>,
       [string, string[]][],
@@ -68,11 +81,21 @@ export async function takeSnapshots(
           ({ event, streamId }) => event.accountId === atRest._id && isAfter(streamId, applied),
         ),
         reservations: reservations.filter((one) => one.accountId === atRest._id),
-        hot: toHotMoney(hot[i] ?? []),
+        jobs: toJobHolds(ofAccounts[2 * i + 1] ?? []),
+        hot: toHotMoney(ofAccounts[2 * i] ?? []),
       };
     });
   }
   throw new Error(`the ledger of shard ${shard} moved on ${attempts} times while it was read`);
+}
+
+function toJobHolds([cost, free, summedCost, summedFree]: readonly (string | null)[]): JobHolds {
+  const isSummed = summedCost !== null && summedCost !== undefined;
+  return {
+    costNano: BigInt(cost ?? '0'),
+    free: Number(free ?? 0),
+    summed: isSummed ? { costNano: BigInt(summedCost), free: Number(summedFree) } : null,
+  };
 }
 
 function toHotMoney(values: readonly (string | null)[]): HotMoney | null {

@@ -1,5 +1,7 @@
 import { errorKinds } from '../errors.ts';
-import type { Operation } from '../operation.ts';
+import { maxRequestTimeoutMs, requestTimeoutHeader } from '../prefer.ts';
+import { maxWebhookUrlLength, webhookUrlHeader } from '../webhook-url.ts';
+import { answersAsStream, type Operation } from '../operation.ts';
 import type { HeaderObject, ParameterObject, Reference } from './description.ts';
 
 /** Headers of answers, by name. */
@@ -37,7 +39,16 @@ export const responseHeaders = {
   },
   vary: {
     description:
-      '`accept-encoding` on answers that are compressed, by `br` or `gzip`, for callers who take that.',
+      'What else the answer depends on: `accept-encoding` where it is compressed, by `br` or `gzip`, for callers who take ' +
+      'that; `prefer` where it may be a job.',
+    schema: { type: 'string' },
+  },
+  location: {
+    description: 'Where the job is found, such as `/v1/jobs/019aa64f-d5de-7c5b-9a51-0c2f7e8d4b16`.',
+    schema: { type: 'string' },
+  },
+  'preference-applied': {
+    description: '`respond-async`: the call was answered with a job.',
     schema: { type: 'string' },
   },
   'accept-ranges': {
@@ -81,7 +92,8 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   const names: HeaderName[] = ['x-request-id'];
   const isCounted = operation.modelTypes !== undefined;
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
-  if (takesIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed');
+  if (takesIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed', 'vary');
+  if (takesIdempotencyKey(operation) && status === 202) names.push('location', 'preference-applied');
   if (operation.hasETag === true && (status < 400 || isReport(operation, status))) names.push('etag', 'vary');
   if (operation.servesRanges === true && status < 400) {
     names.push('etag', 'last-modified', 'accept-ranges', 'content-disposition');
@@ -96,6 +108,47 @@ export function headersOf(operation: Operation, status: number): Record<string, 
 /** Whether the status is an answer of its own, and no error. */
 const isReport = ({ furtherAnswers = [] }: Operation, status: number): boolean =>
   furtherAnswers.some((answer) => answer.status === status);
+
+const lastEventId: ParameterObject = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  required: false,
+  description:
+    'The id of the last event that you have: what came after it is sent. One that is not understood is ignored, and the ' +
+    'stream starts from the beginning.',
+  schema: { type: 'string' },
+};
+
+/** Of requests for a model's work. */
+const jobHeaders: readonly ParameterObject[] = [
+  {
+    name: 'Prefer',
+    in: 'header',
+    required: false,
+    description:
+      '`respond-async` asks for a job in place of the answer: a 202 at once (RFC 7240). Not together with `stream`. Other ' +
+      'preferences are ignored.',
+    schema: { type: 'string' },
+  },
+  {
+    name: requestTimeoutHeader,
+    in: 'header',
+    required: false,
+    description:
+      'By when the work must have started, in milliseconds from now; it does not bound how long the work then takes. What ' +
+      'has not started by then is dropped free of charge: a 504 `deadline_exceeded`, or a `failed` job. 10 minutes unless ' +
+      'given, and 24 hours for a job.',
+    schema: { type: 'integer', minimum: 1, maximum: maxRequestTimeoutMs },
+  },
+  {
+    name: webhookUrlHeader,
+    in: 'header',
+    required: false,
+    description:
+      'With `Prefer: respond-async`: a public https URL that is sent a signed webhook when the job has ended.',
+    schema: { type: 'string', maxLength: maxWebhookUrlLength },
+  },
+];
 
 /** An operation that can tell of a conflict of keys is one that takes them. */
 const takesIdempotencyKey = ({ errors }: Operation): boolean => errors.includes('idempotency_conflict');
@@ -134,6 +187,7 @@ const fileHeaders: readonly ParameterObject[] = [
 ];
 
 export function requestHeaders(operation: Operation): ParameterObject[] {
+  if (answersAsStream(operation)) return [lastEventId];
   if (operation.servesRanges === true) return [...fileHeaders];
   if (!takesIdempotencyKey(operation)) return [];
   return [
@@ -151,5 +205,6 @@ export function requestHeaders(operation: Operation): ParameterObject[] {
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
       example: 'order-1742-summary',
     },
+    ...jobHeaders,
   ];
 }

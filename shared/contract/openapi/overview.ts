@@ -21,6 +21,9 @@ export const tagDescriptions: Record<Tag, string> = {
   Chat: 'Text from language models, with images, files and tools where the model takes them.',
   Images: 'Pictures from a prompt.',
   Embeddings: 'Vectors for search, clustering and comparison of texts.',
+  Jobs:
+    'Long work without an open connection. Send a chat, image or embedding request with `Prefer: respond-async`, and ask ' +
+    'for the job later, or follow its events.',
   Models: 'What there is and what it costs. No key is needed.',
   Users: 'The account behind the key: its balance and limits, refills, history, and the key itself.',
   System: 'The service itself. No key is needed.',

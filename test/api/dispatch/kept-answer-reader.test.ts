@@ -3,11 +3,17 @@ import test, { type ExecutionContext } from 'ava';
 import { KeptAnswers } from '../../../api/dispatch/kept-answers.ts';
 import type { FollowedAnswer } from '../../../api/dispatch/kept-answer-reader.ts';
 import type { HeldRequest } from '../../../shared/billing/reservation-store.ts';
+import { runAdmission } from '../../../shared/billing/admit-script.ts';
+import { runSettlement } from '../../../shared/billing/settle-script.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
+import { handBackJob, startJob, takeJob } from '../../../shared/jobs/run-job-scripts.ts';
+import { placeJob } from '../../../shared/jobs/place-job-script.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { AnswerStore, encodeStored } from '../../../shared/reply/answer-store.ts';
 import { KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
 import type { LentBuffer } from '../../../shared/runtime/buffer-pool.ts';
+import { runInBackground } from '../../../shared/runtime/run-in-background.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import {
   createRequest,
@@ -16,6 +22,7 @@ import {
   useObjects,
   type TestObjects,
 } from '../../support/kept-answers.ts';
+import { admission, createHotAccount, usageEvent } from '../../support/billing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -216,4 +223,81 @@ test('of whole answers no more are read than there is memory for, and the next i
   t.true(most <= 2 * MB, 'an account has half of what others leave it');
   t.is(rig.memory.held, 0);
   t.is(rig.memory.waiting, 0);
+});
+
+const line = { queue: 'chat', model: 'm' } as const;
+
+/** A durable job that waits. */
+async function createJob(): Promise<HeldRequest> {
+  const accountId = await createHotAccount(redis(), 1_000_000_000n);
+  const asked = admission(accountId, { fixedNano: 1_000n });
+  await runAdmission(redis(), asked);
+  const nowMs = Date.now();
+  const body = Buffer.from('{}');
+  const job = {
+    id: asked.requestId,
+    accountId,
+    ...line,
+    createdAtMs: nowMs,
+    deadlineAtMs: nowMs + 60_000,
+    body,
+  };
+  const rest = { operation: 'chat.completions', format: null, webhookUrl: null } as const;
+  await placeJob(redis(), redis(), { ...job, ...rest });
+  return { requestId: asked.requestId, accountId };
+}
+
+/** A worker takes the job, and leaves this answer. @returns its attempt */
+async function runJob(
+  { answers }: Rig,
+  request: HeldRequest,
+  worker: string,
+  answer: string,
+): Promise<number> {
+  const { job } = await takeJob(redis(), line, request.accountId, worker);
+  await startJob(redis(), job!);
+  await answers.keep(request, job!.attempt, Buffer.from(answer));
+  return job!.attempt;
+}
+
+test('of a durable job the answer is told that it ended with, and no earlier than that', async (t) => {
+  const rig = await setUp(t);
+  const request = await createJob();
+  const { accountId, requestId } = request;
+  const { end } = follow(rig, request);
+  let hasEnded = false;
+  runInBackground(
+    end.then(() => (hasEnded = true)),
+    'reading',
+    log,
+  );
+  const first = await runJob(rig, request, 'a', 'the answer of a worker that was given up');
+  await waitFor('the reader to find it', () => rig.readBytes() > 0);
+  await handBackJob(redis(), { id: requestId, accountId, attempt: first });
+  const second = await runJob(rig, request, 'b', 'the answer');
+  t.false(hasEnded);
+  const event = usageEvent(accountId, requestId);
+  // One that was given up ends nothing.
+  const late = await runSettlement(redis(), event, 10n, false, null, { attempt: first, error: null });
+  t.is(late.outcome, 'absent');
+  const settled = await runSettlement(redis(), event, 10n, false, null, { attempt: second, error: null });
+  t.is(settled.outcome, 'settled');
+  t.is((await end).bytes.toString(), 'the answer');
+  t.is((await follow(rig, request).end).bytes.toString(), 'the answer');
+});
+
+test('a durable job whose kept answer is lost is told of at once, and one that failed with its reason', async (t) => {
+  const rig = await setUp(t);
+  const [lost, failed] = [await createJob(), await createJob()];
+  for (const request of [lost, failed]) {
+    const { accountId, requestId } = request;
+    const attempt = await runJob(rig, request, 'a', 'x');
+    const error = request === failed ? ({ code: 'upstream_rejected', message: 'no' } as const) : null;
+    await runSettlement(redis(), usageEvent(accountId, requestId), 10n, false, null, { attempt, error });
+  }
+  await redis().del(redisKeys.keptFrames(lost.accountId, lost.requestId));
+  t.is((await t.throwsAsync<AppError>(follow(rig, lost).end)).code, 'service_unavailable');
+  const error = await t.throwsAsync<AppError>(follow(rig, failed).end);
+  t.is(error.code, 'upstream_rejected');
+  t.is(error.publicMessage, 'no');
 });

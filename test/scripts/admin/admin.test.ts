@@ -200,6 +200,36 @@ for (const words of [
   });
 }
 
+test('an account’s limits are set one by one and hold at once; what is not named, or not right, changes nothing', async (t) => {
+  const { answer: created } = await runAdmin<{ id: string }>('account', 'create', '--rpm', '60');
+  t.like(created, { requests_per_minute: 60, max_queued_jobs: 10_000, weight: 1 });
+  const { id } = created;
+  const set = async (...options: string[]) => await runAdmin('account', 'limit', id, ...options);
+  t.like((await set('--max-queued-jobs', '0')).answer, {
+    requests_per_minute: 60,
+    max_queued_jobs: 0,
+    weight: 1,
+  });
+  const limits = { requests_per_minute: 7, max_queued_jobs: 0, weight: 100 };
+  t.like((await set('--weight', '100', '--rpm', '7')).answer, limits);
+  for (const wrong of [[], ['--weight', '101']]) {
+    t.is((await set(...wrong)).exitCode, 2, wrong.join(' '));
+  }
+  t.like(await stack.readAccount(id), { requestsPerMinute: 7, maxQueuedJobs: 0, weight: 100 });
+});
+
+test('the webhook secret of an account stays the same until it is rotated', async (t) => {
+  const { id } = await stack.createAccount();
+  const show = async (...options: string[]) =>
+    (await runAdmin<{ secret: string }>('account', 'webhook-secret', id, ...options)).answer.secret;
+  const first = await show();
+  t.regex(first, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  t.is(await show(), first);
+  const second = await show('--rotate');
+  t.not(second, first);
+  t.is(await show(), second);
+});
+
 test('support replaces a lost key: the new one works and the old one does not', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   t.is((await callApi(stack.url, apiKey, 'GET', '/users/profile')).status, 200);

@@ -98,7 +98,8 @@ test('whatever is not as it must be is named, and nothing is repaired', async (t
     'charges in MongoDB': (_, __, requestId) => ledger.deleteOne({ _id: requestId }),
     'balance in Redis is that of MongoDB and what is on its way': (_, { id }) =>
       stack.redis.hincrby(redisKeys.account(id), 'bal', 1),
-    'reserved by requests under way': (_, { id }) => stack.redis.hincrby(redisKeys.account(id), 'res', 1),
+    'reserved by requests and jobs under way': (_, { id }) =>
+      stack.redis.hincrby(redisKeys.account(id), 'res', 1),
     'free requests held': (_, { id }) => stack.redis.hincrby(redisKeys.account(id), 'fres', 1),
     'cost follows from price and usage': (_, __, requestId) =>
       logs.updateOne({ _id: requestId }, { $set: { completionTokens: 1_000_000 } }),

@@ -28,6 +28,15 @@ interface Report {
     readonly processes: readonly { process: string; atMarksMb: number[]; peakMb: number }[];
     readonly money: { charges: number; faults: string[] };
   };
+  readonly jobs?: {
+    readonly jobs: number;
+    readonly placed: { jobs: number; p99Ms: number; errors: Record<string, number> };
+    readonly memory: { waiting: number; body: number; ended: number; answer: number };
+    readonly lookUps: Record<'placing' | 'running', { probes: number; failures: Record<string, number> }>;
+    readonly single: { alone: { probes: number } };
+    readonly money: { charges: number; faults: string[] };
+    readonly faults: readonly string[];
+  };
   readonly money: {
     readonly admissions: {
       readonly ratio: number;
@@ -84,6 +93,7 @@ test('the help names every scenario, and so does the error for a name that none 
     'embeddings-encoder-mixed',
     'ledger',
     'memory',
+    'jobs',
     'slow-bodies',
   ])
     t.regex(help.output(), new RegExp(`^  ${name} +[A-Z]`, 'm'));
@@ -181,6 +191,23 @@ test('memory is measured where it is asked for by name, over as many inputs as a
   t.deepEqual(await findProcessesOf(bench.dir), []);
 });
 
+test('durable jobs are placed, run and looked up, and each is charged once', async (t) => {
+  const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
+  t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
+  const bench = await startBench(t, ['jobs', '--jobs', '100', '--json', file]);
+  t.deepEqual(await bench.exited, [0, null] as never, bench.output());
+  t.regex(bench.output(), /Durable jobs: placed, then run · 100 jobs of one account · 8 connections/);
+  const { jobs, scenarios } = JSON.parse(await readFile(file, 'utf8')) as Report;
+  t.deepEqual(scenarios, []);
+  t.like(jobs, { jobs: 100, faults: [], money: { charges: 100, faults: [] } });
+  t.like(jobs?.placed, { jobs: 100, errors: {} });
+  t.true(jobs!.memory.body > 100 && jobs!.memory.answer > 100);
+  t.is(jobs?.single.alone.probes, 10);
+  t.deepEqual(jobs?.lookUps.running.failures, {});
+  t.true(jobs!.lookUps.running.probes > 0);
+  t.deepEqual(await findProcessesOf(bench.dir), []);
+});
+
 test('Ctrl-C leaves no process and no folder', async (t) => {
   const bench = await startBench(t, ['chat', '--seconds', '60']);
   while (!bench.output().includes('chat, direct')) await once(bench.child.stderr, 'data');
@@ -198,7 +225,7 @@ test('a wrong argument is one message and the usage', async (t) => {
   t.is((await bench.exited)[0], 1);
   t.regex(
     bench.output(),
-    /There is no "picture" to measure; there are chat, stream, embeddings, admissions, ledger, memory, fairness\.\n\nnpm run bench/,
+    /There is no "picture" to measure; there are chat, stream, embeddings, admissions, ledger, memory, jobs, fairness\.\n\nnpm run bench/,
   );
   t.deepEqual(await readdir(bench.dir), []);
 });

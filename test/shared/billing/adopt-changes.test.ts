@@ -21,7 +21,8 @@ test('a ban, a limit and a key that change while the account is loaded hold in R
         reads += 1;
         // Between this read and what is made of it: Redis has nothing yet that could be told.
         if (reads === 1) {
-          await changeAccount({ redis, accounts, hotAccounts }, id, { banned: true, requestsPerMinute: 1 });
+          const change = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
+          await changeAccount({ redis, accounts, hotAccounts }, id, change);
           await accounts.replaceKey(id);
         }
         return found;
@@ -30,7 +31,8 @@ test('a ban, a limit and a key that change while the account is loaded hold in R
   }) as typeof accounts;
   await new HotAccountStore(redis, racing, ledger).load(id);
   const atRest = await accounts.findById(id);
-  t.like(await hotAccounts.get(id), { banned: true, requestsPerMinute: 1, keyHash: atRest!.keyHash });
+  const expected = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
+  t.like(await hotAccounts.get(id), { ...expected, keyHash: atRest!.keyHash });
 });
 
 test('a ban, a limit and a key that change while an account is loaded anew hold where MongoDB is not asked again', async (t) => {
@@ -46,7 +48,8 @@ test('a ban, a limit and a key that change while an account is loaded anew hold 
         reads += 1;
         if (reads > 1) throw new Error('the process dies');
         const found = await accounts.findById(accountId);
-        await changeAccount({ redis, accounts, hotAccounts }, id, { banned: true, requestsPerMinute: 1 });
+        const change = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
+        await changeAccount({ redis, accounts, hotAccounts }, id, change);
         const replaced = await accounts.replaceKey(id);
         await hotAccounts.update(id, { keyHash: replaced!.keyHash });
         return found;
@@ -56,21 +59,36 @@ test('a ban, a limit and a key that change while an account is loaded anew hold 
   await redis.hset(redisKeys.account(id), 'bal', '5');
   await t.throwsAsync(new HotAccountStore(redis, dying, ledger).reload(id), { message: 'the process dies' });
   const atRest = await accounts.findById(id);
-  const expected = { banned: true, requestsPerMinute: 1, keyHash: atRest!.keyHash, balanceNano: 1_000n };
+  const changed = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
+  const expected = { ...changed, keyHash: atRest!.keyHash, balanceNano: 1_000n };
   t.like(await hotAccounts.get(id), expected);
 });
 
-test('an account that is loaded anew takes key, limit and ban from MongoDB where Redis has older ones', async (t) => {
+test('an account that is loaded anew takes key, limits and ban from MongoDB where Redis has older ones', async (t) => {
   const books = await openBooks();
   t.teardown(() => books.close());
   const { accounts, hotAccounts } = books;
   const { id } = await books.createAccount();
   await books.moveAll();
-  await accounts.update(id, { banned: true, requestsPerMinute: 1 });
+  const change = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
+  await accounts.update(id, change);
   await accounts.replaceKey(id);
   await hotAccounts.reload(id);
   const atRest = await accounts.findById(id);
-  t.like(await hotAccounts.get(id), { banned: true, requestsPerMinute: 1, keyHash: atRest!.keyHash });
+  t.like(await hotAccounts.get(id), { ...change, keyHash: atRest!.keyHash });
+});
+
+test('an account that an earlier release has made and loaded has the usual settings of jobs, and keeps what is set', async (t) => {
+  const books = await openBooks();
+  t.teardown(() => books.close());
+  const { redis, accounts, hotAccounts } = books;
+  const { id } = await books.createAccount();
+  await books.moveAll();
+  await redis.hdel(redisKeys.account(id), 'mqj', 'wgt');
+  t.like(await hotAccounts.get(id), { maxQueuedJobs: 10_000, weight: 1 });
+  await changeAccount({ redis, accounts, hotAccounts }, id, { weight: 3 });
+  await hotAccounts.reload(id);
+  t.like(await hotAccounts.get(id), { maxQueuedJobs: 10_000, weight: 3 });
 });
 
 test('however many ask which key an account has while MongoDB hangs, it is asked once, and anew once that is given up', async (t) => {

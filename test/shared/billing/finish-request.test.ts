@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import test from 'ava';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { runAdmission } from '../../../shared/billing/admit-script.ts';
-import { finishRequest, type RequestOutcome } from '../../../shared/billing/finish-request.ts';
+import { settleRequest, type RequestOutcome } from '../../../shared/billing/finish-request.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -69,9 +69,9 @@ test('traffic notes a request once, when it is settled, and only if it reached a
   const noted: TotalSums[] = [];
   const dependencies = createDependencies(stack, noted);
   const request = await admitRequest(stack, id);
-  await finishRequest(dependencies, request, outcome);
-  await finishRequest(dependencies, request, outcome);
-  await finishRequest(dependencies, await admitRequest(stack, id), { ...outcome, reachedModel: false });
+  await settleRequest(dependencies, request, outcome);
+  await settleRequest(dependencies, request, outcome);
+  await settleRequest(dependencies, await admitRequest(stack, id), { ...outcome, reachedModel: false });
   await dependencies.traffic.stop();
   // The price it was settled by is kept, whatever any catalog says of it by then.
   await waitFor('the price', () => dependencies.prices.find(request.model, request.priceVersion));
@@ -112,14 +112,14 @@ test('an outage of Redis is outlasted however long it is, and the charge is take
   const redis = watchScripts(stack.redis, () => {
     tries += 1;
   });
-  const finished = finishRequest({ ...createDependencies(stack), redis, retryPauseMs: 2 }, request, outcome);
+  const finished = settleRequest({ ...createDependencies(stack), redis, retryPauseMs: 2 }, request, outcome);
   // Sixty once were all.
   await waitFor('many tries', () => tries > 200);
   t.not(stack.redis.status, 'ready');
   await stack.restartRedis();
   t.is((await finished).costNano, 700n);
   t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
-  await finishRequest(createDependencies(stack), request, outcome);
+  await settleRequest(createDependencies(stack), request, outcome);
   t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
 });
 
@@ -131,5 +131,5 @@ test('a process that ends does not go on trying to settle', async (t) => {
   const ended = once(redis, 'end');
   redis.disconnect();
   await ended;
-  await t.throwsAsync(finishRequest({ ...createDependencies(stack), redis }, request, outcome));
+  await t.throwsAsync(settleRequest({ ...createDependencies(stack), redis }, request, outcome));
 });

@@ -6,7 +6,7 @@ import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { startTestRedis } from '../../support/redis.ts';
 
-test('of many requests those are known whose callers left, in their order, and for half an hour', async (t) => {
+test('of many requests those are known whose callers left, in their order, until half an hour after their deadlines', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const redis = createRedis(server.url, 'commands', pino({ level: 'silent' }));
@@ -17,10 +17,12 @@ test('of many requests those are known whose callers left, in their order, and f
   t.deepEqual(await cancelled.check(ids), [false, false, false, false, false]);
 
   await redis.zadd(redisKeys.cancelled, Date.now() - 1, 'long ago');
-  await cancelled.add(ids[3]!);
-  await cancelled.add(ids[1]!);
+  await cancelled.add(ids[3]!, Date.now() - 1_000);
+  const deadlineAtMs = Date.now() + 24 * 60 * 60_000;
+  await cancelled.add(ids[1]!, deadlineAtMs);
   t.deepEqual(await cancelled.check(ids), [false, true, false, true, false]);
   t.deepEqual(await cancelled.check(['long ago']), [false], 'what is past is dropped as others are added');
-  const leftMs = await redis.pttl(redisKeys.cancelled);
-  t.true(leftMs > 29 * 60_000 && leftMs <= 30 * 60_000);
+  const untilMs = Number(await redis.zscore(redisKeys.cancelled, ids[1]!));
+  t.is(untilMs, deadlineAtMs + 30 * 60_000);
+  t.true((await redis.pttl(redisKeys.cancelled)) > untilMs - Date.now() - 60_000);
 });

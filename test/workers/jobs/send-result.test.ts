@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { startEmbeddedS3 } from '../../../scripts/embedded/s3/server.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { AnswerStore, decodeStored } from '../../../shared/reply/answer-store.ts';
@@ -107,7 +108,9 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
       await subscriber.ping();
       return frames;
     },
-    send: (parts) => sendResult(noStores, request, run, parts),
+    send: async (parts) => {
+      await sendResult(noStores, request, run, parts);
+    },
   };
 }
 
@@ -278,4 +281,29 @@ test('an answer of which a piece cannot leave for half a minute ends with an err
   const error = await rig.receive();
   t.is(error.kind, 'error');
   t.like(JSON.parse(error.payload.toString()), { code: 'service_unavailable' });
+});
+
+test('the answer of a durable job waits for Redis to be back, and fails at once where the account has no room', async (t) => {
+  const request = { requestId: randomUUID(), accountId: randomUUID(), claimHash: null, jobAttempt: 1 };
+  const failures: AppError[] = [new AppError('service_unavailable')];
+  let tries = 0;
+  let moved = 0;
+  const stores = {
+    answers: {
+      keep: () => {
+        tries += 1;
+        const failure = failures.shift();
+        return failure === undefined ? Promise.resolve({ size: {} }) : Promise.reject(failure);
+      },
+    },
+    mover: { frames: () => (moved += 1) },
+  } as never;
+  await sendResult(stores, request, undefined as never, [Buffer.from('answer')]);
+  t.is(tries, 2);
+  t.is(moved, 1);
+  failures.push(new AppError('too_many_jobs'));
+  await t.throwsAsync(sendResult(stores, request, undefined as never, [Buffer.from('answer')]), {
+    code: 'too_many_jobs',
+  });
+  t.is(tries, 3);
 });

@@ -120,7 +120,9 @@ test('headers are told where they are sent', (t) => {
   const { responses, parameters } = describe(operations.createChatCompletion);
   const headersOf = (status: string): string[] => Object.keys(responses[status]!.headers);
   const limits = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`);
-  t.deepEqual(headersOf('200'), ['x-request-id', ...limits, 'idempotent-replayed']);
+  const ofSuccess = ['x-request-id', ...limits, 'idempotent-replayed', 'vary'];
+  t.deepEqual(headersOf('200'), ofSuccess);
+  t.deepEqual(headersOf('202'), [...ofSuccess, 'location', 'preference-applied']);
   t.deepEqual(headersOf('429'), ['x-request-id', ...limits, 'retry-after']);
   t.deepEqual(headersOf('503'), ['x-request-id', 'retry-after']);
   t.deepEqual(headersOf('409'), ['x-request-id', 'x-should-retry']);

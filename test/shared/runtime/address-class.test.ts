@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { isPublicAddress } from '../../../workers/outbound/address-class.ts';
+import { isPublicAddress } from '../../../shared/runtime/address-class.ts';
 
 /** First and last addresses of what IANA's two registries of special purposes list, and what else is not for hosts. */
 const notPublic: Record<string, readonly string[]> = {

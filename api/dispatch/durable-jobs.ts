@@ -1,0 +1,182 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { toAppError } from '../../shared/contract/errors.ts';
+import { cancelJob } from '../../shared/jobs/end-job-scripts.ts';
+import { JobOutlooks } from '../../shared/jobs/job-outlooks.ts';
+import type { JobOperation, JobStatus } from '../../shared/jobs/job-record.ts';
+import { JobStore } from '../../shared/jobs/job-store.ts';
+import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
+import { placeJob, type PlacedJob } from '../../shared/jobs/place-job-script.ts';
+import type { AdmittedRequest, Job } from '../../shared/queue/job-kinds.ts';
+import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { sendControl } from '../../shared/reply/reply-channel.ts';
+import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { ShownJob } from '../present/job-events.ts';
+import { JobStandings } from './job-standings.ts';
+import type { KeptAnswers } from './kept-answers.ts';
+
+export interface DurableJobsDependencies {
+  readonly redis: RedisClient;
+  /** Carries bodies: nothing small waits behind them. */
+  readonly payloads: RedisClient;
+  readonly kept: Pick<KeptAnswers, 'fail'>;
+  readonly log: Logger;
+}
+
+/** The work of a request that becomes a durable job. */
+export interface DurableWork {
+  readonly operation: JobOperation;
+  /** Answers nobody: its `replyChannel` is `noChannel`. */
+  readonly job: Job;
+  /** How vectors are written in its response; null where it has none. */
+  readonly format: string | null;
+  readonly webhookUrl: string | null;
+}
+
+export interface ShownJobPage {
+  readonly total: number;
+  readonly jobs: readonly ShownJob[];
+}
+
+/** From the admission of a request until its job is placed, but for very large ones. */
+const placingMs = 2_000;
+const lookAgainMs = 50;
+
+/** Durable jobs, as the api makes, shows and cancels them. All methods throw `service_unavailable` while Redis is away. */
+export class DurableJobs {
+  readonly #dependencies: DurableJobsDependencies;
+  readonly #turns: JobTurns;
+  readonly #store: JobStore;
+  readonly #standings: JobStandings;
+  readonly #closing = new AbortController();
+
+  constructor(dependencies: DurableJobsDependencies) {
+    const { redis } = dependencies;
+    this.#dependencies = dependencies;
+    this.#turns = new JobTurns(redis);
+    this.#store = new JobStore(redis);
+    this.#standings = new JobStandings(this.#store, new JobOutlooks((line) => this.#turns.outlook(line)));
+  }
+
+  /** Aborted when the process stops: its event streams end, and their readers go on at another. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  /**
+   * Makes a durable job of an admitted request, and answers with it as it was made. Where that fails the request holds
+   * nothing any more.
+   * @throws AppError `too_many_jobs`, `queue_full`
+   */
+  async place(
+    request: AdmittedRequest,
+    { operation, job, format, webhookUrl }: DurableWork,
+  ): Promise<ShownJob> {
+    const { redis, payloads } = this.#dependencies;
+    const { requestId: id, accountId, model } = request;
+    const queue = job.kind;
+    let placed: PlacedJob;
+    try {
+      placed = await placeJob(redis, payloads, {
+        id,
+        accountId,
+        queue,
+        model,
+        operation,
+        createdAtMs: request.admittedAtMs,
+        deadlineAtMs: request.deadlineAtMs,
+        format,
+        webhookUrl,
+        body: await encodeBody({ v: 1, job }, accountId),
+      });
+    } catch (error) {
+      await this.#release(request, error);
+      throw error;
+    }
+    // Both in one trip; the index is told first, so that it knows of this job when it is asked for the job's place.
+    const [, standing] = await Promise.all([
+      this.#noteTurn(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
+      this.#standings.find(placed),
+    ]);
+    return { job: placed.job, standing };
+  }
+
+  /** Null where the account has no such job. */
+  async find(accountId: string, id: string): Promise<ShownJob | null> {
+    const found = await this.#store.find(accountId, id);
+    return found === null ? null : { job: found.job, standing: await this.#standings.find(found) };
+  }
+
+  /** As `find`, of a request that another call has just been admitted for, and may be about to place. */
+  async findWhenPlaced(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
+    for (const untilMs = performance.now() + placingMs; ;) {
+      const shown = await this.find(accountId, id);
+      if (shown !== null || performance.now() > untilMs || signal.aborted) return shown;
+      await delay(lookAgainMs);
+    }
+  }
+
+  /** The newest first. @param status null for all of them */
+  async list(
+    accountId: string,
+    status: JobStatus | null,
+    page: { readonly page: number; readonly pageSize: number },
+  ): Promise<ShownJobPage> {
+    const { total, jobs } = await this.#store.list(accountId, status, page);
+    const shown = jobs.map(async (found) => ({
+      job: found.job,
+      standing: await this.#standings.find(found),
+    }));
+    return { total, jobs: await Promise.all(shown) };
+  }
+
+  /**
+   * Cancels a job: one that waits is gone at once, and the worker of one that runs is told.
+   * @returns whether the account has such a job
+   */
+  async cancel(accountId: string, id: string): Promise<boolean> {
+    const { redis } = this.#dependencies;
+    const cancellation = await cancelJob(redis, accountId, id);
+    if (cancellation.outcome === 'cancelled') {
+      const { queue, model } = cancellation;
+      await this.#noteTurn(() => this.#turns.drop({ queue, model }, accountId));
+    }
+    // A worker that does not hear it reads it in the record when it next says that it has the job.
+    if (cancellation.outcome === 'asked')
+      await sendControl(redis, cancellation.workerId, { action: 'cancel-job', jobId: id });
+    return cancellation.outcome !== 'unknown';
+  }
+
+  /** The index of turns is repaired from the lists of the jobs: what it misses is no reason to fail. */
+  async #noteTurn(note: () => Promise<void>): Promise<void> {
+    try {
+      await note();
+    } catch (error) {
+      this.#dependencies.log.warn({ err: error }, 'the index of waiting jobs could not be told');
+    }
+  }
+
+  /** Gives back what a request holds that did not become a job, and tells those who sent it again meanwhile. */
+  async #release(request: AdmittedRequest, reason: unknown): Promise<void> {
+    const { redis, kept, log } = this.#dependencies;
+    try {
+      const { outcome } = await releaseReservation(redis, request);
+      // One that holds nothing may have become a job all the same, whose answer is to come.
+      if (outcome === 'settled' && request.claimHash !== null) kept.fail(request, toAppError(reason));
+    } catch (error) {
+      log.warn({ requestId: request.requestId, err: error }, 'a reservation could not be released yet');
+    }
+  }
+}
+
+/** In turns of the account where it is large. */
+async function encodeBody(body: { readonly v: 1; readonly job: Job }, accountId: string): Promise<Buffer> {
+  if (!isLongJson(body, maxInlineBytes)) return Buffer.from(JSON.stringify(body));
+  return await encodeLargeJson(body, accountId);
+}

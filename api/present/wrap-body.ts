@@ -1,0 +1,25 @@
+import { chunkBuffer, type ChunkedBody } from './send-chunks.ts';
+
+/** A body within a text: what comes before it, the body as its reader takes it, and what comes behind it. */
+export function wrapBody(before: string, body: Buffer | ChunkedBody, behind: string): ChunkedBody {
+  const parts = [chunkBuffer(Buffer.from(before)), toChunks(body), chunkBuffer(Buffer.from(behind))];
+  const lengths = parts.map(({ byteLength }) => byteLength);
+  const byteLength = lengths.includes(undefined)
+    ? undefined
+    : lengths.reduce<number>((sum, length) => sum + (length ?? 0), 0);
+  let index = 0;
+  return {
+    maxChunkBytes: Math.max(...parts.map(({ maxChunkBytes }) => maxChunkBytes)),
+    ...(byteLength === undefined ? {} : { byteLength }),
+    write(target) {
+      for (; index < parts.length; index++) {
+        const length = parts[index]!.write(target);
+        if (length > 0) return length;
+      }
+      return 0;
+    },
+  };
+}
+
+const toChunks = (body: Buffer | ChunkedBody): ChunkedBody =>
+  Buffer.isBuffer(body) ? chunkBuffer(body) : body;

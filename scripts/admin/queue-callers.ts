@@ -1,0 +1,88 @@
+import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { lanes } from '../../shared/queue/fair-share.ts';
+import {
+  bullQueues,
+  isKept,
+  listRequests,
+  type AdmittedRequest,
+  type ChatItem,
+  type EmbeddingJob,
+  type ImageJob,
+  type QueueItem,
+  type QueueName,
+} from '../../shared/queue/job-kinds.ts';
+import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
+import { takeReady } from '../../shared/queue/ready-queue.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { encodeFrame } from '../../shared/reply/frame.ts';
+import { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
+
+/** Looked at in one step. */
+const atOnce = 500;
+/** Later than any attempt: the frame is the first of its own. */
+const maxAttempt = 0xffff;
+
+const drained = new AppError('queue_full', {
+  message: 'The queue was emptied by the operator, and nothing was charged. Try again shortly.',
+});
+
+/**
+ * Takes off a queue what callers wait for, releases it, and tells them: 503, which clients try again.
+ * @returns how many requests there were
+ */
+export async function drainCallers(redis: RedisClient, queue: QueueName): Promise<number> {
+  return queue === 'chat' ? await drainChats(redis) : await drainBull(redis, queue);
+}
+
+async function drainChats(redis: RedisClient): Promise<number> {
+  let count = 0;
+  for (let items = await takeReady(redis, lanes, atOnce, 0); items.length > 0;) {
+    for (const text of items) {
+      const item = JSON.parse(text) as ChatItem;
+      const requests = 'stored' in item ? item.requests : [item.request];
+      count += await endAll(redis, requests, item.replyChannel);
+    }
+    items = await takeReady(redis, lanes, atOnce, 0);
+  }
+  return count;
+}
+
+async function drainBull(redis: RedisClient, queue: keyof typeof bullQueues): Promise<number> {
+  let count = 0;
+  for (const name of bullQueues[queue]) {
+    const bull = openBullQueue<QueueItem<ImageJob | EmbeddingJob>>(name, redis);
+    for (let from = 0; ;) {
+      const waiting = await bull.getJobs(['waiting', 'prioritized'], from, from + atOnce - 1);
+      if (waiting.length === 0) break;
+      for (const { id, data } of waiting) {
+        // A worker has taken it meanwhile.
+        if (id === undefined || (await bull.remove(id)) === 0) {
+          from += 1;
+          continue;
+        }
+        const requests = 'stored' in data ? data.requests : listRequests(data);
+        count += await endAll(redis, requests, data.replyChannel);
+      }
+    }
+    await bull.close();
+  }
+  return count;
+}
+
+async function endAll(
+  redis: RedisClient,
+  requests: readonly AdmittedRequest[],
+  channel: string,
+): Promise<number> {
+  const kept = new KeptFramesStore(redis, redis);
+  const payload = Buffer.from(JSON.stringify({ code: drained.code, message: drained.publicMessage }));
+  for (const request of requests) {
+    await releaseReservation(redis, request);
+    const header = { requestId: request.requestId, attempt: maxAttempt, sequence: 0, kind: 'error' } as const;
+    const frame = encodeFrame({ ...header, tokens: 0, payload });
+    if (isKept(request)) await kept.append(request, 'error', frame);
+    await redis.publish(channel, frame);
+  }
+  return requests.length;
+}

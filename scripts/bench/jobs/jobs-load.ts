@@ -1,0 +1,53 @@
+import { dist } from '../../start/paths.ts';
+import type { Waits } from '../fairness/scenario.ts';
+import type { Program, Programs } from '../programs.ts';
+import type { JobsMessage, JobsPhase, JobsPlan, Placed } from './scenario.ts';
+
+/** The process that places jobs and looks them up, as its parent talks to it. */
+export class JobsLoad {
+  readonly #program: Program;
+  readonly #placed: Promise<Placed>;
+  readonly #lookedUp: Promise<Record<JobsPhase, Waits>>;
+
+  constructor(programs: Programs, plan: JobsPlan, onProgress: (jobs: number) => void) {
+    this.#program = programs.start({
+      name: 'load',
+      file: process.execPath,
+      args: [dist('scripts/bench/jobs/load.js')],
+      env: {},
+      kind: 'talks',
+    });
+    const { child } = this.#program;
+    let onPlaced: (placed: Placed) => void;
+    let onLookedUp: (lookUps: Record<JobsPhase, Waits>) => void;
+    this.#placed = new Promise((resolve) => (onPlaced = resolve));
+    this.#lookedUp = new Promise((resolve) => (onLookedUp = resolve));
+    child.on('message', (message: JobsMessage) => {
+      if (message.kind === 'progress') onProgress(message.jobs);
+      else if (message.kind === 'placed') onPlaced(message.placed);
+      else onLookedUp(message.lookUps);
+    });
+    child.send(plan);
+  }
+
+  get pid(): number {
+    return this.#program.pid;
+  }
+
+  /** Resolves once every request has been answered. Its end without an answer is a failure of the programs. */
+  async placed(): Promise<Placed> {
+    return await this.#placed;
+  }
+
+  /** From now on look-ups count for the second phase. */
+  enterRunning(): void {
+    this.#program.child.send('running');
+  }
+
+  async end(): Promise<Readonly<Record<JobsPhase, Waits>>> {
+    this.#program.child.send('stop');
+    const lookUps = await this.#lookedUp;
+    await this.#program.ended;
+    return lookUps;
+  }
+}

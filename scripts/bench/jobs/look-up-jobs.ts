@@ -1,0 +1,99 @@
+import { Agent, get } from 'node:http';
+import { sumUp } from '../fairness/judge.ts';
+import type { Waits } from '../fairness/scenario.ts';
+import { lookUpsPerSecond, type JobsPhase, type JobsPlan } from './scenario.ts';
+
+/** Of all jobs so far, as many at random are looked up, each as likely as any other. */
+const mostKnown = 1_000;
+const timeoutMs = 10_000;
+
+interface Taken {
+  readonly tookMs: number[];
+  readonly failures: Record<string, number>;
+}
+
+/** Asks for jobs at a steady pace, however long each answer takes: none waits for the one before it. */
+export class JobLookUps {
+  phase: JobsPhase = 'placing';
+  readonly #plan: JobsPlan;
+  readonly #agent = new Agent({ keepAlive: true });
+  readonly #known: string[] = [];
+  readonly #taken: Record<JobsPhase, Taken> = {
+    placing: { tookMs: [], failures: {} },
+    running: { tookMs: [], failures: {} },
+  };
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(plan: JobsPlan) {
+    this.#plan = plan;
+    this.#timer = setInterval(() => this.#ask(), 1_000 / lookUpsPerSecond);
+  }
+
+  /** @param jobs how many there are with this one */
+  add(id: string, jobs: number): void {
+    if (this.#known.length < mostKnown) {
+      this.#known.push(id);
+      return;
+    }
+    const place = Math.floor(Math.random() * jobs);
+    if (place < mostKnown) this.#known[place] = id;
+  }
+
+  async end(): Promise<Record<JobsPhase, Waits>> {
+    clearInterval(this.#timer);
+    await Promise.all(this.#underWay);
+    this.#agent.destroy();
+    const { placing, running } = this.#taken;
+    return {
+      placing: sumUp(placing.tookMs, placing.failures),
+      running: sumUp(running.tookMs, running.failures),
+    };
+  }
+
+  #ask(): void {
+    const id = this.#known[Math.floor(Math.random() * this.#known.length)];
+    if (id === undefined) return;
+    const { tookMs, failures } = this.#taken[this.phase];
+    const sentAtMs = performance.now();
+    const asked = this.#get(id).then(
+      () => {
+        tookMs.push(performance.now() - sentAtMs);
+      },
+      (error: Error) => {
+        failures[error.message] = (failures[error.message] ?? 0) + 1;
+      },
+    );
+    this.#underWay.add(asked);
+    const forget = (): void => {
+      this.#underWay.delete(asked);
+    };
+    asked.then(forget, forget);
+  }
+
+  /** @throws Error where the answer is not this job */
+  async #get(id: string): Promise<void> {
+    const { host, port, apiKey } = this.#plan;
+    const headers = { authorization: `Bearer ${apiKey}` };
+    const path = `/v1/jobs/${id}`;
+    await new Promise<void>((resolve, reject) => {
+      const request = get(
+        { host, port, path, headers, agent: this.#agent, timeout: timeoutMs },
+        (response) => {
+          let text = '';
+          response.setEncoding('utf8');
+          response.on('data', (piece: string) => (text += piece));
+          response.once('error', reject);
+          response.once('end', () => {
+            if (response.statusCode === 200 && text.includes(id)) resolve();
+            else reject(new Error(`GET of a job: HTTP ${response.statusCode}: ${text.slice(0, 160)}`));
+          });
+        },
+      );
+      request.once('timeout', () =>
+        request.destroy(new Error(`GET of a job: no answer within ${timeoutMs / 1_000} s`)),
+      );
+      request.once('error', reject);
+    });
+  }
+}

@@ -1,0 +1,81 @@
+import type { Answer } from '../answer-reader.ts';
+import { Caller } from '../caller.ts';
+import { uniqueMark } from '../scenario.ts';
+import { jobBody, type JobsPlan, type Placed } from './scenario.ts';
+
+/** A load that gets no answer for so long is stuck. */
+const stuckMs = 60_000;
+const maxReasons = 20;
+const accepted = 202;
+const idPattern = /"id":"([0-9a-f-]{36})"/;
+
+export interface PlaceJobsOptions extends JobsPlan {
+  readonly onPlaced: (id: string, jobs: number) => void;
+}
+
+/** Places so many jobs, as fast as so many connections can, each with one request under way. */
+export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
+  const { host, port, jobs, onPlaced } = options;
+  const tookMs = new Float64Array(jobs);
+  const errors: Record<string, number> = {};
+  const nextRequest = createWriter(options);
+  let placed = 0;
+  let failed = 0;
+  let onEnded: (isDone: boolean) => void = () => undefined;
+  const ended = new Promise<boolean>((resolve) => (onEnded = resolve));
+  const patience = setTimeout(() => onEnded(false), stuckMs);
+  const note = (): void => {
+    patience.refresh();
+    if (placed + failed === jobs) onEnded(true);
+  };
+  const countError = (reason: string): void => {
+    const name = reason in errors || Object.keys(errors).length < maxReasons ? reason : 'other errors';
+    errors[name] = (errors[name] ?? 0) + 1;
+    failed += 1;
+    note();
+  };
+  const onAnswer = ({ status, body }: Answer, latencyMs: number): void => {
+    const id = status === accepted ? idPattern.exec(body ?? '')?.[1] : undefined;
+    if (id === undefined) {
+      countError(`HTTP ${status}: ${body?.slice(0, 160) ?? 'no body'}`);
+      return;
+    }
+    tookMs[placed] = latencyMs;
+    placed += 1;
+    onPlaced(id, placed);
+    note();
+  };
+  const callers = Array.from(
+    { length: Math.min(options.callers, jobs) },
+    () => new Caller({ host, port, countsTokens: false, nextRequest, onAnswer, onError: countError }),
+  );
+  const startedAtMs = performance.now();
+  for (const caller of callers) caller.start();
+  const isDone = await ended;
+  clearTimeout(patience);
+  const measuredMs = performance.now() - startedAtMs;
+  if (isDone) await Promise.all(callers.map((caller) => caller.stop()));
+  else errors[`no answer within ${stuckMs} ms`] = 1;
+  const sorted = tookMs.subarray(0, placed).sort();
+  const atShare = (share: number): number => sorted[Math.max(0, Math.ceil(placed * share) - 1)] ?? 0;
+  return { jobs: placed, measuredMs, p50Ms: atShare(0.5), p99Ms: atShare(0.99), errors };
+}
+
+/** Numbers are as long as their mark, so that all requests are of one length. Null once all are written. */
+function createWriter({ host, port, apiKey, jobs }: JobsPlan): () => string | null {
+  const head = [
+    'POST /v1/embeddings HTTP/1.1',
+    `host: ${host}:${port}`,
+    `authorization: Bearer ${apiKey}`,
+    'content-type: application/json',
+    'prefer: respond-async',
+    `content-length: ${Buffer.byteLength(jobBody)}`,
+  ].join('\r\n');
+  const [before = '', after = ''] = `${head}\r\n\r\n${jobBody}`.split(uniqueMark);
+  let written = 0;
+  return () => {
+    if (written === jobs) return null;
+    written += 1;
+    return before + String(written).padStart(uniqueMark.length, '0') + after;
+  };
+}

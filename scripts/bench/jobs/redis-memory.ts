@@ -1,0 +1,20 @@
+import type { RedisClient } from '../../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+
+export interface MemoryReading {
+  readonly usedBytes: number;
+  /** Of the account's first job, all of which are alike; 0 where there is none. */
+  readonly bodyBytes: number;
+  readonly answerBytes: number;
+}
+
+/** What Redis holds in all, and how large the parts of one job are. */
+export async function readMemory(redis: RedisClient, accountId: string): Promise<MemoryReading> {
+  const [id = ''] = await redis.zrange(redisKeys.jobsList(accountId, 'all'), '0', '0');
+  const [info, bodyBytes, answerBytes] = await Promise.all([
+    redis.info('memory'),
+    redis.strlen(redisKeys.jobBody(accountId, id)),
+    redis.strlen(redisKeys.keptFrames(accountId, id)),
+  ]);
+  return { usedBytes: Number(/^used_memory:(\d+)/m.exec(info)?.[1]), bodyBytes, answerBytes };
+}

@@ -1,0 +1,71 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { uniqueMark } from '../scenario.ts';
+import type { Target } from '../bench-stack.ts';
+import { jobBody, type SingleJobs } from './scenario.ts';
+
+/** How often a job is looked at. Its times are those of its own record, so this does not lengthen them. */
+const lookMs = 25;
+const patienceMs = 120_000;
+
+/** When a job of the small account was created, started and ended, by the gateway's clock. */
+export interface SingleJob {
+  readonly createdAtMs: number;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+}
+
+interface JobAnswer {
+  readonly id: string;
+  readonly status: string;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+}
+
+/** Hands one job over and waits for its end. @throws Error where it does not succeed */
+export async function runSingleJob(target: Target, number: number): Promise<SingleJob> {
+  const body = jobBody.replace(uniqueMark, `small ${number}`);
+  const headers = { prefer: 'respond-async', 'content-type': 'application/json' };
+  let job = await call(target, '/embeddings', { method: 'POST', body, headers });
+  const untilMs = performance.now() + patienceMs;
+  while (job.ended_at === null) {
+    if (performance.now() > untilMs)
+      throw new Error(`a single job had not ended after ${patienceMs / 1_000} s`);
+    await delay(lookMs);
+    job = await call(target, `/jobs/${job.id}`);
+  }
+  if (job.status !== 'succeeded' || job.started_at === null)
+    throw new Error(`a single job ended as ${job.status}`);
+  return {
+    createdAtMs: Date.parse(job.created_at),
+    startedAtMs: Date.parse(job.started_at),
+    endedAtMs: Date.parse(job.ended_at),
+  };
+}
+
+async function call(
+  { host, port, apiKey }: Target,
+  path: string,
+  init: RequestInit = {},
+): Promise<JobAnswer> {
+  const headers = { ...(init.headers as Record<string, string>), authorization: `Bearer ${apiKey}` };
+  const response = await fetch(`http://${host}:${port}/v1${path}`, { ...init, headers });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`a single job: HTTP ${response.status}: ${text.slice(0, 160)}`);
+  return JSON.parse(text) as JobAnswer;
+}
+
+/** @param startedBetween of each job, in the same order */
+export function sumUpSingleJobs(jobs: readonly SingleJob[], startedBetween: readonly number[]): SingleJobs {
+  return {
+    probes: jobs.length,
+    waitMs: sumUp(jobs.map(({ createdAtMs, startedAtMs }) => startedAtMs - createdAtMs)),
+    doneMs: sumUp(jobs.map(({ createdAtMs, endedAtMs }) => endedAtMs - createdAtMs)),
+    startedBetween: sumUp(startedBetween),
+  };
+}
+
+function sumUp(values: readonly number[]): { readonly p50: number; readonly most: number } {
+  const sorted = values.toSorted((a, b) => a - b);
+  return { p50: sorted[Math.ceil(sorted.length / 2) - 1] ?? 0, most: sorted.at(-1) ?? 0 };
+}

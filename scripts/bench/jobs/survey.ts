@@ -1,0 +1,65 @@
+import { parseJob, findTransition } from '../../../shared/jobs/job-record.ts';
+import type { RedisClient } from '../../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+
+/** Records that are read at once. */
+const pageSize = 500;
+
+/** A time in which starts of jobs are counted, both ends included. */
+export interface StartWindow {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+export interface Survey {
+  readonly jobs: number;
+  readonly firstStartAtMs: number;
+  readonly lastEndAtMs: number;
+  /** How many started within each of the windows. */
+  readonly startedWithin: readonly number[];
+  readonly retaken: number;
+  readonly faults: readonly string[];
+}
+
+/** Reads the records of all jobs of an account that have ended, some at a time. */
+export async function surveyJobs(
+  redis: RedisClient,
+  accountId: string,
+  windows: readonly StartWindow[],
+): Promise<Survey> {
+  const list = redisKeys.jobsList(accountId, 'all');
+  const startedWithin = windows.map(() => 0);
+  const wrong = new Map<string, number>();
+  const countWrong = (what: string): void => {
+    wrong.set(what, (wrong.get(what) ?? 0) + 1);
+  };
+  let jobs = 0;
+  let retaken = 0;
+  let firstStartAtMs = Infinity;
+  let lastEndAtMs = -Infinity;
+  for (let from = 0; ; from += pageSize) {
+    const ids = await redis.zrange(list, String(from), String(from + pageSize - 1));
+    if (ids.length === 0) break;
+    const records = await Promise.all(ids.map((id) => redis.hgetall(redisKeys.job(accountId, id))));
+    for (const [i, fields] of records.entries()) {
+      jobs += 1;
+      const job = parseJob(accountId, ids[i]!, fields);
+      if (job === null) {
+        countWrong('lost');
+        continue;
+      }
+      if (job.status !== 'succeeded')
+        countWrong(`${job.status}${job.error === null ? '' : ` (${job.error.code})`}`);
+      if (job.attempts > 1) retaken += 1;
+      const ends = job.transitions.filter(({ status }) => status !== 'queued' && status !== 'active');
+      if (ends.length !== 1) countWrong(`with ${ends.length} ends`);
+      const startAtMs = findTransition(job, 'active') ?? Infinity;
+      firstStartAtMs = Math.min(firstStartAtMs, startAtMs);
+      lastEndAtMs = Math.max(lastEndAtMs, ends.at(-1)?.atMs ?? -Infinity);
+      for (const [at, { fromMs, untilMs }] of windows.entries())
+        if (startAtMs >= fromMs && startAtMs <= untilMs) startedWithin[at]! += 1;
+    }
+  }
+  const faults = [...wrong].map(([what, count]) => `${count} jobs ${what}`);
+  return { jobs, firstStartAtMs, lastEndAtMs, startedWithin, retaken, faults };
+}

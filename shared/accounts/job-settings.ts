@@ -1,0 +1,24 @@
+/** Limits of an account for durable jobs. */
+export interface JobSettings {
+  /** Jobs that may wait in the queue at once. With 0 the account cannot have durable jobs. */
+  readonly maxQueuedJobs: number;
+  /** The account's share relative to an account of weight 1, where accounts compete. */
+  readonly weight: number;
+}
+
+/** Settings of accounts that were never changed. Accounts created by earlier releases have neither field. */
+export const defaultJobSettings: JobSettings = { maxQueuedJobs: 10_000, weight: 1 };
+
+export const maxQueuedJobsBound = 1_000_000_000;
+export const maxWeight = 100;
+
+/** Fills in the defaults of settings that were never set. */
+export function readJobSettings(account: {
+  readonly maxQueuedJobs?: number | undefined;
+  readonly weight?: number | undefined;
+}): JobSettings {
+  return {
+    maxQueuedJobs: account.maxQueuedJobs ?? defaultJobSettings.maxQueuedJobs,
+    weight: account.weight ?? defaultJobSettings.weight,
+  };
+}

@@ -1,0 +1,221 @@
+import Type, { type Static } from 'typebox';
+import type { JobOperation, JobStatus as Status } from '../jobs/job-record.ts';
+import { ChatResponse } from './chat-response.ts';
+import { EmbeddingResponse } from './embeddings.ts';
+import { errorKinds, type ErrorCode } from './errors.ts';
+import { CostRequest, FreeRequest, Nullable, Page, PageOf, PageSize, StringEnum } from './fields.ts';
+import { ImageResponse } from './images.ts';
+import {
+  acceptedExample,
+  cancelledExample,
+  eventsExample,
+  jobExample,
+  jobListExample,
+} from './jobs-examples.ts';
+import { defineOperation, type FurtherAnswer, type Operation } from './operation.ts';
+
+const statuses = [
+  'queued',
+  'active',
+  'succeeded',
+  'failed',
+  'cancelled',
+] as const satisfies readonly Status[];
+const jobOperations = [
+  'chat.completions',
+  'images.generations',
+  'images.edits',
+  'embeddings',
+] as const satisfies readonly JobOperation[];
+
+const time = (description: string) => Type.String({ format: 'date-time', description });
+
+export const JobError = Type.Object(
+  {
+    code: StringEnum(Object.keys(errorKinds) as ErrorCode[], { description: 'As in the body of an error.' }),
+    message: Type.String(),
+    type: Type.String({ description: 'As in the body of an error.' }),
+  },
+  { title: 'JobError' },
+);
+
+export const JobWebhook = Type.Object(
+  {
+    url: Type.String(),
+    status: StringEnum(['pending', 'delivered', 'failed']),
+    attempts: Type.Integer({ description: 'How often it was sent.' }),
+    last_status: Nullable(
+      Type.Integer({ description: 'The HTTP status of the last response; null where there was none.' }),
+    ),
+    last_error: Nullable(Type.String({ description: 'Why the last attempt failed; null if it did not.' })),
+    next_attempt_at: Nullable(time('When it is sent next, in UTC; null unless it is pending.')),
+  },
+  { title: 'JobWebhook' },
+);
+export type JobWebhook = Static<typeof JobWebhook>;
+
+const summaryFields = {
+  id: Type.String({
+    description:
+      'The id of the job: the `x-request-id` of the call that created it, and the id of its log row.',
+  }),
+  object: Type.Literal('job'),
+  status: StringEnum(statuses, {
+    description:
+      '`queued` until a vendor is asked, then `active`. A job whose worker dies is `queued` again. The others are final.',
+  }),
+  operation: StringEnum(jobOperations, { description: 'What created it.' }),
+  model: Type.String({ description: 'The id of the model.' }),
+  created_at: time('When it was created, in UTC.'),
+  started_at: Nullable(time('When it first became `active`.')),
+  ended_at: Nullable(time('When it ended.')),
+  expires_at: Nullable(time('Until when the job and its response are kept: 24 hours after it ended.')),
+  deadline_at: Nullable(
+    time('While it is `queued`: when it fails with `deadline_exceeded` unless it has started.'),
+  ),
+  attempts: Type.Integer({ description: 'How many workers have taken it.' }),
+  cancel_requested: Type.Boolean({ description: 'It is being cancelled, or was.' }),
+  position: Nullable(
+    Type.Integer({
+      description:
+        'While it is `queued`: how many jobs for the same model start before it; 0 is the next. Never rises.',
+    }),
+  ),
+  eta_seconds: Nullable(
+    Type.Number({ description: 'An estimate of the seconds until it has ended; null if nothing is known.' }),
+  ),
+  progress: Type.Number({ minimum: 0, maximum: 1, description: 'How much is done, from 0 to 1.' }),
+  cost_request: Nullable(CostRequest),
+  free_request: FreeRequest,
+  error: Nullable(JobError),
+  webhook: Nullable(JobWebhook),
+};
+
+/** A job as lists show it: without its response. */
+export const JobSummary = Type.Object(summaryFields, { title: 'JobSummary' });
+export type JobSummary = Static<typeof JobSummary>;
+
+export const Job = Type.Object(
+  {
+    ...summaryFields,
+    response: Type.Unsafe<object | null>({
+      anyOf: [ChatResponse, ImageResponse, EmbeddingResponse, { type: 'null' }],
+      description:
+        'The body that the synchronous call would have been answered with; null until it has succeeded.',
+    }),
+  },
+  { title: 'Job' },
+);
+
+/** Where a job is found. */
+export const jobPath = (id: string): string => `/v1/jobs/${id}`;
+
+const jobAccepted: FurtherAnswer = {
+  status: 202,
+  response: Job,
+  description:
+    'To `Prefer: respond-async`: the job that does the work. `Location` is its address; its `response` is what the ' +
+    'call would have answered.',
+  example: acceptedExample,
+};
+
+/** Adds the answer to callers who do not want to wait. */
+export function answersAsync<const T extends Operation>(operation: T): T {
+  return { ...operation, furtherAnswers: [...(operation.furtherAnswers ?? []), jobAccepted] };
+}
+
+const pathParameters = Type.Object({
+  job_id: Type.String({ description: 'The `id` of the job. One of another account is a 404.' }),
+});
+
+export const JobListQuery = Type.Object({
+  page: Page,
+  page_size: PageSize,
+  status: Type.Optional(StringEnum(statuses, { description: 'Only jobs with this status.' })),
+});
+export type JobListQuery = Static<typeof JobListQuery>;
+
+export const listJobs = defineOperation({
+  operationId: 'listJobs',
+  tag: 'Jobs',
+  summary: 'List the jobs of the account',
+  description:
+    'Jobs that have not ended, and those that ended within the last 24 hours. `response` is left out.',
+  method: 'get',
+  path: '/jobs',
+  auth: 'key',
+  query: JobListQuery,
+  response: PageOf(JobSummary),
+  errors: [],
+  example: jobListExample,
+});
+
+export const getJob = defineOperation({
+  operationId: 'getJob',
+  tag: 'Jobs',
+  summary: 'Show a job',
+  description:
+    'Once it has succeeded, `response` is the body that the synchronous call would have been answered with.',
+  method: 'get',
+  path: '/jobs/{job_id}',
+  auth: 'key',
+  pathParameters,
+  response: Job,
+  errors: ['not_found', 'queue_full'],
+  example: jobExample,
+});
+
+export const cancelJob = defineOperation({
+  operationId: 'cancelJob',
+  tag: 'Jobs',
+  summary: 'Cancel a job',
+  description:
+    'A job that still waits is gone at once and costs nothing. Of one that is `active`, the call to the vendor is ended ' +
+    'and what it had generated is charged. The answer comes when the job has ended, or after 2 seconds with ' +
+    '`cancel_requested: true`. A job that has ended stays as it is.',
+  method: 'delete',
+  path: '/jobs/{job_id}',
+  auth: 'key',
+  pathParameters,
+  response: Job,
+  errors: ['not_found', 'queue_full'],
+  example: cancelledExample,
+});
+
+export const JobEventsQuery = Type.Object({
+  last_event_id: Type.Optional(
+    Type.String({
+      description:
+        'The same as the `Last-Event-ID` header, for clients that cannot set one. The header wins.',
+    }),
+  ),
+});
+export type JobEventsQuery = Static<typeof JobEventsQuery>;
+
+export const streamJobEvents = defineOperation({
+  operationId: 'streamJobEvents',
+  tag: 'Jobs',
+  summary: 'Follow a job',
+  description:
+    'An event stream: one event for each change of the status, named after it, and for each change of the position or ' +
+    'the progress. The data is the job; that of the last event includes its `response`. The stream ends after it. ' +
+    'Every event has an id: a client that connects again and sends the last one as `Last-Event-ID` misses nothing and ' +
+    'gets nothing twice.',
+  method: 'get',
+  path: '/jobs/{job_id}/events',
+  auth: 'key',
+  pathParameters,
+  query: JobEventsQuery,
+  response: Job,
+  responseType: 'text/event-stream',
+  furtherAnswers: [
+    {
+      status: 204,
+      response: Type.Null(),
+      description: 'The job has ended and `Last-Event-ID` names its last event: do not connect again.',
+      example: {},
+    },
+  ],
+  errors: ['not_found', 'queue_full'],
+  example: eventsExample,
+});

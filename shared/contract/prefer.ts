@@ -1,0 +1,41 @@
+import { invalidField } from './errors.ts';
+
+/** How long a request may wait for its work to start, at the most. */
+export const maxRequestTimeoutMs = 24 * 60 * 60_000;
+export const requestTimeoutHeader = 'X-Request-Timeout-Ms';
+
+/** One preference of a list: a token, a value that may be quoted, and parameters. Quoted text may hold commas. */
+const preference = /(?:[^",;]|"(?:[^"\\]|\\.)*(?:"|$))+|[,;]/g;
+
+/**
+ * Whether a `Prefer` header asks for `respond-async` (RFC 7240, 2 and 4.1): names in any case, parameters and preferences
+ * that are not known are passed over, and so is `wait`. A malformed header asks for nothing: a preference is only a wish.
+ */
+export function prefersAsync(header: string | undefined): boolean {
+  let isParameter = false;
+  for (const [part] of (header ?? '').matchAll(preference)) {
+    if (part === ',' || part === ';') {
+      isParameter = part === ';';
+    } else if (!isParameter) {
+      const [name = '', value = ''] = part.split('=', 2).map((text) => text.trim());
+      // An empty value is no value.
+      if (name.toLowerCase() === 'respond-async' && (value === '' || value === '""')) return true;
+    }
+  }
+  return false;
+}
+
+/**
+ * Null where the caller sets no bound.
+ * @throws AppError `validation_failed`
+ */
+export function readRequestTimeout(header: string | undefined): number | null {
+  if (header === undefined) return null;
+  const text = header.trim();
+  const timeoutMs = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (timeoutMs >= 1 && timeoutMs <= maxRequestTimeoutMs) return timeoutMs;
+  throw invalidField(
+    ['header', requestTimeoutHeader],
+    `must be an integer of milliseconds, from 1 to ${maxRequestTimeoutMs}`,
+  );
+}

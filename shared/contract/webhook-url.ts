@@ -1,0 +1,33 @@
+import { isIP } from 'node:net';
+import { isPublicAddress } from '../runtime/address-class.ts';
+import { publicPorts, readHost, readPublicUrl } from '../runtime/public-url.ts';
+import { invalidField } from './errors.ts';
+
+export const webhookUrlHeader = 'X-Webhook-Url';
+
+export const maxWebhookUrlLength = 2_000;
+
+/**
+ * Checks the URL of a webhook without looking up its host. The addresses of the host are checked at each delivery, because
+ * the name may resolve differently by then.
+ * @returns the URL in its normal form
+ * @throws AppError `unsafe_url`
+ */
+export function checkWebhookUrl(value: string): string {
+  const fault = findFault(value);
+  if (fault === null) return new URL(value).href;
+  throw invalidField(['header', webhookUrlHeader], `The URL ${fault}. Give a public https URL.`, {
+    code: 'unsafe_url',
+  });
+}
+
+function findFault(value: string): string | null {
+  if (value.length > maxWebhookUrlLength) return `is longer than ${maxWebhookUrlLength} characters`;
+  const url = readPublicUrl(value, publicPorts);
+  if (typeof url === 'string') return url;
+  if (value.includes('#')) return 'has a fragment, which is never sent';
+  const host = readHost(url);
+  if (isIP(host) !== 0 && !isPublicAddress(host))
+    return 'has a host without an address on the public internet';
+  return null;
+}

@@ -1,0 +1,244 @@
+import type { QueueName } from '../queue/job-kinds.ts';
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import { jobFunctions } from './job-lua.ts';
+import { statusOf, type JobStatus } from './job-record.ts';
+import { jobLeaseMs, tooLate } from './run-job-scripts.ts';
+
+/** As many workers may die under a job; then it is taken for the cause. */
+export const maxDeaths = 3;
+
+/** Of what is due, looked at in one run: a run stays short. */
+const atOnce = 64;
+
+const cancelled = 'The job was cancelled before it started, and nothing was charged.';
+const lost = 'The work failed repeatedly and was given up: its worker died each time. Nothing was charged.';
+const lostCancelled = 'The job was cancelled. Its worker died before it could end it; nothing was charged.';
+
+/** Ends a job that waits; of one that a worker has it notes that it is to end, and says which worker. */
+const cancelScript = new RedisScript(`${jobFunctions}
+local p, account, id = KEYS[1], ARGV[1], ARGV[2]
+local record = p .. 'job:' .. account .. ':' .. id
+local r = redis.call('HMGET', record, 'st', 'w', 'q', 'm')
+if not r[1] then return {'unknown'} end
+if r[1] ~= 'q' and r[1] ~= 'a' then return {'ended'} end
+if r[2] then
+  redis.call('HSET', record, 'cx', '1')
+  return {'asked', r[2]}
+end
+endWithoutCharge(p, account, id, 'c', nowMs(), 'job_cancelled', ARGV[3])
+return {'cancelled', r[3], r[4]}
+`);
+
+/** Jobs whose workers went silent: each waits again at its old place, or ends where that happened too often. */
+const loseScript = new RedisScript(`${jobFunctions}
+local p, now = KEYS[1], nowMs()
+local again, ended = {}, 0
+-- The clock has stepped back since they were written: nobody would be taken for lost until it has caught up.
+local longest = now + ${jobLeaseMs}
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '(' .. whole(longest), '+inf', 'BYSCORE', 'LIMIT', 0, ${atOnce})) do
+  redis.call('ZADD', p .. 'job-leases', longest, member)
+end
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${atOnce})) do
+  local account, id = string.match(member, '^(%S+) (%S+)$')
+  local record = p .. 'job:' .. account .. ':' .. id
+  local r = redis.call('HMGET', record, 'st', 'n', 'at', 'q', 'm', 'cx')
+  redis.call('ZREM', p .. 'job-leases', member)
+  if r[1] == 'q' or r[1] == 'a' then
+    if r[6] == '1' then
+      endWithoutCharge(p, account, id, 'c', now, 'job_cancelled', ARGV[1])
+      ended = ended + 1
+    elseif redis.call('HINCRBY', record, 'x', 1) >= ${maxDeaths} then
+      endWithoutCharge(p, account, id, 'f', now, 'upstream_error', ARGV[2])
+      ended = ended + 1
+    else
+      if r[1] == 'a' then changeStatus(p, account, id, record, 'a', 'q', r[3], now) end
+      redis.call('HDEL', record, 'w')
+      enterWaiting(p, account, id, r[4], r[5], r[3])
+      again[#again + 1] = {account, id, r[4], r[5], redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'}
+    end
+  end
+end
+return {again, ended}
+`);
+
+/** Jobs that did not start in time. */
+const expireScript = new RedisScript(`${jobFunctions}
+local p, now = KEYS[1], nowMs()
+local late = redis.call('ZRANGE', p .. 'job-deadlines', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${atOnce})
+local lines = {}
+for _, member in ipairs(late) do
+  local account, id = string.match(member, '^(%S+) (%S+)$')
+  redis.call('ZREM', p .. 'job-deadlines', member)
+  local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'st', 'b', 'q', 'm')
+  if r[1] == 'q' and not r[2] then
+    endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[1])
+    lines[#lines + 1] = {account, r[3], r[4]}
+  end
+end
+return {#late, lines}
+`);
+
+/** Lists with waiting jobs, and how many each has: what the index across accounts must know. */
+const linesScript = new RedisScript(`
+local p = KEYS[1]
+local scan = redis.call('SSCAN', p .. 'job-lines', ARGV[1], 'COUNT', 100)
+local lines = {}
+for _, line in ipairs(scan[2]) do
+  local account, queue, model = string.match(line, '^(%S+) (%S+) (.+)$')
+  local waiting = redis.call('ZCARD', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model)
+  if waiting == 0 then redis.call('SREM', p .. 'job-lines', line) end
+  lines[#lines + 1] = {account, queue, model, waiting, redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'}
+end
+return {scan[1], lines}
+`);
+
+/** Jobs that have ended and whose webhooks are to be queued. */
+const hooksScript = new RedisScript(`${jobFunctions}
+local p = KEYS[1]
+local due = {}
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-hooks', 0, ${atOnce - 1})) do
+  local account, id = string.match(member, '^(%S+) (%S+)$')
+  local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'url', 'st')
+  if r[1] then due[#due + 1] = {account, id, r[1], r[2]}
+  else redis.call('ZREM', p .. 'job-hooks', member) end
+end
+return due
+`);
+
+/** Jobs that ended a day ago. */
+const forgetScript = new RedisScript(`${jobFunctions}
+local p, now = KEYS[1], nowMs()
+local old = redis.call('ZRANGE', p .. 'jobs-ended', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${atOnce})
+for _, member in ipairs(old) do
+  local account, id = string.match(member, '^(%S+) (%S+)$')
+  redis.call('ZREM', p .. 'jobs-ended', member)
+  local record = p .. 'job:' .. account .. ':' .. id
+  local r = redis.call('HMGET', record, 'q', 'url')
+  if r[1] then
+    dropBody(p, account, id)
+    changeBytes(p, account, -recordBytes(r[2] or ''))
+  end
+  for _, queue in ipairs({'chat', 'image', 'embedding'}) do redis.call('ZREM', p .. 'job-failures:' .. queue, member) end
+  redis.call('UNLINK', record)
+  for _, list in ipairs({'all', 's', 'f', 'c'}) do redis.call('ZREM', p .. 'jobs:' .. account .. ':' .. list, id) end
+end
+return #old
+`);
+
+export type Cancellation =
+  | { readonly outcome: 'unknown' | 'ended' }
+  | { readonly outcome: 'cancelled'; readonly queue: QueueName; readonly model: string }
+  /** The worker that has it is to be told. */
+  | { readonly outcome: 'asked'; readonly workerId: string };
+
+const prefixOf = (shard: number): string => redisKeys.jobsOf(shard);
+
+export async function cancelJob(redis: RedisClient, accountId: string, id: string): Promise<Cancellation> {
+  const keys = [prefixOf(shardOf(accountId))];
+  const answer = await callRedis(() => cancelScript.run(redis, keys, [accountId, id, cancelled]));
+  const [outcome, first, second] = answer as [Cancellation['outcome'], string?, string?];
+  if (outcome === 'asked') return { outcome, workerId: first! };
+  if (outcome === 'cancelled') return { outcome, queue: first as QueueName, model: second! };
+  return { outcome };
+}
+
+/** A job that waits again. */
+export interface LostJob {
+  readonly accountId: string;
+  readonly id: string;
+  readonly queue: QueueName;
+  readonly model: string;
+  readonly weight: number;
+}
+
+/** @returns those that wait again, and how many ended */
+export async function loseJobs(
+  redis: RedisClient,
+  shard: number,
+): Promise<{ readonly again: readonly LostJob[]; readonly ended: number }> {
+  const answer = await callRedis(() => loseScript.run(redis, [prefixOf(shard)], [lostCancelled, lost]));
+  const [again, ended] = answer as [[string, string, QueueName, string, string][], number];
+  return {
+    again: again.map(([accountId, id, queue, model, weight]) => ({
+      accountId,
+      id,
+      queue,
+      model,
+      weight: Number(weight),
+    })),
+    ended,
+  };
+}
+
+/** A line that lost one of its waiting jobs. */
+export interface LeftLine {
+  readonly accountId: string;
+  readonly queue: QueueName;
+  readonly model: string;
+}
+
+/** @returns whether there may be more */
+export async function expireJobs(
+  redis: RedisClient,
+  shard: number,
+): Promise<{ readonly isMore: boolean; readonly left: readonly LeftLine[] }> {
+  const answer = await callRedis(() => expireScript.run(redis, [prefixOf(shard)], [tooLate]));
+  const [looked, lines] = answer as [number, [string, QueueName, string][]];
+  return {
+    isMore: looked === atOnce,
+    left: lines.map(([accountId, queue, model]) => ({ accountId, queue, model })),
+  };
+}
+
+/** @returns whether there may be more */
+export async function forgetJobs(redis: RedisClient, shard: number): Promise<boolean> {
+  return (await callRedis(() => forgetScript.run(redis, [prefixOf(shard)], []))) === atOnce;
+}
+
+/** A list of waiting jobs, as it is. */
+export interface WaitingLine extends LeftLine {
+  readonly waiting: number;
+  readonly weight: number;
+}
+
+/** All lists of a shard that have waiting jobs, some at a time. */
+export async function* listLines(redis: RedisClient, shard: number): AsyncGenerator<WaitingLine[]> {
+  let cursor = '0';
+  do {
+    const at = cursor;
+    const answer = await callRedis(() => linesScript.run(redis, [prefixOf(shard)], [at]));
+    const [next, lines] = answer as [string, [string, QueueName, string, number, string][]];
+    cursor = next;
+    yield lines.map(([accountId, queue, model, waiting, weight]) => ({
+      accountId,
+      queue,
+      model,
+      waiting,
+      weight: Number(weight),
+    }));
+  } while (cursor !== '0');
+}
+
+/** A job that has ended, whose webhook is to be queued. */
+export interface DueHook {
+  readonly accountId: string;
+  readonly jobId: string;
+  readonly url: string;
+  readonly status: JobStatus;
+}
+
+export async function findDueHooks(redis: RedisClient, shard: number): Promise<DueHook[]> {
+  const answer = await callRedis(() => hooksScript.run(redis, [prefixOf(shard)], []));
+  return (answer as [string, string, string, string][]).map(([accountId, jobId, url, letter]) => ({
+    accountId,
+    jobId,
+    url,
+    status: statusOf(letter),
+  }));
+}
+
+/** The job's webhook is on its queue. */
+export async function noteHookQueued(redis: RedisClient, { accountId, jobId }: DueHook): Promise<void> {
+  await callRedis(() => redis.zrem(redisKeys.jobHooks(shardOf(accountId)), `${accountId} ${jobId}`));
+}

@@ -1,0 +1,92 @@
+import { turnCost } from './job-line.ts';
+import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
+import { countFirst, PrefixCounts } from './prefix-counts.ts';
+
+/** A moment in the order of turns: accounts whose start tags are equal go by their ids, as Redis sorts them. */
+interface Moment {
+  readonly tag: number;
+  readonly accountId: string;
+}
+
+/** Whether an account's job at this tag, or one a whole number of turns away from it, goes first. */
+const isBefore = (one: Moment, other: Moment): boolean =>
+  one.tag < other.tag || (one.tag === other.tag && one.accountId < other.accountId);
+
+/**
+ * Accounts of one weight, whose turns all take the same virtual time. An account with the start tag t and n jobs has jobs
+ * at t, t + cost, … n times. So it counts as an endless sequence from t, less an endless one from t + n × cost, and both
+ * have the same remainder of the cost: a moment falls into some turn of the sequence, and only the remainders say whether
+ * the sequence's job of that turn goes before it.
+ */
+class WeightClass {
+  readonly #cost: number;
+  readonly #remainders: readonly Moment[];
+  readonly #starts: PrefixCounts;
+  readonly #ends: PrefixCounts;
+
+  constructor(weight: number, accounts: readonly WaitingAccount[]) {
+    this.#cost = turnCost(weight);
+    const cost = this.#cost;
+    const sequences = accounts
+      .map(({ accountId, startTag, waiting }) => {
+        const turn = Math.floor(startTag / cost);
+        return { remainder: { tag: startTag - turn * cost, accountId }, turn, waiting };
+      })
+      .sort((one, other) => (isBefore(one.remainder, other.remainder) ? -1 : 1));
+    this.#remainders = sequences.map(({ remainder }) => remainder);
+    this.#starts = new PrefixCounts(sequences.map(({ turn }) => turn));
+    this.#ends = new PrefixCounts(sequences.map(({ turn, waiting }) => turn + waiting));
+  }
+
+  /** How many jobs of these accounts start before the moment. */
+  countBefore({ tag, accountId }: Moment): number {
+    const turn = Math.floor(tag / this.#cost);
+    const remainder = { tag: tag - turn * this.#cost, accountId };
+    const before = countFirst(this.#remainders, (other) => isBefore(other, remainder));
+    const count = (sequences: PrefixCounts): number =>
+      sequences.sumBelow(turn) + sequences.countWithin(before, turn);
+    return count(this.#starts) - count(this.#ends);
+  }
+}
+
+interface PreparedLine {
+  readonly accounts: ReadonlyMap<string, WaitingAccount>;
+  readonly classes: readonly WeightClass[];
+}
+
+const prepared = new WeakMap<JobOutlook, PreparedLine>();
+
+function prepare(outlook: JobOutlook): PreparedLine {
+  const byWeight = new Map<number, WaitingAccount[]>();
+  for (const account of outlook.accounts) {
+    const sameWeight = byWeight.get(account.weight);
+    if (sameWeight === undefined) byWeight.set(account.weight, [account]);
+    else sameWeight.push(account);
+  }
+  return {
+    accounts: new Map(outlook.accounts.map((account) => [account.accountId, account])),
+    classes: [...byWeight].map(([weight, accounts]) => new WeightClass(weight, accounts)),
+  };
+}
+
+/**
+ * How many jobs of the line start before an account's job, if no more are added. An account that the outlook does not
+ * know is taken for one that begins to wait now. The first call for an outlook sorts its accounts; further ones take
+ * logarithmic time for each weight that occurs.
+ * @param rank of the job among the account's own, from 0
+ */
+export function estimatePosition(outlook: JobOutlook, accountId: string, rank: number): number {
+  let line = prepared.get(outlook);
+  if (line === undefined) {
+    line = prepare(outlook);
+    prepared.set(outlook, line);
+  }
+  const own = line.accounts.get(accountId);
+  const moment: Moment = {
+    tag: (own?.startTag ?? outlook.virtualTime) + rank * turnCost(own?.weight ?? 1),
+    accountId,
+  };
+  const known = line.classes.reduce((sum, weightClass) => sum + weightClass.countBefore(moment), 0);
+  // Own jobs that the outlook does not know of yet.
+  return known + Math.max(0, rank - (own?.waiting ?? 0));
+}

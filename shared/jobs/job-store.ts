@@ -1,0 +1,87 @@
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import { parseJob, statusLetter, type JobRecord, type JobStatus } from './job-record.ts';
+
+/** A job, and its place among the account's own jobs of its line: null where it does not wait there. */
+const findScript = new RedisScript(`
+local p, account, id = KEYS[1], ARGV[1], ARGV[2]
+local fields = redis.call('HGETALL', p .. 'job:' .. account .. ':' .. id)
+local f = {}
+for i = 1, #fields, 2 do f[fields[i]] = fields[i + 1] end
+local rank = f.st == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. f.q .. ':' .. f.m, id)
+return {fields, rank or -1}
+`);
+
+/** A place that was told never rises afterwards. */
+const positionScript = new RedisScript(`
+local told = tonumber(redis.call('HGET', KEYS[1], 'pos') or ARGV[1])
+if redis.call('HGET', KEYS[1], 'st') ~= 'q' then return told end
+local now = math.min(told, tonumber(ARGV[1]))
+redis.call('HSET', KEYS[1], 'pos', now)
+return now
+`);
+
+/** A record that is gone must not come back with nothing but this. */
+const webhookScript = new RedisScript(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'wh', ARGV[1])
+return 1
+`);
+
+export interface FoundJob {
+  readonly job: JobRecord;
+  /** How many of the account's own jobs of the same line are before it; null where it does not wait. */
+  readonly rank: number | null;
+}
+
+export interface JobPage {
+  readonly total: number;
+  readonly jobs: readonly FoundJob[];
+}
+
+/** The durable jobs of accounts, as they are read. Each method is a trip or two to Redis, however many jobs there are. */
+export class JobStore {
+  readonly #redis: RedisClient;
+
+  constructor(redis: RedisClient) {
+    this.#redis = redis;
+  }
+
+  /** Null where the account has no such job. */
+  async find(accountId: string, id: string): Promise<FoundJob | null> {
+    const keys = [redisKeys.jobsOf(shardOf(accountId))];
+    const answer = await callRedis(() => findScript.run(this.#redis, keys, [accountId, id]));
+    const [pairs, rank] = answer as [string[], number];
+    const fields: Record<string, string> = {};
+    for (let i = 0; i + 1 < pairs.length; i += 2) fields[pairs[i]!] = pairs[i + 1]!;
+    const job = parseJob(accountId, id, fields);
+    return job === null ? null : { job, rank: rank < 0 ? null : rank };
+  }
+
+  /** The newest first. @param status null for all of them */
+  async list(
+    accountId: string,
+    status: JobStatus | null,
+    { page, pageSize }: { readonly page: number; readonly pageSize: number },
+  ): Promise<JobPage> {
+    const key = redisKeys.jobsList(accountId, status === null ? 'all' : statusLetter(status));
+    const from = (page - 1) * pageSize;
+    const [total, ids] = await callRedis(() =>
+      Promise.all([this.#redis.zcard(key), this.#redis.zrevrange(key, from, from + pageSize - 1)]),
+    );
+    const found = await Promise.all(ids.map((id) => this.find(accountId, id)));
+    return { total, jobs: found.filter((one) => one !== null) };
+  }
+
+  /** What became of the job's webhook, as JSON; nothing of a job that is forgotten. */
+  async noteWebhook(accountId: string, id: string, report: string): Promise<void> {
+    const keys = [redisKeys.job(accountId, id)];
+    await callRedis(() => webhookScript.run(this.#redis, keys, [report]));
+  }
+
+  /** @returns the lowest place that was ever told of the job, this one included */
+  async tellPosition(accountId: string, id: string, position: number): Promise<number> {
+    const keys = [redisKeys.job(accountId, id)];
+    return Number(await callRedis(() => positionScript.run(this.#redis, keys, [position])));
+  }
+}

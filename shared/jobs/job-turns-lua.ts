@@ -1,0 +1,76 @@
+import { redisChannels } from '../redis/redis-keys.ts';
+import { turnUnits } from './job-line.ts';
+
+/** How long an empty line remembers turns that are not settled yet, and how far ahead their accounts are. */
+const emptyLineMs = 60_000;
+
+/**
+ * What all scripts of job-turns-script share: Lua functions over the line of one model. A record counts an account's
+ * waiting jobs, the number of its latest addition, its weight, and the turns it was given that are not settled. Its start
+ * tag in the sorted set of turns is the virtual time at which its next job may start. The line's virtual time is the start
+ * tag of the last turn taken.
+ *
+ * An account that begins to wait starts at the line's virtual time, or at the end of its own last turn where that is
+ * later: accounts with one job at a time would otherwise always be first.
+ */
+export const jobTurnsLua = `
+local models, index = KEYS[1], KEYS[2]
+local function text(number) return string.format('%.0f', number) end
+local function costOf(weight) return math.floor(${turnUnits} / weight + 0.5) end
+local function openLine(model)
+  return {
+    model = model, turns = KEYS[3] .. model, idle = KEYS[4] .. model, accounts = KEYS[5] .. model,
+    time = tonumber(redis.call('HGET', index, 'time:' .. model) or '0'),
+  }
+end
+local function read(line, account)
+  local entry = redis.call('HGET', line.accounts, account) or ''
+  local waiting, adds, weight, taken = string.match(entry, '^(%d+) (%d+) (%d+) (%d+)$')
+  if not waiting then return nil end
+  return { waiting = tonumber(waiting), adds = adds, weight = tonumber(weight), taken = tonumber(taken) }
+end
+local function rotate(model)
+  redis.call('ZADD', models, redis.call('HINCRBY', index, 'rotations', 1), model)
+end
+local function join(line, account)
+  local tag = math.max(line.time, tonumber(redis.call('ZSCORE', line.idle, account) or '0'))
+  redis.call('ZREM', line.idle, account)
+  redis.call('ZADD', line.turns, text(tag), account)
+  -- Workers that found nothing to take look again.
+  redis.call('PUBLISH', '${redisChannels.jobsAdded('')}' .. string.match(index, '[^:]+$'), '')
+  if not redis.call('ZSCORE', models, line.model) then
+    rotate(line.model)
+    redis.call('PERSIST', line.accounts)
+    redis.call('PERSIST', line.idle)
+  end
+end
+local function leave(line, account)
+  local tag = tonumber(redis.call('ZSCORE', line.turns, account) or '0')
+  redis.call('ZREM', line.turns, account)
+  if tag > line.time then redis.call('ZADD', line.idle, text(tag), account) end
+end
+-- Keeps the record and all that follows from how many jobs wait.
+local function write(line, account, record, waiting)
+  local before = record.waiting
+  record.waiting = waiting
+  if waiting == 0 and record.taken == 0 then
+    redis.call('HDEL', line.accounts, account)
+  else
+    local entry = string.format('%.0f %s %.0f %.0f', waiting, record.adds, record.weight, record.taken)
+    redis.call('HSET', line.accounts, account, entry)
+  end
+  if waiting ~= before then redis.call('HINCRBY', index, 'waiting:' .. line.model, waiting - before) end
+  if before == 0 and waiting > 0 then join(line, account) end
+  if before > 0 and waiting == 0 then leave(line, account) end
+  if waiting == 0 and redis.call('EXISTS', line.turns) == 0 then
+    line.isEmpty = true
+    redis.call('ZREM', models, line.model)
+    redis.call('HSET', index, 'waiting:' .. line.model, 0)
+    redis.call('PEXPIRE', line.accounts, ${emptyLineMs})
+    redis.call('PEXPIRE', line.idle, ${emptyLineMs})
+  end
+end
+local function readOrCreate(line, account)
+  return read(line, account) or { waiting = 0, adds = '0', weight = 1, taken = 0 }
+end
+`;

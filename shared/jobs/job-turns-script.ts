@@ -1,0 +1,187 @@
+import type { QueueName } from '../queue/job-kinds.ts';
+import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { maxVirtualTime, type JobLine, type JobTurn } from './job-line.ts';
+import { jobTurnsLua } from './job-turns-lua.ts';
+
+const addScript = new RedisScript(`${jobTurnsLua}
+local line, account = openLine(ARGV[1]), ARGV[2]
+local record = readOrCreate(line, account)
+record.adds = text(redis.call('HINCRBY', index, 'adds', 1))
+record.weight = tonumber(ARGV[3])
+write(line, account, record, record.waiting + 1)
+return 1
+`);
+
+/** One turn of each model that has room, then the next of each, in the order in which the models were last served. */
+const takeScript = new RedisScript(`${jobTurnsLua}
+local left, otherwise, room = tonumber(ARGV[1]), tonumber(ARGV[2]), {}
+for i = 3, #ARGV, 2 do room[ARGV[i]] = tonumber(ARGV[i + 1]) end
+local taken, lines = {}, {}
+-- Moves all start tags back by the line's virtual time, so that they stay exact. Needed once in months at the most.
+local function rebase(line)
+  for _, key in ipairs({ line.turns, line.idle }) do
+    local entries = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+    for i = 1, #entries, 2 do redis.call('ZADD', key, text(entries[i + 1] - line.time), entries[i]) end
+  end
+  line.time = 0
+end
+local function takeOne(line)
+  local head = redis.call('ZRANGE', line.turns, 0, 0, 'WITHSCORES')
+  local account, tag = head[1], tonumber(head[2])
+  if not account then
+    line.isEmpty = true
+    redis.call('ZREM', models, line.model)
+    return 0
+  end
+  local record = read(line, account)
+  -- Lost: sync brings the account back.
+  if not record then redis.call('ZREM', line.turns, account) return 0 end
+  line.time = tag
+  record.taken = record.taken + 1
+  redis.call('ZADD', line.turns, text(tag + costOf(record.weight)), account)
+  write(line, account, record, record.waiting - 1)
+  for _, value in ipairs({ line.model, account, record.weight, record.adds }) do taken[#taken + 1] = value end
+  return 1
+end
+for _, model in ipairs(redis.call('ZRANGE', models, 0, -1)) do
+  local line = { model = model, room = room[model] or otherwise }
+  if line.room > 0 then lines[#lines + 1] = line end
+end
+local opened, visits = {}, 0
+while left > 0 and #lines > 0 do
+  local further = {}
+  for _, line in ipairs(lines) do
+    if left == 0 then break end
+    if not line.turns then
+      for name, value in pairs(openLine(line.model)) do line[name] = value end
+      opened[#opened + 1] = line
+    end
+    visits = visits + 1
+    line.visit = visits
+    local used = takeOne(line)
+    left, line.room = left - used, line.room - used
+    if line.room > 0 and not line.isEmpty then further[#further + 1] = line end
+  end
+  lines = further
+end
+table.sort(opened, function(one, other) return one.visit < other.visit end)
+for _, line in ipairs(opened) do
+  if not line.isEmpty then rotate(line.model) end
+  redis.call('ZREMRANGEBYSCORE', line.idle, '-inf', text(line.time))
+  if line.time > ${maxVirtualTime} then rebase(line) end
+  redis.call('HSET', index, 'time:' .. line.model, text(line.time))
+end
+return taken
+`);
+
+/**
+ * An account's count never falls below what really waits, but for a job that is dropped long after it was taken from its
+ * list: jobs enter their lists before they are added here, and leave them before they are dropped here. A count that is
+ * too high costs turns that find nothing; these are given back, and the last of them takes the account out.
+ */
+const settleScript = new RedisScript(`${jobTurnsLua}
+local line, account, weight, left = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
+local record, isUsed = read(line, account), ARGV[6] == '1'
+if not record then record = { waiting = 0, adds = ARGV[4], weight = weight, taken = 0 } end
+record.taken = math.max(0, record.taken - 1)
+if not isUsed then
+  for _, key in ipairs({ line.turns, line.idle }) do
+    local tag = tonumber(redis.call('ZSCORE', key, account) or '-1')
+    if tag >= 0 then redis.call('ZADD', key, text(math.max(line.time, tag - costOf(weight))), account) end
+  end
+end
+local waiting = record.waiting
+if left > 0 then waiting = math.max(waiting, left - record.taken)
+elseif record.adds == ARGV[4] then waiting = 0
+elseif not isUsed then waiting = waiting + 1 end
+write(line, account, record, waiting)
+return 1
+`);
+
+/** Only a turn that found nothing takes an account out: a job may have been added since the number was read. */
+const syncScript = new RedisScript(`${jobTurnsLua}
+local line, account, waiting = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[4])
+local record = readOrCreate(line, account)
+if record.waiting > 0 then waiting = math.max(1, waiting) end
+if waiting == 0 then return 0 end
+record.weight, record.taken = tonumber(ARGV[3]), 0
+write(line, account, record, waiting)
+return 1
+`);
+
+const dropScript = new RedisScript(`${jobTurnsLua}
+local line, account = openLine(ARGV[1]), ARGV[2]
+local record = read(line, account)
+if not record or record.waiting == 0 then return 0 end
+write(line, account, record, record.waiting - 1)
+return 1
+`);
+
+/** Scripts append the model to the last three. */
+const keysOf = (queue: QueueName): string[] => [
+  redisKeys.jobModels(queue),
+  redisKeys.jobIndex(queue),
+  redisKeys.jobTurns(queue, ''),
+  redisKeys.jobIdle(queue, ''),
+  redisKeys.jobAccounts(queue, ''),
+];
+
+export async function runAdd(
+  redis: RedisClient,
+  { queue, model }: JobLine,
+  accountId: string,
+  weight: number,
+): Promise<void> {
+  await addScript.run(redis, keysOf(queue), [model, accountId, weight]);
+}
+
+export async function runTake(
+  redis: RedisClient,
+  queue: QueueName,
+  count: number,
+  room: ReadonlyMap<string, number>,
+  otherwise: number,
+): Promise<JobTurn[]> {
+  const args = [count, otherwise, ...[...room].flat()];
+  const reply = (await takeScript.run(redis, keysOf(queue), args)) as (string | number)[];
+  const turns: JobTurn[] = [];
+  for (let i = 0; i < reply.length; i += 4) {
+    const [model, accountId, weight, adds] = reply.slice(i, i + 4);
+    turns.push({
+      model: String(model),
+      accountId: String(accountId),
+      weight: Number(weight),
+      adds: Number(adds),
+    });
+  }
+  return turns;
+}
+
+export async function runSettle(
+  redis: RedisClient,
+  queue: QueueName,
+  { model, accountId, weight, adds }: JobTurn,
+  left: number,
+  isUsed: boolean,
+): Promise<void> {
+  await settleScript.run(redis, keysOf(queue), [model, accountId, weight, adds, left, isUsed ? 1 : 0]);
+}
+
+export async function runSync(
+  redis: RedisClient,
+  { queue, model }: JobLine,
+  accountId: string,
+  weight: number,
+  waiting: number,
+): Promise<void> {
+  await syncScript.run(redis, keysOf(queue), [model, accountId, weight, waiting]);
+}
+
+export async function runDrop(
+  redis: RedisClient,
+  { queue, model }: JobLine,
+  accountId: string,
+): Promise<void> {
+  await dropScript.run(redis, keysOf(queue), [model, accountId]);
+}

@@ -1,0 +1,155 @@
+import { AppError } from '../contract/errors.ts';
+import { maxInlineBytes } from '../queue/payload-limits.ts';
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import { jobFunctions } from './job-lua.ts';
+import { describeNewJob, type JobRecord, type NewJobFields } from './job-record.ts';
+
+/** Jobs that an account may have waiting or running, where its entry names no number. */
+const defaultMaxQueued = 10_000;
+/** Of one account: with those that ended within the last day. */
+const maxJobsOfAccount = 200_000;
+/** Bodies of jobs that have not ended, or may be retried, and records of all. */
+const maxBytesOfAccount = 512_000_000;
+const maxBytesOfShard = 2_000_000_000;
+const maxWaitingOfShard = 500_000;
+
+/** A body outlives the deadline of its job by this, so that the job can still run again. */
+const bodySlackSeconds = 24 * 60 * 60;
+/** Work that has begun may take days, where its workers die or are stopped. */
+const claimSlackSeconds = 7 * 24 * 60 * 60;
+/** Until its job is placed, which follows at once. */
+const unplacedBodySeconds = 60;
+
+/**
+ * Makes a durable job of an admitted request, all at once: its reservation becomes the job's, and the job begins to wait.
+ * From then on the reservation ends with the job alone.
+ */
+const script = new RedisScript(`${jobFunctions}
+local p, reservations = KEYS[1], KEYS[2]
+local body, lifetime = ARGV[11], ARGV[12]
+local account, id, queue, model, operation = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local at, deadline, bytes, format, url = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
+local record = p .. 'job:' .. account .. ':' .. id
+
+local limits = redis.call('HMGET', p .. 'account:' .. account, 'mqj', 'wgt')
+local weight = tonumber(limits[2] or '1')
+local held = p .. 'jobs-held:' .. account
+local lists = p .. 'jobs:' .. account .. ':'
+local open = redis.call('ZCARD', lists .. 'q') + redis.call('ZCARD', lists .. 'a')
+if open >= tonumber(limits[1] or '${defaultMaxQueued}') then return {'too_many_jobs', open} end
+if redis.call('ZCARD', lists .. 'all') >= ${maxJobsOfAccount} then return {'too_many_kept', ${maxJobsOfAccount}} end
+local keptBytes = bytes + recordBytes(url)
+if tonumber(redis.call('HGET', held, 'bytes') or '0') + keptBytes > ${maxBytesOfAccount} then
+  return {'too_many_bytes', ${maxBytesOfAccount / 1e6}}
+end
+local totals = redis.call('HMGET', p .. 'job-totals', queue, 'bytes')
+if tonumber(totals[1] or '0') >= ${maxWaitingOfShard} or tonumber(totals[2] or '0') + keptBytes > ${maxBytesOfShard} then
+  return {'queue_full'}
+end
+local reservation = redis.call('HGET', reservations, id)
+if not reservation then return {'gone'} end
+
+local hold = string.match(reservation, '^%S+ (.*)$')
+local cost, isFree = string.match(hold, '^(%d+) (%d)')
+local bodyKey = p .. 'job-body:' .. account .. ':' .. id
+if body ~= '' then redis.call('SET', bodyKey, body, 'EX', lifetime)
+elseif redis.call('EXPIRE', bodyKey, lifetime) == 0 then return {'gone'} end
+redis.call('HDEL', reservations, id)
+changeHeld(p, account, cost, isFree, 1)
+changeBytes(p, account, keptBytes)
+-- An Idempotency-Key stands for the job for as long as that may take; the job's end decides what becomes of it.
+local claim = claimOf(p, account, id, hold)
+if claim then redis.call('EXPIRE', claim, lifetime + ${claimSlackSeconds}) end
+redis.call('HSET', record, 'st', 'q', 'op', operation, 'q', queue, 'm', model, 'at', at, 'dl', deadline,
+  'n', 0, 'hold', hold, 'bytes', bytes, 'log', 'q' .. at)
+if format ~= '' then redis.call('HSET', record, 'fm', format) end
+if url ~= '' then redis.call('HSET', record, 'url', url) end
+redis.call('ZADD', lists .. 'q', at, id)
+redis.call('ZADD', lists .. 'all', at, id)
+enterWaiting(p, account, id, queue, model, at)
+redis.call('ZADD', p .. 'job-deadlines', deadline, account .. ' ' .. id)
+return {'ok', weight, redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id)}
+`);
+
+export interface NewJob extends NewJobFields {
+  /** JSON of what a worker needs. */
+  readonly body: Buffer;
+}
+
+/** A job that was made just now, and what its maker would otherwise ask for next. */
+export interface PlacedJob {
+  readonly job: JobRecord;
+  /** The account's weight. */
+  readonly weight: number;
+  /** How many of the account's own jobs of the same line are before it. */
+  readonly rank: number;
+}
+
+/**
+ * @throws AppError `too_many_jobs`, `queue_full`, `service_unavailable`: the request keeps its reservation then
+ */
+export async function placeJob(redis: RedisClient, payloads: RedisClient, job: NewJob): Promise<PlacedJob> {
+  const { id, accountId, body } = job;
+  const shard = shardOf(accountId);
+  const bodyKey = redisKeys.jobBody(accountId, id);
+  const lifetime = Math.ceil((job.deadlineAtMs - Date.now()) / 1_000) + bodySlackSeconds;
+  // A job that can be found has its body: it is there first.
+  if (body.length > maxInlineBytes)
+    await callRedis(() => payloads.set(bodyKey, body, 'EX', unplacedBodySeconds));
+  const answer = await callRedis(() =>
+    script.run(
+      redis,
+      [redisKeys.jobsOf(shard), redisKeys.reservations(shard)],
+      [
+        accountId,
+        id,
+        job.queue,
+        job.model,
+        job.operation,
+        job.createdAtMs,
+        job.deadlineAtMs,
+        body.length,
+        job.format ?? '',
+        job.webhookUrl ?? '',
+        body.length > maxInlineBytes ? '' : body,
+        lifetime,
+      ],
+    ),
+  );
+  const [outcome, number, rank] = answer as [string, number?, number?];
+  if (outcome === 'ok') return { job: describeNewJob(job), weight: number ?? 1, rank: rank ?? 0 };
+  // It runs out by itself as well.
+  if (body.length > maxInlineBytes) payloads.unlink(bodyKey).catch(() => undefined);
+  throw toRefusal(outcome, number ?? 0);
+}
+
+const retryAfterSeconds = 30;
+
+function toRefusal(outcome: string, bound: number): AppError {
+  const headers = { 'retry-after': String(retryAfterSeconds) };
+  switch (outcome) {
+    case 'too_many_jobs':
+      return new AppError('too_many_jobs', {
+        message: `This account has ${bound} jobs that have not ended, as many as it may. Wait for some of them to end.`,
+        headers,
+      });
+    case 'too_many_kept':
+      return new AppError('too_many_jobs', {
+        message: `This account has made ${bound} jobs within the last day, as many as it may. Send fewer, larger ones.`,
+        headers,
+      });
+    case 'too_many_bytes':
+      return new AppError('too_many_jobs', {
+        message: `The jobs of this account that have not ended hold ${bound} MB, as much as they may. Wait for some to end.`,
+        headers,
+      });
+    case 'queue_full':
+      return new AppError('queue_full', { headers });
+    default:
+      return new AppError('service_unavailable', {
+        message: 'The request took too long to be put on its queue. Send it again.',
+        headers,
+      });
+  }
+}

@@ -1,0 +1,225 @@
+import { ledgerStreamBound } from '../billing/admit-script.ts';
+import type { ErrorCode } from '../contract/errors.ts';
+import type { QueueName } from '../queue/job-kinds.ts';
+import { maxInlineBytes } from '../queue/payload-limits.ts';
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import { jobFunctions } from './job-lua.ts';
+
+/** A job whose worker did not speak of it for so long has lost it. */
+export const jobLeaseMs = 10_000;
+export const renewIntervalMs = 2_500;
+
+/** How late a job may start, in the words that its caller is given. */
+export const tooLate = 'The job could not start before its deadline, and nothing was charged.';
+
+/**
+ * Takes the account's next jobs of one model. One whose deadline has passed, or whose account is banned, ends here. A job
+ * stays queued until its worker has a slot at a vendor for it.
+ */
+const takeScript = new RedisScript(`${jobFunctions}
+local p, account, queue, model, worker = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local waiting = p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model
+local now = nowMs()
+local isBanned = redis.call('HGET', p .. 'account:' .. account, 'ban') == '1'
+local taken = {}
+-- While MongoDB is away the ledger's stream is bounded: what would add to it waits.
+if redis.call('XLEN', p .. 'ledger') >= ${ledgerStreamBound} then return {redis.call('ZCARD', waiting), taken} end
+for _ = 1, 16 do
+  local id = redis.call('ZRANGE', waiting, 0, 0)[1]
+  if not id then break end
+  local record = p .. 'job:' .. account .. ':' .. id
+  local r = redis.call('HMGET', record, 'dl', 'n', 'bytes', 'hold', 'b')
+  if not r[1] then
+    leaveWaiting(p, account, id, queue, model)
+  elseif isBanned then
+    endWithoutCharge(p, account, id, 'f', now, 'account_banned', ARGV[7])
+  elseif not r[5] and tonumber(r[1]) < now then
+    endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[6])
+  else
+    local attempt = tonumber(r[2]) + 1
+    leaveWaiting(p, account, id, queue, model)
+    redis.call('HSET', record, 'n', attempt, 'w', worker)
+    redis.call('ZADD', p .. 'job-leases', now + ${jobLeaseMs}, account .. ' ' .. id)
+    local body = tonumber(r[3]) <= ${maxInlineBytes} and redis.call('GET', p .. 'job-body:' .. account .. ':' .. id) or ''
+    taken = {id, attempt, body or '', tonumber(r[3]), string.match(r[4] or '', '^%d+ (%d)') or '0'}
+    break
+  end
+end
+return {redis.call('ZCARD', waiting), taken}
+`);
+
+/** A slot was granted: the job runs from now on, unless it has ended, or another worker has it. */
+const startScript = new RedisScript(`${jobFunctions}
+local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local record = p .. 'job:' .. account .. ':' .. id
+if not isHeldBy(record, attempt) then return 'gone' end
+local r = redis.call('HMGET', record, 'st', 'n', 'at', 'dl', 'cx', 'b')
+if r[5] == '1' then return 'cancelled' end
+local now = nowMs()
+if r[1] == 'a' then return 'ok' end
+if not r[6] and tonumber(r[4]) < now then
+  endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[4])
+  return 'late'
+end
+changeStatus(p, account, id, record, 'q', 'a', r[3], now)
+-- It has begun once: from then on its deadline does not matter.
+redis.call('HSET', record, 'b', 1)
+redis.call('ZREM', p .. 'job-deadlines', account .. ' ' .. id)
+return 'ok'
+`);
+
+/** Says of taken jobs that their worker lives. Answers with those that it must stop: cancelled, ended or taken by another. */
+const renewScript = new RedisScript(`${jobFunctions}
+local p, untilMs = KEYS[1], nowMs() + ${jobLeaseMs}
+local stop = {}
+for i = 1, #ARGV, 3 do
+  local account, id, attempt = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local record = p .. 'job:' .. account .. ':' .. id
+  if not isHeldBy(record, attempt) then
+    stop[#stop + 1] = {id, 'gone'}
+  else
+    if redis.call('HGET', record, 'cx') == '1' then stop[#stop + 1] = {id, 'cancelled'} end
+    redis.call('ZADD', p .. 'job-leases', untilMs, account .. ' ' .. id)
+  end
+end
+return stop
+`);
+
+/** Gives a taken job back to its line, at its old place: its worker stops. */
+const handBackScript = new RedisScript(`${jobFunctions}
+local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local record = p .. 'job:' .. account .. ':' .. id
+local r = redis.call('HMGET', record, 'st', 'n', 'at', 'q', 'm', 'dl', 'cx')
+if not isHeldBy(record, attempt) or r[7] == '1' then return 0 end
+if r[1] == 'a' then changeStatus(p, account, id, record, 'a', 'q', r[3], nowMs()) end
+redis.call('HDEL', record, 'w')
+redis.call('ZREM', p .. 'job-leases', account .. ' ' .. id)
+enterWaiting(p, account, id, r[4], r[5], r[3])
+return tonumber(redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1')
+`);
+
+/** A job that cannot be run at all, or was cancelled before it could be. */
+const failScript = new RedisScript(`${jobFunctions}
+local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+if not isHeldBy(p .. 'job:' .. account .. ':' .. id, attempt) then return 0 end
+endWithoutCharge(p, account, id, ARGV[4] == 'job_cancelled' and 'c' or 'f', nowMs(), ARGV[4], ARGV[5])
+return 1
+`);
+
+const progressScript = new RedisScript(`
+local record = KEYS[1]
+if redis.call('HGET', record, 'n') ~= ARGV[1] or redis.call('HGET', record, 'st') ~= 'a' then return 0 end
+local before = tonumber(redis.call('HGET', record, 'pg') or '0')
+if tonumber(ARGV[2]) > before then redis.call('HSET', record, 'pg', ARGV[2]) end
+return 1
+`);
+
+/** A job as the worker that took it knows it. */
+export interface TakenJob {
+  readonly id: string;
+  readonly accountId: string;
+  /** How many workers have taken it, this one included. */
+  readonly attempt: number;
+  /** JSON; null where it is large, or gone: then it is to be read by itself. */
+  readonly body: Buffer | null;
+  readonly bytes: number;
+  /** It holds a free request in place of money. */
+  readonly free: boolean;
+}
+
+export interface Take {
+  /** Jobs of the account and model that still wait. */
+  readonly left: number;
+  /** Null where none was there to run. */
+  readonly job: TakenJob | null;
+}
+
+const banned = 'The account was banned before the job could start, and nothing was charged.';
+
+const prefixOf = (accountId: string): string => redisKeys.jobsOf(shardOf(accountId));
+
+/** @throws AppError `service_unavailable` while Redis is away */
+export async function takeJob(
+  redis: RedisClient,
+  line: { readonly queue: QueueName; readonly model: string },
+  accountId: string,
+  workerId: string,
+): Promise<Take> {
+  const args = [accountId, line.queue, line.model, workerId, '', tooLate, banned];
+  const answer = await callRedis(() => takeScript.run(redis, [prefixOf(accountId)], args));
+  const [left, taken] = answer as [number, [string, number, string, number, string] | []];
+  if (taken.length === 0) return { left, job: null };
+  const [id, attempt, body, bytes, free] = taken;
+  const inline = body === '' ? null : Buffer.from(body);
+  return { left, job: { id, accountId, attempt, body: inline, bytes, free: free === '1' } };
+}
+
+/** What a run of a job is: which attempt at which job. */
+export interface JobRun {
+  readonly id: string;
+  readonly accountId: string;
+  readonly attempt: number;
+}
+
+/** @returns `gone` where another worker has it or it has ended, `late` where its deadline has passed: it is over then */
+export async function startJob(
+  redis: RedisClient,
+  { accountId, id, attempt }: JobRun,
+): Promise<'ok' | 'gone' | 'late' | 'cancelled'> {
+  const args = [accountId, id, attempt, tooLate];
+  const answer = await callRedis(() => startScript.run(redis, [prefixOf(accountId)], args));
+  return answer as 'ok' | 'gone' | 'late' | 'cancelled';
+}
+
+/** @returns the ids of those that must stop, and why */
+export async function renewJobs(
+  redis: RedisClient,
+  runs: readonly JobRun[],
+): Promise<ReadonlyMap<string, 'gone' | 'cancelled'>> {
+  const byShard = new Map<string, JobRun[]>();
+  for (const run of runs) {
+    const prefix = prefixOf(run.accountId);
+    const ofShard = byShard.get(prefix);
+    if (ofShard === undefined) byShard.set(prefix, [run]);
+    else ofShard.push(run);
+  }
+  const answers = await callRedis(() =>
+    Promise.all(
+      [...byShard].map(([prefix, ofShard]) =>
+        renewScript.run(
+          redis,
+          [prefix],
+          ofShard.flatMap(({ accountId, id, attempt }) => [accountId, id, attempt]),
+        ),
+      ),
+    ),
+  );
+  return new Map(answers.flatMap((answer) => answer as [string, 'gone' | 'cancelled'][]));
+}
+
+/** @returns the weight of its account where it waits again; null where it does not */
+export async function handBackJob(
+  redis: RedisClient,
+  { accountId, id, attempt }: JobRun,
+): Promise<number | null> {
+  const args = [accountId, id, attempt];
+  const weight = Number(await callRedis(() => handBackScript.run(redis, [prefixOf(accountId)], args)));
+  return weight === 0 ? null : weight;
+}
+
+/** Ends a job that cannot be run, free of charge. */
+export async function failJob(
+  redis: RedisClient,
+  { accountId, id, attempt }: JobRun,
+  { code, message }: { readonly code: ErrorCode; readonly message: string },
+): Promise<void> {
+  const args = [accountId, id, attempt, code, message];
+  await callRedis(() => failScript.run(redis, [prefixOf(accountId)], args));
+}
+
+/** @param progress 0 to 1; never goes back */
+export async function noteProgress(redis: RedisClient, run: JobRun, progress: number): Promise<void> {
+  const key = redisKeys.job(run.accountId, run.id);
+  await callRedis(() => progressScript.run(redis, [key], [run.attempt, progress]));
+}

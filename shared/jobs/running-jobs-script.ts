@@ -1,0 +1,161 @@
+import type { QueueName } from '../queue/job-kinds.ts';
+import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import type { JobLine, RunningJob } from './job-line.ts';
+import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
+import { averageServiceMs, measuredJobs } from './service-time.ts';
+
+/** Service times of a line that nobody has used for so long say nothing any more. */
+const serviceTimesKeptMs = 7 * 24 * 3_600_000;
+
+/** By Redis's own clock, so that machines need not agree on the time. */
+const readClock = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local function text(number) return string.format('%.0f', number) end
+`;
+
+/**
+ * Starts leases or extends them; a job that the index has lost is put back, as one that starts now. Where the clock
+ * stepped back, leases of workers that died would hold until it has caught up, so all are shortened to the usual length.
+ * Those that ran out are removed.
+ */
+const leaseScript = new RedisScript(`${readClock}
+local untilMs = text(now + tonumber(ARGV[1]))
+for i = 3, #ARGV, 2 do
+  local running, started = KEYS[2] .. ARGV[i], KEYS[3] .. ARGV[i]
+  redis.call('ZADD', running, untilMs, ARGV[i + 1])
+  if ARGV[2] == 'start' then redis.call('HDEL', started, ARGV[i + 1]) end
+  redis.call('HSETNX', started, ARGV[i + 1], text(now))
+  redis.call('HSETNX', KEYS[1], 'waiting:' .. ARGV[i], 0)
+  for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', running, '(' .. untilMs, '+inf')) do
+    redis.call('ZADD', running, untilMs, ahead)
+  end
+  for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', running, '-inf', text(now))) do
+    redis.call('ZREM', running, lapsed)
+    redis.call('HDEL', started, lapsed)
+  end
+end
+return 1
+`);
+
+const endScript = new RedisScript(`
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[2], ARGV[1])
+if ARGV[2] ~= '' then
+  redis.call('LPUSH', KEYS[3], ARGV[2])
+  redis.call('LTRIM', KEYS[3], 0, ${measuredJobs - 1})
+  redis.call('PEXPIRE', KEYS[3], ${serviceTimesKeptMs})
+end
+return 1
+`);
+
+const outlookScript = new RedisScript(`${readClock}
+local elapsed = {}
+for _, job in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. text(now), '+inf')) do
+  elapsed[#elapsed + 1] = math.max(0, now - tonumber(redis.call('HGET', KEYS[5], job) or now))
+end
+return {
+  redis.call('HGET', KEYS[1], 'time:' .. ARGV[1]) or '0', redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES'),
+  redis.call('HGETALL', KEYS[3]), elapsed, redis.call('LRANGE', KEYS[6], 0, -1),
+}
+`);
+
+const countScript = new RedisScript(`${readClock}
+local waiting, running, fields = 0, 0, redis.call('HGETALL', KEYS[1])
+for i = 1, #fields, 2 do
+  local model = string.match(fields[i], '^waiting:(.*)$')
+  if model then
+    waiting = waiting + tonumber(fields[i + 1])
+    running = running + redis.call('ZCOUNT', KEYS[2] .. model, '(' .. text(now), '+inf')
+  end
+end
+return { waiting, running }
+`);
+
+/** The script appends the model to the last two. */
+const leaseKeys = (queue: QueueName): string[] => [
+  redisKeys.jobIndex(queue),
+  redisKeys.jobsRunning(queue, ''),
+  redisKeys.jobsStarted(queue, ''),
+];
+
+export async function runStart(
+  redis: RedisClient,
+  { line, jobId }: RunningJob,
+  leaseMs: number,
+): Promise<void> {
+  await leaseScript.run(redis, leaseKeys(line.queue), [leaseMs, 'start', line.model, jobId]);
+}
+
+/** @param jobs all of that queue */
+export async function runRenew(
+  redis: RedisClient,
+  queue: QueueName,
+  jobs: readonly RunningJob[],
+  leaseMs: number,
+): Promise<void> {
+  const leases = jobs.flatMap(({ line, jobId }) => [line.model, jobId]);
+  await leaseScript.run(redis, leaseKeys(queue), [leaseMs, 'renew', ...leases]);
+}
+
+export async function runEnd(
+  redis: RedisClient,
+  { queue, model }: JobLine,
+  jobId: string,
+  serviceMs: number | null,
+): Promise<void> {
+  const keys = [
+    redisKeys.jobsRunning(queue, model),
+    redisKeys.jobsStarted(queue, model),
+    redisKeys.jobServiceTimes(queue, model),
+  ];
+  await endScript.run(redis, keys, [jobId, serviceMs === null ? '' : Math.max(0, Math.round(serviceMs))]);
+}
+
+/** Waiting jobs and weight by account, of the records `waiting adds weight taken`. */
+function parseRecords(fields: readonly string[]): Map<string, { waiting: number; weight: number }> {
+  const records = new Map<string, { waiting: number; weight: number }>();
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const [waiting = '0', , weight = '1'] = fields[i + 1]!.split(' ');
+    records.set(fields[i]!, { waiting: Number(waiting), weight: Number(weight) });
+  }
+  return records;
+}
+
+export async function runOutlook(redis: RedisClient, { queue, model }: JobLine): Promise<JobOutlook> {
+  const keys = [
+    redisKeys.jobIndex(queue),
+    redisKeys.jobTurns(queue, model),
+    redisKeys.jobAccounts(queue, model),
+    redisKeys.jobsRunning(queue, model),
+    redisKeys.jobsStarted(queue, model),
+    redisKeys.jobServiceTimes(queue, model),
+  ];
+  const reply = await outlookScript.run(redis, keys, [model]);
+  const [time, tags, fields, runningMs, serviceTimes] = reply as [
+    string,
+    string[],
+    string[],
+    number[],
+    string[],
+  ];
+  const records = parseRecords(fields);
+  const accounts: WaitingAccount[] = [];
+  for (let i = 0; i + 1 < tags.length; i += 2) {
+    const accountId = tags[i]!;
+    const record = records.get(accountId);
+    if (record !== undefined) accounts.push({ accountId, startTag: Number(tags[i + 1]), ...record });
+  }
+  const serviceMs = averageServiceMs(serviceTimes.map(Number));
+  return { virtualTime: Number(time), accounts, running: runningMs.length, runningMs, serviceMs };
+}
+
+export async function runCount(
+  redis: RedisClient,
+  queue: QueueName,
+): Promise<{ readonly waiting: number; readonly running: number }> {
+  const keys = [redisKeys.jobIndex(queue), redisKeys.jobsRunning(queue, '')];
+  const [waiting = 0, running = 0] = (await countScript.run(redis, keys, [])) as number[];
+  return { waiting, running };
+}

@@ -1,0 +1,50 @@
+export type WebhookEvent = 'job.succeeded' | 'job.failed' | 'job.cancelled';
+
+/** A queue item: where to announce the end of which job. Each attempt loads the payload anew. */
+export interface WebhookDelivery {
+  readonly v: 1;
+  readonly jobId: string;
+  readonly accountId: string;
+  /** As `checkWebhookUrl` returned it. */
+  readonly url: string;
+  readonly event: WebhookEvent;
+}
+
+/** The body of a webhook, at most `maxPayloadBytes` as JSON. */
+export interface WebhookPayload {
+  readonly type: WebhookEvent;
+  /** When the job ended, in ISO 8601. */
+  readonly timestamp: string;
+  /** The job without its response. */
+  readonly data: object;
+}
+
+export const maxPayloadBytes = 20_000;
+
+/** The state of a delivery, as its job shows it. */
+export interface WebhookState {
+  readonly status: 'pending' | 'delivered' | 'failed';
+  readonly attempts: number;
+  /** HTTP status of the last response; null if there was none. */
+  readonly lastStatus: number | null;
+  /** Why the last attempt failed, worded for the account's owner; null if it succeeded. */
+  readonly lastError: string | null;
+  /** Null unless the delivery is pending. */
+  readonly nextAttemptAt: Date | null;
+}
+
+export interface WebhookReporter {
+  /** Called after every attempt, and when a delivery ends without one. */
+  report(delivery: WebhookDelivery, state: WebhookState): Promise<void>;
+}
+
+/** @returns null if the job is no longer stored; its webhook then fails */
+export type LoadWebhookPayload = (delivery: WebhookDelivery) => Promise<WebhookPayload | null>;
+
+/**
+ * The `webhook-id`, by which receivers recognise a repeated attempt. It must not contain a dot, because dots separate the
+ * parts of the signed text.
+ */
+export function deliveryIdOf({ jobId, event }: Pick<WebhookDelivery, 'jobId' | 'event'>): string {
+  return `msg_${jobId}_${event.slice('job.'.length)}`;
+}

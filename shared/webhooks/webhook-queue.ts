@@ -1,0 +1,85 @@
+import type { Queue } from 'bullmq';
+import { openBullQueue } from '../queue/open-bull-queue.ts';
+import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { deliveryIdOf, type WebhookDelivery } from './webhook-delivery.ts';
+
+export const webhookQueueName = 'webhook';
+
+/** Attempts of one delivery, including the first. The worker decides the pauses between them. */
+export const webhookAttempts = 7;
+
+/** Per account: about 10 MB of Redis. A receiver that is down must not fill Redis. */
+const maxUndelivered = 10_000;
+
+/** Longer than all attempts take together. Older deliveries stop counting, in case a crash left them uncounted. */
+const undeliveredLifetimeSeconds = 48 * 60 * 60;
+
+/** While a delivered webhook is kept, adding it again does nothing. */
+const keptDelivered = { count: 10_000, age: 24 * 60 * 60 };
+/** Failed deliveries are kept for an operator to look at, up to a number and an age. */
+const keptFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
+
+/** Counts by Redis's own clock, so that machines need not agree on the time. */
+const countInScript = new RedisScript(`
+local now = tonumber(redis.call('TIME')[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
+  if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
+  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), ARGV[1])
+  redis.call('EXPIRE', KEYS[1], ARGV[3])
+end
+return 1
+`);
+
+/** Webhooks waiting for delivery. The queue is separate, so webhooks never wait behind jobs, nor jobs behind webhooks. */
+export class WebhookQueue {
+  readonly #redis: RedisClient;
+  readonly #queue: Queue<WebhookDelivery>;
+  readonly #maxUndelivered: number;
+
+  /** @param maxUndeliveredPerAccount for tests */
+  constructor(redis: RedisClient, maxUndeliveredPerAccount = maxUndelivered) {
+    this.#redis = redis;
+    this.#maxUndelivered = maxUndeliveredPerAccount;
+    this.#queue = openBullQueue(webhookQueueName, redis, {
+      attempts: webhookAttempts,
+      backoff: { type: 'custom' },
+      removeOnComplete: keptDelivered,
+      removeOnFail: keptFailures,
+      // The failure reason is enough; a stack trace would be stored for every attempt.
+      stackTraceLimit: 0,
+    });
+  }
+
+  /**
+   * Safe to repeat: the same event of the same job is delivered once.
+   * @returns false if the account already has too many undelivered webhooks; nothing is added
+   * @throws AppError `service_unavailable` while Redis is away
+   */
+  async add(delivery: WebhookDelivery): Promise<boolean> {
+    const jobId = deliveryIdOf(delivery);
+    // Counting a delivered webhook again would use up the account's bound until the entry expires.
+    if ((await callRedis(async () => await this.#queue.getJob(jobId))) !== undefined) return true;
+    const counted = await callRedis(() =>
+      countInScript.run(
+        this.#redis,
+        [redisKeys.undeliveredWebhooks(delivery.accountId)],
+        [jobId, this.#maxUndelivered, undeliveredLifetimeSeconds],
+      ),
+    );
+    if (counted !== 1) return false;
+    await callRedis(async () => await this.#queue.add(delivery.event as never, delivery as never, { jobId }));
+    return true;
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+}
+
+/** Call when a delivery has ended, delivered or failed: the account may then have another one waiting. */
+export async function countOutDelivery(redis: RedisClient, delivery: WebhookDelivery): Promise<void> {
+  const key = redisKeys.undeliveredWebhooks(delivery.accountId);
+  await callRedis(() => redis.zrem(key, deliveryIdOf(delivery)));
+}

@@ -1,0 +1,387 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { askJobs, createJob, readJob, respondAsync, waitForJob, type JobBody } from '../support/jobs.ts';
+import { findReservations, toNano } from '../support/observe.ts';
+import type { TestAccount, TestStack } from '../support/stack.ts';
+import { useVendorStack } from '../support/vendor-stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Work that is handed over: made, shown, listed and cancelled by any process, and paid like any other. */
+
+const catalogOf = (vendorUrl: string): string => `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789] }
+  narrow: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-narrow-key-0123456789], maxConcurrency: 1 }
+  wide: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-wide-key-0123456789], maxConcurrency: 8 }
+models:
+  - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt }] }
+  - { id: slow-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-600 }] }
+  - { id: hung-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-60000 }] }
+  - { id: busy-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: narrow, model: gpt+slow-60000 }] }
+  - { id: busy-vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: narrow, model: emb }] }
+  - { id: busy-picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: narrow, model: img }] }
+  - { id: line-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: wide, model: gpt+slow-500 }] }
+  - { id: broken-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+fail-400 }] }
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: emb }] }
+  - { id: picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: vendor, model: img }] }
+`;
+
+let vendor: VendorSimulator;
+let stack: TestStack;
+
+useVendorStack(test, catalogOf, (started) => {
+  ({ stack, vendor } = started);
+});
+
+const chats = '/v1/chat/completions';
+const embeddings = '/v1/embeddings';
+const images = '/v1/images/generations';
+
+const chatOf = (model: string, content = 'Say hello.') => ({
+  model,
+  messages: [{ role: 'user', content }],
+  max_tokens: 20,
+});
+
+const createWord = (): string => `w${randomUUID().replaceAll('-', '')}`;
+const countCalls = (word: string): number =>
+  vendor.requests.entries.filter((entry) => JSON.stringify(entry.body).includes(word)).length;
+
+async function readSpent({ id }: TestAccount): Promise<bigint> {
+  const { balanceNano } = await stack.readAccount(id);
+  return toNano(100) - balanceNano;
+}
+
+const readReserved = async ({ id }: TestAccount): Promise<bigint> =>
+  (await stack.readAccount(id)).reservedNano;
+
+/** What differs between two answers to the same request by itself. */
+const withoutTimes = (response: object): object => {
+  const { id, created, usage, ...rest } = response as Record<string, unknown>;
+  const { total_time: time, ...counts } = usage as Record<string, unknown>;
+  return { ...rest, counts, has: [typeof id, typeof created, typeof time] };
+};
+
+const creations: readonly [string, string, object][] = [
+  ['chat.completions', chats, chatOf('chat')],
+  ['embeddings', embeddings, { model: 'vectors', input: ['cat', 'dog'] }],
+  ['embeddings', embeddings, { model: 'vectors', input: ['cat', 'dog'], encoding_format: 'base64' }],
+  ['images.generations', images, { model: 'picture', prompt: 'a lighthouse', size: '256x256' }],
+];
+
+for (const [operation, path, body] of creations) {
+  test(`${JSON.stringify(body)} as a job has the response of the synchronous call, and costs the same`, async (t) => {
+    const [waiting, leaving] = [await stack.createAccount(), await stack.createAccount()];
+    const answer = await stack.post(path, waiting.apiKey, body);
+    t.is(answer.status, 200);
+    t.regex(answer.headers.get('vary') ?? '', /\bPrefer\b/);
+    const expected = (await answer.json()) as object;
+
+    const accepted = await stack.post(path, leaving.apiKey, body, respondAsync);
+    t.is(accepted.status, 202);
+    const job = (await accepted.json()) as JobBody;
+    t.is(accepted.headers.get('location'), `/v1/jobs/${job.id}`);
+    t.is(accepted.headers.get('preference-applied'), 'respond-async');
+    t.regex(accepted.headers.get('vary') ?? '', /\bPrefer\b/);
+    t.is(accepted.headers.get('x-request-id'), job.id);
+    t.truthy(accepted.headers.get('x-ratelimit-remaining-requests'));
+    t.like(job, { object: 'job', operation, cost_request: null, error: null, webhook: null });
+
+    const ended = await waitForJob(stack, leaving, job.id);
+    t.like(ended, { status: 'succeeded', progress: 1, position: null, eta_seconds: null, deadline_at: null });
+    t.deepEqual(withoutTimes(ended.response!), withoutTimes(expected));
+    t.is(ended.response!['id'], job.id);
+    t.true(Date.parse(ended.expires_at!) - Date.parse(ended.ended_at!) === 24 * 60 * 60_000);
+    const spent = await readSpent(leaving);
+    t.is(spent, await readSpent(waiting));
+    t.is(toNano(ended.cost_request!), spent);
+    t.deepEqual(await findReservations(stack, leaving.id), []);
+
+    // As where the vendor reported more than the account could pay: less was debited than the kept answer says.
+    await stack.redis.hset(redisKeys.job(leaving.id, job.id), 'cost', '123');
+    const { cost_request: cost, response } = await readJob(stack, leaving, job.id);
+    t.is(cost, 0.000000123);
+    t.is((response!['usage'] as { cost_request: number | null }).cost_request, cost);
+  });
+}
+
+test('a preference in a list, with parameters and in any case is understood, and no other makes a job', async (t) => {
+  const { apiKey } = await stack.createAccount();
+  for (const prefer of ['wait=10, Respond-Async; foo="a, b"', 'handling=lenient , respond-async']) {
+    const answer = await stack.post(chats, apiKey, chatOf('chat'), { prefer });
+    t.is(answer.status, 202, prefer);
+    await answer.text();
+  }
+  for (const prefer of [
+    'return="respond-async"',
+    'foo; respond-async',
+    'wait=10',
+    'respond-asynchronously',
+  ]) {
+    const answer = await stack.post(chats, apiKey, chatOf('chat'), { prefer });
+    t.is(answer.status, 200, prefer);
+    t.false(answer.headers.has('preference-applied'));
+    await answer.text();
+  }
+});
+
+test('headers that cannot be meant are a 422 that names them', async (t) => {
+  const { apiKey } = await stack.createAccount();
+  const unsafe = 'https://127.0.0.1/hook';
+  const cases: [object, Record<string, string>, string[]][] = [
+    [{ ...chatOf('chat'), stream: true }, respondAsync, ['body', 'stream']],
+    [chatOf('chat'), { 'x-request-timeout-ms': '0' }, ['header', 'X-Request-Timeout-Ms']],
+    [chatOf('chat'), { 'x-request-timeout-ms': '86400001' }, ['header', 'X-Request-Timeout-Ms']],
+    [chatOf('chat'), { 'x-request-timeout-ms': '1.5' }, ['header', 'X-Request-Timeout-Ms']],
+    [chatOf('chat'), { 'x-webhook-url': 'https://hooks.example/' }, ['header', 'X-Webhook-Url']],
+    [chatOf('chat'), { ...respondAsync, 'x-webhook-url': unsafe }, ['header', 'X-Webhook-Url']],
+  ];
+  for (const [body, headers, loc] of cases) {
+    const answer = await stack.post(chats, apiKey, body, headers);
+    t.is(answer.status, 422, JSON.stringify(headers));
+    const { detail, error } = (await answer.json()) as {
+      detail: { loc: string[] }[];
+      error: { message: string };
+    };
+    t.deepEqual(detail[0]?.loc, loc);
+    if (loc[1] === 'stream') t.regex(error.message, /stream.*Prefer: respond-async/);
+  }
+});
+
+test('a job shows where its webhook goes', async (t) => {
+  const account = await stack.createAccount();
+  const url = 'https://hooks.example/jobs';
+  const { webhook } = await createJob(stack, account, chats, chatOf('chat'), { 'x-webhook-url': url });
+  t.like(webhook, { url, status: 'pending', attempts: 0, last_error: null });
+});
+
+test('nobody sees or cancels a job of another account, nor one that never was', async (t) => {
+  const [owner, other] = [await stack.createAccount(), await stack.createAccount()];
+  const { id } = await createJob(stack, owner, chats, chatOf('hung-chat'));
+  for (const path of [`/${id}`, `/${id}/events`, `/${randomUUID()}`, '/nonsense', `/${id}x/events`]) {
+    const answer = await askJobs(stack, other, path);
+    t.is(answer.status, 404, path);
+    t.is(((await answer.json()) as { error: { code: string } }).error.code, 'not_found');
+  }
+  t.is((await askJobs(stack, other, `/${id}`, { method: 'DELETE' })).status, 404);
+  t.deepEqual(((await (await askJobs(stack, other, '')).json()) as { items: unknown[] }).items, []);
+  t.true(['queued', 'active'].includes((await readJob(stack, owner, id)).status));
+  t.is((await fetch(`${stack.url}/v1/jobs/${id}`)).status, 401);
+  await askJobs(stack, owner, `/${id}`, { method: 'DELETE' });
+});
+
+test('jobs are listed by pages, the newest first, by status, and without their responses', async (t) => {
+  const account = await stack.createAccount();
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) ids.unshift((await createJob(stack, account, chats, chatOf('chat'))).id);
+  for (const id of ids) await waitForJob(stack, account, id);
+  const failed = (await createJob(stack, account, chats, chatOf('broken-chat'))).id;
+  t.like(await waitForJob(stack, account, failed), {
+    status: 'failed',
+    error: { code: 'upstream_rejected', type: 'invalid_request_error' },
+    response: null,
+    cost_request: 0,
+  });
+  interface Page {
+    readonly items: JobBody[];
+  }
+  const list = async (query: string) => (await (await askJobs(stack, account, query)).json()) as Page;
+  const first = await list('?page_size=2');
+  t.like(first, { total_count: 4, total_pages: 2, page: 1, page_size: 2 });
+  t.deepEqual(
+    [...first.items, ...(await list('?page_size=2&page=2')).items].map((job) => job.id),
+    [failed, ...ids],
+  );
+  t.deepEqual(
+    (await list('?status=succeeded')).items.map((job) => job.id),
+    ids,
+  );
+  t.false('response' in first.items[0]!);
+  t.is((await askJobs(stack, account, '?page_size=101')).status, 422);
+  t.is((await askJobs(stack, account, '?status=done')).status, 422);
+});
+
+test('a job that runs is cancelled: its vendor is hung up on, and it holds nothing any more', async (t) => {
+  const account = await stack.createAccount();
+  const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
+  const active = await waitForJob(stack, account, id, (job) => job.status === 'active');
+  t.truthy(active.started_at);
+  t.is(active.position, null);
+  const answer = await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  t.is(answer.status, 200);
+  t.true(((await answer.json()) as JobBody).cancel_requested);
+  const ended = await waitForJob(stack, account, id);
+  t.like(ended, { status: 'cancelled', error: { code: 'job_cancelled' } });
+  t.is(toNano(ended.cost_request!), await readSpent(account));
+  t.is(await readReserved(account), 0n);
+  const again = await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  t.is(again.status, 200);
+  t.deepEqual(await again.json(), ended);
+});
+
+test('what cannot start in time costs nothing, and no vendor hears of it: a job fails, and a caller is told', async (t) => {
+  const busy = await stack.createAccount();
+  const blocking = await createJob(stack, busy, chats, chatOf('busy-chat'));
+  await waitForJob(stack, busy, blocking.id, (job) => job.status === 'active');
+  const soon = { 'x-request-timeout-ms': '300' };
+  const waiting: readonly [string, (word: string) => object][] = [
+    [chats, (word) => chatOf('busy-chat', word)],
+    [embeddings, (word) => ({ model: 'busy-vectors', input: word })],
+    [images, (word) => ({ model: 'busy-picture', prompt: word })],
+  ];
+  await Promise.all(
+    waiting.map(async ([path, bodyOf]) => {
+      const account = await stack.createAccount();
+      const words = [createWord(), createWord()] as const;
+      const job = await createJob(stack, account, path, bodyOf(words[0]), soon);
+      t.is(Date.parse(job.deadline_at!) - Date.parse(job.created_at), 300);
+      t.is(typeof job.position, 'number');
+      const answer = await stack.post(path, account.apiKey, bodyOf(words[1]), soon);
+      t.is(answer.status, 504, path);
+      t.is(((await answer.json()) as { error: { code: string } }).error.code, 'deadline_exceeded');
+      t.like(await waitForJob(stack, account, job.id), {
+        status: 'failed',
+        started_at: null,
+        deadline_at: null,
+        error: { code: 'deadline_exceeded' },
+        cost_request: 0,
+      });
+      t.is(countCalls(words[0]) + countCalls(words[1]), 0);
+      await waitFor('nothing to be reserved', async () => (await readReserved(account)) === 0n);
+      t.is(await readSpent(account), 0n);
+    }),
+  );
+  await askJobs(stack, busy, `/${blocking.id}`, { method: 'DELETE' });
+});
+
+test('past the bound of jobs a request is refused at once and leaves nothing behind', async (t) => {
+  const account = await stack.createAccount();
+  await stack.redis.hset(redisKeys.account(account.id), 'mqj', '1');
+  const first = await createJob(stack, account, chats, chatOf('hung-chat'));
+  const headers = { ...respondAsync, 'idempotency-key': randomUUID() };
+  const before = await readReserved(account);
+  for (let i = 0; i < 2; i++) {
+    const refused = await stack.post(chats, account.apiKey, chatOf('chat'), headers);
+    t.is(refused.status, 429);
+    t.truthy(refused.headers.get('retry-after'));
+    t.is(((await refused.json()) as { error: { code: string } }).error.code, 'too_many_jobs');
+  }
+  t.is(await readReserved(account), before);
+  t.deepEqual(await findReservations(stack, account.id), []);
+  await askJobs(stack, account, `/${first.id}`, { method: 'DELETE' });
+  await waitForJob(stack, account, first.id);
+  t.is((await stack.post(chats, account.apiKey, chatOf('chat'), headers)).status, 202);
+});
+
+test('the same key and body is one job, for callers who wait and for those who do not', async (t) => {
+  const account = await stack.createAccount();
+  const word = createWord();
+  const key = { 'idempotency-key': randomUUID() };
+  const body = chatOf('slow-chat', word);
+  const job = await createJob(stack, account, chats, body, key);
+  const [claim = ''] = await stack.redis.keys(`*:claim:${account.id}:*`);
+  t.true((await stack.redis.ttl(claim)) > 24 * 60 * 60, 'the key is forgotten while the job may still wait');
+  const again = await stack.post(chats, account.apiKey, body, { ...respondAsync, ...key });
+  t.is(again.status, 202);
+  t.is(again.headers.get('idempotent-replayed'), 'true');
+  t.is(((await again.json()) as JobBody).id, job.id);
+  const waiting = await stack.post(chats, account.apiKey, body, key);
+  t.is(waiting.status, 200);
+  t.is(waiting.headers.get('x-request-id'), job.id);
+  const ended = await readJob(stack, account, job.id);
+  t.deepEqual(await waiting.json(), ended.response as unknown);
+  const late = await stack.post(chats, account.apiKey, body, { ...respondAsync, ...key });
+  t.deepEqual(await late.json(), ended);
+  t.is(countCalls(word), 1);
+  t.is(await readSpent(account), toNano(ended.cost_request!));
+});
+
+test('a caller who waits for a job that fails is told what it failed with', async (t) => {
+  const account = await stack.createAccount();
+  const key = { 'idempotency-key': randomUUID() };
+  const body = chatOf('hung-chat', createWord());
+  const job = await createJob(stack, account, chats, body, key);
+  const waiting = stack.post(chats, account.apiKey, body, key);
+  await waitForJob(stack, account, job.id, ({ status }) => status === 'active');
+  await askJobs(stack, account, `/${job.id}`, { method: 'DELETE' });
+  t.is(((await (await waiting).json()) as { error: { code: string } }).error.code, 'job_cancelled');
+});
+
+test('who prefers a job of a request that somebody waits for is answered like that one', async (t) => {
+  const account = await stack.createAccount();
+  const key = { 'idempotency-key': randomUUID() };
+  const body = { model: 'vectors', input: Array.from({ length: 60 }, (_, i) => `text ${i} ${createWord()}`) };
+  const first = await stack.post(embeddings, account.apiKey, body, key);
+  const second = await stack.post(embeddings, account.apiKey, body, { ...respondAsync, ...key });
+  t.is(second.status, 200);
+  t.false(second.headers.has('preference-applied'));
+  t.deepEqual(await second.json(), await first.json());
+});
+
+test('a large response of a job comes whole', async (t) => {
+  const account = await stack.createAccount();
+  const input = Array.from({ length: 200 }, (_, i) => `text ${i}`);
+  const job = await createJob(stack, account, embeddings, { model: 'vectors', input });
+  const { response } = await waitForJob(stack, account, job.id);
+  const data = response!['data'] as { readonly index: number; readonly embedding: number[] }[];
+  t.deepEqual(
+    data.map(({ index }) => index),
+    input.map((_, i) => i),
+  );
+  t.true(data.every(({ embedding }) => embedding.length === 1536));
+});
+
+interface Sight {
+  readonly atMs: number;
+  readonly position: number;
+  readonly etaSeconds: number | null;
+}
+
+/** An outlook is half a second old at the most: after so long it knows of the first job that ended. */
+const measuredAfterMs = 600;
+
+// Serial, as those come first: other tests would make the jobs slower, and their ends would make them quicker.
+test.serial(
+  'fifty jobs come nearer without ever falling back, and end when they were said to, within a factor of three',
+  async (t) => {
+    const account = await stack.createAccount();
+    const jobs = await Promise.all(
+      Array.from({ length: 50 }, () => createJob(stack, account, chats, chatOf('line-chat'))),
+    );
+    const seen = new Map<string, Sight[]>(jobs.map(({ id }) => [id, []]));
+    let ended: JobBody[] = [];
+    await waitFor('all to end', async () => {
+      const answer = await askJobs(stack, account, '?page_size=100');
+      const { items } = (await answer.json()) as { items: JobBody[] };
+      for (const { id, position, eta_seconds: etaSeconds } of items)
+        if (position !== null) seen.get(id)!.push({ atMs: Date.now(), position, etaSeconds });
+      ended = items.filter(({ status }) => status === 'succeeded');
+      return ended.length === jobs.length;
+    });
+    const off: number[] = [];
+    const measuredAtMs = Math.min(...ended.map((job) => Date.parse(job.ended_at!))) + measuredAfterMs;
+    for (const { id, ended_at: endedAt } of ended) {
+      const sights = seen.get(id)!;
+      const positions = sights.map(({ position }) => position);
+      t.deepEqual(
+        positions,
+        positions.toSorted((a, b) => b - a),
+        id,
+      );
+      for (const { atMs, etaSeconds } of sights) {
+        if (atMs < measuredAtMs || etaSeconds === null) continue;
+        off.push(etaSeconds / ((Date.parse(endedAt!) - atMs) / 1_000));
+      }
+    }
+    const farthest = Math.max(...jobs.map(({ id }) => seen.get(id)![0]?.position ?? 0));
+    t.true(farthest >= 30, `the last of them stood at ${farthest}`);
+    t.true(off.length > 50);
+    const wrong = off.filter((factor) => factor > 3 || factor < 1 / 3);
+    t.true(
+      wrong.length <= off.length / 50,
+      `${wrong.length} of ${off.length}: ${wrong.slice(0, 5).join(', ')}`,
+    );
+  },
+);

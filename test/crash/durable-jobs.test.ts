@@ -1,0 +1,331 @@
+import anyTest, { type ExecutionContext } from 'ava';
+import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { ReservationStore } from '../../shared/billing/reservation-store.ts';
+import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { JobStore } from '../../shared/jobs/job-store.ts';
+import { findTransition, hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
+import { placeJob } from '../../shared/jobs/place-job-script.ts';
+import { startJob, takeJob } from '../../shared/jobs/run-job-scripts.ts';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { PriceStore } from '../../shared/ledger/price-store.ts';
+import { parseRub } from '../../shared/pricing/money.ts';
+import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { AnswerStore } from '../../shared/reply/answer-store.ts';
+import { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
+import { ObjectStore } from '../../shared/storage/object-store.ts';
+import { OrphanSweeper } from '../../workers/upkeep/sweep-orphans.ts';
+import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
+import { countOpenJobs, endJobLeases, findHeldByJobs, listAllJobs } from '../support/audit-jobs.ts';
+import { ageReservation } from '../support/billing.ts';
+import { readJob } from '../support/jobs.ts';
+import { admitChat, chatReservedNano, placeChat } from '../support/place-jobs.ts';
+import type { TestAccount, TestStack } from '../support/stack.ts';
+import { allQueues } from '../support/stack.ts';
+import { useVendorStack } from '../support/vendor-stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { startRole } from '../support/worker-process.ts';
+import { verifyLedger } from './audit.ts';
+
+/** Durable jobs whose processes die, stand still or stop. One stack, whose own worker takes no work: it looks after jobs. */
+
+const test = anyTest.serial;
+
+const catalogOf = (vendorUrl: string): string => `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [vendor-key], maxConcurrency: 512 }
+  narrow: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [vendor-key], maxConcurrency: 2 }
+models:
+  - { id: chat, type: chat, context: 8192, pricing: { prompt: 50, completion: 150 }, routes: [{ upstream: vendor, model: gpt }] }
+  - { id: narrow-chat, type: chat, context: 8192, pricing: { prompt: 50, completion: 150 }, routes: [{ upstream: narrow, model: gpt-narrow }] }
+`;
+
+let vendor: VendorSimulator;
+let stack: TestStack;
+
+useVendorStack(
+  anyTest,
+  catalogOf,
+  (started) => {
+    ({ stack, vendor } = started);
+  },
+  { durableRedis: true, workers: [{ ...allQueues, queues: [] }] },
+);
+
+async function findJob(accountId: string, id: string): Promise<JobRecord> {
+  return (await new JobStore(stack.redis).find(accountId, id))!.job;
+}
+
+async function whenJob(
+  accountId: string,
+  id: string,
+  isThere: (job: JobRecord) => boolean = hasEnded,
+): Promise<JobRecord> {
+  return await waitFor('the job', async () => {
+    const job = await findJob(accountId, id);
+    return isThere(job) && job;
+  });
+}
+
+const whenAllEnded = (accounts: readonly TestAccount[]): Promise<boolean> =>
+  waitFor('all jobs to end', async () => {
+    const ids = accounts.map(({ id }) => id);
+    return (await countOpenJobs(stack.redis, ids)) === 0;
+  });
+
+const sumReceipts = (jobs: readonly JobRecord[]): bigint =>
+  jobs.reduce((sum, { receipt }) => sum + (receipt?.costNano ?? 0n), 0n);
+
+/** Every job of the account has succeeded, what they cost is what it has lost, and nothing is held any more. */
+async function checkPaidOnce(t: ExecutionContext, { id }: TestAccount, count: number): Promise<void> {
+  const jobs = await listAllJobs(stack.redis, id);
+  t.is(jobs.length, count);
+  t.deepEqual(
+    jobs.filter(({ status }) => status !== 'succeeded'),
+    [],
+  );
+  const { balanceNano, reservedNano } = await stack.readAccount(id);
+  const spent = parseRub('100')! - balanceNano;
+  t.true(spent > 0n);
+  t.is(sumReceipts(jobs), spent);
+  t.is(reservedNano, 0n);
+  t.deepEqual(await findHeldByJobs(stack.redis, id), []);
+}
+
+async function verifyBooks(t: ExecutionContext): Promise<void> {
+  const { mongo, redis, config } = stack;
+  const stores = {
+    redis,
+    accounts: new AccountStore(mongo.db, config),
+    ledger: new LedgerStore(mongo.db),
+    prices: new PriceStore(mongo.db),
+    reservations: new ReservationStore(redis),
+  };
+  t.deepEqual(await verifyLedger(stores, 30_000), []);
+}
+
+/** As many looks as it takes until an orphan is released. */
+async function sweep(): Promise<void> {
+  const { redis, log } = stack;
+  const leases = new ShardLeases(redis, 'a-sweeper', (shard) => `test:sweep-lease:${shard}`);
+  const sweeper = new OrphanSweeper(new ReservationStore(redis), leases, log);
+  for (let look = 0; look < 3; look++) await sweeper.sweep();
+}
+
+/** How many deaths of workers are counted against a job. */
+const readDeaths = async (accountId: string, id: string): Promise<number> =>
+  Number((await stack.redis.hget(redisKeys.job(accountId, id), 'x')) ?? 0);
+
+test('a worker asked to stop finishes what is active and hands back the rest, which counts as no death', async (t) => {
+  const account = await stack.createAccount();
+  const first = await startRole(t, 'worker', stack.env);
+  const held = vendor.hold('gpt-narrow');
+  t.teardown(() => held.end());
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i++) ids.push(await placeChat(stack, account.id, 'narrow-chat'));
+  await waitFor('the calls', () => held.waiting === 2);
+  await waitFor('the rest to be taken', async () => {
+    const jobs = await listAllJobs(stack.redis, account.id);
+    return jobs.every(({ workerId }) => workerId !== null);
+  });
+  const exited = first.terminate();
+  // Nobody else looks for work yet: what is handed back waits.
+  const waiting = redisKeys.jobsWaiting(account.id, 'chat', 'narrow-chat');
+  await waitFor('what is handed back', async () => (await stack.redis.zcard(waiting)) === 3);
+  t.is(first.child.exitCode, null);
+  await startRole(t, 'worker', stack.env);
+  held.end();
+  t.is(await exited, 0);
+  await whenAllEnded([account]);
+  await checkPaidOnce(t, account, 5);
+  const jobs = await Promise.all(ids.map((id) => findJob(account.id, id)));
+  t.deepEqual(
+    jobs.map(({ attempts }) => attempts).toSorted((one, other) => one - other),
+    [1, 1, 2, 2, 2],
+  );
+  t.deepEqual(await Promise.all(ids.map((id) => readDeaths(account.id, id))), [0, 0, 0, 0, 0]);
+});
+
+test('what is still active when the grace time is over is handed back, runs on another and is charged once', async (t) => {
+  const account = await stack.createAccount();
+  const first = await stack.startWorker({ queues: ['chat'] });
+  const held = vendor.hold('gpt');
+  t.teardown(() => held.end());
+  const id = await placeChat(stack, account.id, 'chat');
+  await waitFor('the call', () => held.waiting === 1);
+  const stopped = first.stop();
+  await first.handBack!();
+  const { status, workerId } = await findJob(account.id, id);
+  t.is(status, 'queued');
+  t.is(workerId, null);
+  await stopped;
+  const second = await stack.startWorker({ queues: ['chat'] });
+  await waitFor('the call of the other', () => held.waiting === 1);
+  held.end();
+  t.is((await whenJob(account.id, id)).attempts, 2);
+  t.is(await readDeaths(account.id, id), 0);
+  await checkPaidOnce(t, account, 1);
+  await second.stop();
+});
+
+test('a job whose worker died between the kept answer and the settlement runs again, and only that answer is told', async (t) => {
+  const { redis, config } = stack;
+  const account = await stack.createAccount();
+  const line = { queue: 'chat', model: 'chat' } as const;
+  const id = await placeChat(stack, account.id, 'chat');
+  const { job } = await takeJob(redis, line, account.id, 'a-worker-that-dies');
+  t.is(await startJob(redis, job!), 'ok');
+  const payloads = createRedis(config.redisUrl, 'payloads', stack.log);
+  t.teardown(() => payloads.disconnect());
+  await waitUntilReady(payloads);
+  const objects = new ObjectStore(config.s3);
+  t.teardown(() => objects.close());
+  const answers = new AnswerStore(new KeptFramesStore(redis, payloads), objects);
+  await answers.keep(
+    { requestId: id, accountId: account.id },
+    1,
+    Buffer.from('{"from": "the first attempt"}'),
+  );
+  t.is((await readJob(stack, account, id)).response ?? null, null);
+  await endJobLeases(redis);
+  const worker = await stack.startWorker({ queues: ['chat'] });
+  t.is((await whenJob(account.id, id)).attempts, 2);
+  const shown = await readJob(stack, account, id);
+  t.is(shown.response!['id'], id);
+  await checkPaidOnce(t, account, 1);
+  await worker.stop();
+});
+
+test('a worker that stood still until its lease ran out neither charges nor ends the job that another has', async (t) => {
+  const account = await stack.createAccount();
+  const first = await startRole(t, 'worker', stack.env);
+  const held = vendor.hold('gpt');
+  t.teardown(() => held.end());
+  const id = await placeChat(stack, account.id, 'chat');
+  await waitFor('the call', () => held.waiting === 1);
+  first.child.kill('SIGSTOP');
+  // Its answer has come by the time it goes on.
+  held.letGo(1);
+  await startRole(t, 'worker', stack.env);
+  await endJobLeases(stack.redis);
+  await waitFor('the call of the other', () => held.waiting === 1);
+  await whenJob(account.id, id, ({ status, attempts }) => status === 'active' && attempts === 2);
+  first.child.kill('SIGCONT');
+  t.is(await first.terminate(), 0);
+  t.like(await findJob(account.id, id), { status: 'active', attempts: 2 });
+  t.is((await stack.readAccount(account.id)).balanceNano, parseRub('100')!);
+  held.end();
+  const ended = await whenJob(account.id, id);
+  t.is(ended.attempts, 2);
+  await checkPaidOnce(t, account, 1);
+  t.is((await readJob(stack, account, id)).response!['id'], id);
+});
+
+test('an api process that dies after the admission leaves a reservation that is swept, and no job', async (t) => {
+  const { redis } = stack;
+  const account = await stack.createAccount();
+  const job = await admitChat(stack, account.id, 'chat');
+  await ageReservation(redis, account.id, job.id, 60_000);
+  await sweep();
+  t.is((await stack.readAccount(account.id)).reservedNano, 0n);
+  // One that only stood still places nothing that holds no money.
+  await t.throwsAsync(placeJob(redis, redis, job), { message: /Send it again/ });
+  t.is(
+    (await releaseReservation(redis, { requestId: job.id, accountId: account.id, claimHash: null })).outcome,
+    'absent',
+  );
+  t.deepEqual(await listAllJobs(redis, account.id), []);
+});
+
+test('a job whose api process died before it was counted among those that wait is run, and its reservation is not swept', async (t) => {
+  const { redis } = stack;
+  const account = await stack.createAccount();
+  const job = await admitChat(stack, account.id, 'chat');
+  await ageReservation(redis, account.id, job.id, 60_000);
+  await placeJob(redis, redis, job);
+  await sweep();
+  t.true((await stack.readAccount(account.id)).reservedNano > 0n);
+  t.is(await redis.hexists(redisKeys.orphans(shardOf(account.id)), job.id), 0);
+  const worker = await stack.startWorker({ queues: ['chat'] });
+  await whenJob(account.id, job.id);
+  await checkPaidOnce(t, account, 1);
+  await worker.stop();
+});
+
+test('a restart of Redis with jobs waiting and active ends none of them badly, and each is charged once', async (t) => {
+  const account = await stack.createAccount();
+  const first = await startRole(t, 'worker', stack.env, ['--queues', 'chat', '--concurrency', '4']);
+  const held = vendor.hold('gpt');
+  t.teardown(() => held.end());
+  for (let i = 0; i < 20; i++) await placeChat(stack, account.id, 'chat');
+  await waitFor('the calls', () => held.waiting === 4);
+  await stack.killRedis();
+  // Answers come while nothing can be kept or settled.
+  const before = vendor.requests.counters.total;
+  held.end();
+  await waitFor('the answers', () => held.waiting === 0);
+  t.is(vendor.requests.counters.total, before);
+  await stack.restartRedis();
+  await waitUntilReady(stack.redis);
+  await whenAllEnded([account]);
+  await checkPaidOnce(t, account, 20);
+  const jobs = await listAllJobs(stack.redis, account.id);
+  t.true(jobs.every((job) => findTransition(job, 'active') !== null));
+  await verifyBooks(t);
+  t.is(await first.terminate(), 0);
+});
+
+/** Ids of the jobs with a status, as the account's list of them has it. */
+const listIds = async (accounts: readonly TestAccount[], status: string): Promise<string[]> => {
+  const lists = accounts.map(({ id }) => stack.redis.zrevrange(redisKeys.jobsList(id, status), 0, -1));
+  return (await Promise.all(lists)).flat();
+};
+
+// The last one: most of its jobs still wait when it ends.
+test('a restart of all workers with 10 000 jobs waiting and 64 active loses none and charges none twice', async (t) => {
+  t.timeout(120_000);
+  const accounts = await Promise.all(Array.from({ length: 16 }, () => stack.createAccount()));
+  const total = 10_064;
+  // Some at a time: a command of ten thousand that are sent at once would wait for too long.
+  for (let from = 0; from < total; from += 592) {
+    const ids = accounts.flatMap(({ id }) => Array.from({ length: 37 }, () => id));
+    await Promise.all(ids.map((id) => placeChat(stack, id, 'chat')));
+  }
+  const held = vendor.hold('gpt');
+  t.teardown(() => held.end());
+  const startBoth = () =>
+    Promise.all(
+      [1, 2].map(() => startRole(t, 'worker', stack.env, ['--queues', 'chat', '--concurrency', '32'])),
+    );
+  const first = await startBoth();
+  await waitFor('64 calls', () => held.waiting === 64);
+  const active = await listIds(accounts, 'a');
+  t.is(active.length, 64);
+  t.is((await listIds(accounts, 'q')).length, total - 64);
+  await Promise.all(first.map((worker) => worker.kill()));
+  held.end();
+  const second = await startBoth();
+  await waitFor('what was active to run again', async () => {
+    const ended = new Set(await listIds(accounts, 's'));
+    return active.every((id) => ended.has(id));
+  });
+  await Promise.all(second.map((worker) => worker.terminate()));
+
+  const waiting = await listIds(accounts, 'q');
+  const ended = await listIds(accounts, 's');
+  t.true(ended.length > active.length, 'some of those that waited have run as well');
+  t.is(new Set([...waiting, ...ended]).size, total);
+  t.is(waiting.length + ended.length, total);
+  for (const { id } of accounts) {
+    const jobs = await listAllJobs(stack.redis, id);
+    const { balanceNano, reservedNano } = await stack.readAccount(id);
+    const open = jobs.filter((job) => !hasEnded(job));
+    const inLine = await stack.redis.zcard(redisKeys.jobsWaiting(id, 'chat', 'chat'));
+    t.is(inLine, open.length, 'each is in line');
+    t.is(reservedNano, chatReservedNano * BigInt(open.length));
+    t.is(parseRub('100')! - balanceNano, sumReceipts(jobs));
+    for (const job of jobs.filter((one) => active.includes(one.id))) t.is(job.attempts, 2);
+  }
+  await verifyBooks(t);
+});

@@ -1,0 +1,96 @@
+import test from 'ava';
+import type { AdminContext } from '../../../scripts/admin/command.ts';
+import { queueVerbs } from '../../../scripts/admin/queue.ts';
+import { AccountStore } from '../../../shared/accounts/account-store.ts';
+import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
+import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { readBalance } from '../../support/billing.ts';
+import { createJob, readJob, waitForJob } from '../../support/jobs.ts';
+import { ScriptedRefusal, startScriptedVendor } from '../../support/scripted-vendor.ts';
+import { useStack, type TestStack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** What operators do with the jobs of a queue. */
+
+const catalogOf = (url: string): string => `
+upstreams:
+  vendor: { kind: openai, baseUrl: '${url}' }
+models:
+  - id: chat
+    type: chat
+    context: 8192
+    pricing: { type: tokens, prompt: 100, completion: 200 }
+    routes: [{ upstream: vendor, model: chat }]
+`;
+
+const body = { model: 'chat', messages: [{ role: 'user', content: 'hello' }], max_tokens: 10 };
+
+async function run<T>(stack: TestStack, verb: string, queue: string): Promise<T> {
+  const { redis, mongo, config } = stack;
+  const hotAccounts = new HotAccountStore(
+    redis,
+    new AccountStore(mongo.db, config),
+    new LedgerStore(mongo.db),
+  );
+  const context = { redis, hotAccounts, positionals: [queue] } as unknown as AdminContext;
+  return (await queueVerbs[verb]!.run(context)) as T;
+}
+
+const answer = {
+  id: 'x',
+  object: 'chat.completion',
+  created: 1,
+  model: 'chat',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+};
+
+test('a job that failed is shown with its reason, and runs and is charged once when it is retried', async (t) => {
+  let isDown = true;
+  const refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
+  const vendor = await startScriptedVendor(() => (isDown ? refusal : answer));
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, { catalog: catalogOf(`${vendor.url}/v1`) });
+  const account = await stack.createAccount();
+  const { id } = await createJob(stack, account, '/v1/chat/completions', body);
+  t.is((await waitForJob(stack, account, id)).status, 'failed');
+  const [failed] = await run<Record<string, unknown>[]>(stack, 'failed', 'chat');
+  t.like(failed, { id, account: account.id, model: 'chat', code: 'upstream_rejected' });
+  t.like(await run(stack, 'status', ''), { chat: { failed: 1, waiting: 0, active: 0 } });
+
+  isDown = false;
+  const before = await readBalance(stack.redis, account.id);
+  t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 1, refused: [] });
+  t.deepEqual(await run(stack, 'failed', 'chat'), []);
+  const { items } = (await (
+    await fetch(`${stack.url}/v1/jobs`, { headers: { authorization: `Bearer ${account.apiKey}` } })
+  ).json()) as { items: { id: string }[] };
+  const again = items.find((job) => job.id !== id)!;
+  const job = await waitForJob(stack, account, again.id);
+  t.is(job.status, 'succeeded');
+  t.true(job.cost_request! > 0);
+  t.is((await readJob(stack, account, id)).status, 'failed');
+  const after = await readBalance(stack.redis, account.id);
+  t.is(Number(before.balance - after.balance) / 1e9, job.cost_request!);
+  t.is(after.reserved, 0n);
+  t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 0, refused: [] });
+});
+
+test('draining a queue ends and refunds all that waits: jobs are cancelled, and callers are told to try again', async (t) => {
+  const stack = await useStack(t, { catalog: catalogOf('http://127.0.0.1:9/v1'), workers: [] });
+  const account = await stack.createAccount();
+  const jobs = await Promise.all(
+    Array.from({ length: 5 }, () => createJob(stack, account, '/v1/chat/completions', body)),
+  );
+  const waiting = stack.post('/v1/chat/completions', account.apiKey, body);
+  const countWaiting = async (): Promise<number> =>
+    (await run<{ chat: { waiting: number } }>(stack, 'status', '')).chat.waiting;
+  await waitFor('all to wait', async () => (await countWaiting()) === 6);
+  t.deepEqual(await run(stack, 'drain', 'chat'), { queue: 'chat', jobs: 5, requests: 1 });
+  t.is((await waiting).status, 503);
+  for (const { id } of jobs) t.is((await readJob(stack, account, id)).status, 'cancelled');
+  t.is(await countWaiting(), 0);
+  const { balance, reserved } = await readBalance(stack.redis, account.id);
+  t.is(balance, 100_000_000_000n);
+  t.is(reserved, 0n);
+});

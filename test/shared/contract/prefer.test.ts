@@ -1,0 +1,56 @@
+import test from 'ava';
+import type { AppError } from '../../../shared/contract/errors.ts';
+import { prefersAsync, readRequestTimeout } from '../../../shared/contract/prefer.ts';
+
+test('respond-async is found wherever a list of preferences may have it', (t) => {
+  const asking = [
+    'respond-async',
+    'Respond-Async',
+    ' respond-async ',
+    'wait=10,respond-async',
+    'respond-async, wait=10',
+    'respond-async;foo=bar',
+    'foo="a, b; c", respond-async',
+    'foo="a \\" b", respond-async',
+    'respond-async=""',
+    ',, respond-async',
+  ];
+  for (const header of asking) t.true(prefersAsync(header), header);
+});
+
+test('what only looks like respond-async asks for nothing', (t) => {
+  const others = [
+    undefined,
+    '',
+    'respond',
+    'respond-async2',
+    'foo; respond-async',
+    'foo=respond-async',
+    'foo="x, respond-async"',
+    'foo="x, respond-async',
+    'respond-async=no',
+  ];
+  for (const header of others) t.false(prefersAsync(header), header);
+});
+
+test('a bound on the wait is an integer of milliseconds within a day', (t) => {
+  t.is(readRequestTimeout(undefined), null);
+  t.is(readRequestTimeout('1'), 1);
+  t.is(readRequestTimeout(' 86400000 '), 86_400_000);
+  for (const text of [
+    '',
+    '0',
+    '-1',
+    '+5',
+    '1e3',
+    '0x10',
+    '1.0',
+    '86400001',
+    '1, 2',
+    '99999999999999999999',
+  ]) {
+    const error = t.throws<AppError>(() => readRequestTimeout(text), undefined, text);
+    t.is(error.code, 'validation_failed');
+    t.deepEqual(error.issues[0]?.loc, ['header', 'X-Request-Timeout-Ms']);
+  }
+});

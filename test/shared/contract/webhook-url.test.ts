@@ -1,0 +1,32 @@
+import test from 'ava';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { checkWebhookUrl } from '../../../shared/contract/webhook-url.ts';
+
+test('a public https URL is taken, in its normal form', (t) => {
+  t.is(checkWebhookUrl('https://example.com/hook?a=1'), 'https://example.com/hook?a=1');
+  t.is(checkWebhookUrl('HTTPS://Example.com:443'), 'https://example.com/');
+  t.is(checkWebhookUrl('https://8.8.8.8/'), 'https://8.8.8.8/');
+});
+
+const refused: Record<string, RegExp> = {
+  '': /is not a URL/,
+  '/hook': /is not a URL/,
+  'http://example.com/': /is not https/,
+  'https://user@example.com/': /a user name or a password/,
+  'https://example.com:8443/': /a port that is not 443/,
+  'https://example.com/#here': /a fragment/,
+  'https://127.0.0.1/': /without an address on the public internet/,
+  'https://0x7f.1/': /without an address on the public internet/,
+  'https://[::ffff:10.0.0.1]/': /without an address on the public internet/,
+  'https://169.254.169.254/latest': /without an address on the public internet/,
+  [`https://example.com/${'a'.repeat(1_981)}`]: /longer than 2000 characters/,
+};
+
+for (const [url, reason] of Object.entries(refused)) {
+  test(`"${url.slice(0, 40)}" is refused, and the error says why and where`, (t) => {
+    const error = t.throws(() => checkWebhookUrl(url), { instanceOf: AppError, message: reason });
+    t.is(error?.code, 'unsafe_url');
+    t.is(error?.status, 422);
+    t.deepEqual(error?.issues[0]?.loc, ['header', 'X-Webhook-Url']);
+  });
+}

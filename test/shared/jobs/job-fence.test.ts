@@ -1,0 +1,238 @@
+import test, { type ExecutionContext } from 'ava';
+import { finishRequest, type RequestOutcome } from '../../../shared/billing/finish-request.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { cancelJob, forgetJobs, loseJobs, maxDeaths } from '../../../shared/jobs/end-job-scripts.ts';
+import { JobStore } from '../../../shared/jobs/job-store.ts';
+import {
+  handBackJob,
+  jobLeaseMs,
+  renewJobs,
+  startJob,
+  takeJob,
+  type TakenJob,
+} from '../../../shared/jobs/run-job-scripts.ts';
+import { PriceStore } from '../../../shared/ledger/price-store.ts';
+import { noUsage } from '../../../shared/pricing/cost.ts';
+import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { AnswerStore } from '../../../shared/reply/answer-store.ts';
+import { decodeFirstFrame } from '../../../shared/reply/frame.ts';
+import { KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import type { ObjectStore } from '../../../shared/storage/object-store.ts';
+import { TrafficRecorder } from '../../../shared/traffic/traffic-recorder.ts';
+import { readBalance, readEntries } from '../../support/billing.ts';
+import { openBooks, type Books } from '../../support/books.ts';
+import { chatReservedNano, placeChat } from '../../support/place-jobs.ts';
+
+/** Who may do what with a job, and when: its worker, one that lost it, and its account. */
+
+let books: Books;
+test.before(async () => {
+  books = await openBooks();
+});
+test.after.always(() => books.close());
+
+const line = { queue: 'chat', model: 'demo-echo' } as const;
+const balanceNano = 100_000_000_000n;
+
+interface Placed {
+  readonly accountId: string;
+  readonly id: string;
+}
+
+async function place(): Promise<Placed> {
+  const { id: accountId } = await books.createAccount({ balanceNano });
+  return { accountId, id: await placeChat(books, accountId, 'demo-echo') };
+}
+
+async function take({ accountId }: Placed, worker = 'worker'): Promise<TakenJob> {
+  const { job } = await takeJob(books.redis, line, accountId, worker);
+  if (job === null) throw new Error('there is no job to take');
+  return job;
+}
+
+/** Its worker has been silent for long enough. */
+async function lose({ accountId, id }: Placed): Promise<void> {
+  const shard = shardOf(accountId);
+  await books.redis.zadd(redisKeys.jobLeases(shard), 1, `${accountId} ${id}`);
+  await loseJobs(books.redis, shard);
+}
+
+const countWaiting = async ({ accountId }: Placed): Promise<number> =>
+  Number((await books.redis.hget(redisKeys.jobTotals(shardOf(accountId)), 'chat')) ?? 0);
+
+async function statusOf({ accountId, id }: Placed): Promise<string> {
+  return (await new JobStore(books.redis).find(accountId, id))!.job.status;
+}
+
+async function finish(
+  { accountId, id }: Placed,
+  attempt: number,
+  deliver: () => Promise<void> = async () => undefined,
+): Promise<void> {
+  const log = createLogger('test', 'silent');
+  const { redis, ledger, hotAccounts, mongo } = books;
+  const traffic = new TrafficRecorder({ record: async () => undefined }, log);
+  const dependencies = { redis, ledger, hotAccounts, traffic, prices: new PriceStore(mongo.db) };
+  const request: AdmittedRequest = {
+    requestId: id,
+    accountId,
+    model: 'demo-echo',
+    pricing: { date_of_use: '2026-01-01', type: 'tokens', prompt: 50, free_requests: false },
+    priceVersion: 'v',
+    admittedAtMs: Date.now(),
+    deadlineAtMs: Date.now() + 60_000,
+    userIp: '127.0.0.1',
+    promptTokens: 3,
+    user: null,
+    claimHash: null,
+    jobAttempt: attempt,
+  };
+  const outcome: RequestOutcome = {
+    usage: { ...noUsage, promptTokens: 1_000 },
+    counted: false,
+    error: null,
+    charged: true,
+    reachedModel: true,
+  };
+  await finishRequest(dependencies, request, outcome, deliver);
+  await traffic.stop();
+}
+
+async function expectNothingHeld(t: ExecutionContext, { accountId }: Placed): Promise<void> {
+  t.is((await readBalance(books.redis, accountId)).reserved, 0n);
+  const held = Object.entries(await books.redis.hgetall(redisKeys.jobsHeld(accountId)));
+  t.deepEqual(
+    held.filter(([name, value]) => name !== 'bytes' && value !== '0'),
+    [],
+  );
+}
+
+// The count is that of a shard, which accounts share: these two run by themselves.
+test.serial(
+  'a worker that lost a job can neither begin nor renew nor give it back, before another has it and after',
+  async (t) => {
+    const job = await place();
+    const before = await countWaiting(job);
+    const first = await take(job);
+    await lose(job);
+    for (let i = 0; i < 2; i++) {
+      t.is(await startJob(books.redis, first), 'gone');
+      t.deepEqual([...(await renewJobs(books.redis, [first]))], [[job.id, 'gone']]);
+      t.is(await handBackJob(books.redis, first), null);
+      if (i === 0) t.is(await countWaiting(job), before);
+      else t.is(await countWaiting(job), before - 1);
+      if (i === 0) t.is((await take(job, 'another')).attempt, 2);
+    }
+  },
+);
+
+test.serial('a job that was given back waits once, however often that is said', async (t) => {
+  const job = await place();
+  const before = await countWaiting(job);
+  const taken = await take(job);
+  t.is(await handBackJob(books.redis, taken), 1);
+  t.is(await handBackJob(books.redis, taken), null);
+  t.is(await countWaiting(job), before);
+});
+
+test('of two workers that both have the answer one charges and ends the job', async (t) => {
+  const job = await place();
+  const first = await take(job);
+  t.is(await startJob(books.redis, first), 'ok');
+  await lose(job);
+  const second = await take(job, 'another');
+  t.is(await startJob(books.redis, second), 'ok');
+  await finish(job, first.attempt);
+  t.is(await statusOf(job), 'active');
+  await finish(job, second.attempt);
+  await finish(job, second.attempt);
+  t.is(await statusOf(job), 'succeeded');
+  const charges = (await readEntries(books.redis, job.accountId)).filter(({ kind }) => kind === 'charge');
+  t.is(charges.length, 1);
+  t.is((await readBalance(books.redis, job.accountId)).balance, balanceNano - 50_000_000n);
+  await expectNothingHeld(t, job);
+});
+
+test('a job whose answer no store takes fails and is not charged', async (t) => {
+  const job = await place();
+  const taken = await take(job);
+  await startJob(books.redis, taken);
+  await finish(job, taken.attempt, async () => {
+    throw new AppError('too_many_jobs');
+  });
+  t.is(await statusOf(job), 'failed');
+  t.is((await readBalance(books.redis, job.accountId)).balance, balanceNano);
+  await expectNothingHeld(t, job);
+});
+
+test('a job under which workers die waits again, and ends free of charge at the last of them', async (t) => {
+  const job = await place();
+  for (let death = 1; death <= maxDeaths; death++) {
+    t.is(await statusOf(job), 'queued');
+    await startJob(books.redis, await take(job));
+    await lose(job);
+  }
+  t.is(await statusOf(job), 'failed');
+  t.is((await readBalance(books.redis, job.accountId)).balance, balanceNano);
+  await expectNothingHeld(t, job);
+});
+
+test('a job that is cancelled while a worker has it does not begin, and ends although that worker dies', async (t) => {
+  const job = await place();
+  const taken = await take(job);
+  t.like(await cancelJob(books.redis, job.accountId, job.id), { outcome: 'asked', workerId: 'worker' });
+  t.is(await startJob(books.redis, taken), 'cancelled');
+  t.is((await readBalance(books.redis, job.accountId)).reserved, chatReservedNano);
+  await lose(job);
+  t.is(await statusOf(job), 'cancelled');
+  await expectNothingHeld(t, job);
+});
+
+test('what a job takes of Redis is counted until it is forgotten, with the body of a failure that can be retried', async (t) => {
+  const job = await place();
+  const bytes = async (): Promise<number> =>
+    Number((await books.redis.hget(redisKeys.jobsHeld(job.accountId), 'bytes')) ?? 0);
+  const whole = await bytes();
+  const taken = await take(job);
+  await startJob(books.redis, taken);
+  await finish(job, taken.attempt, async () => {
+    throw new AppError('too_many_jobs');
+  });
+  t.is(await bytes(), whole);
+  const shard = shardOf(job.accountId);
+  await books.redis.zadd(redisKeys.jobsEnded(shard), 1, `${job.accountId} ${job.id}`);
+  await forgetJobs(books.redis, shard);
+  t.is(await bytes(), 0);
+  t.is(await new JobStore(books.redis).find(job.accountId, job.id), null);
+  t.is(await books.redis.exists(redisKeys.jobBody(job.accountId, job.id)), 0);
+  t.is((await new JobStore(books.redis).list(job.accountId, null, { page: 1, pageSize: 10 })).total, 0);
+});
+
+test('a lease of before the clock stepped back runs out in the usual time', async (t) => {
+  const job = await place();
+  await take(job);
+  const shard = shardOf(job.accountId);
+  const member = `${job.accountId} ${job.id}`;
+  await books.redis.zadd(redisKeys.jobLeases(shard), Date.now() + 3_600_000, member);
+  await loseJobs(books.redis, shard);
+  t.true(Number(await books.redis.zscore(redisKeys.jobLeases(shard), member)) <= Date.now() + jobLeaseMs);
+});
+
+test('the answer of a later attempt can be read although that of an earlier one has moved to the object store', async (t) => {
+  const job = await place();
+  const request = { requestId: job.id, accountId: job.accountId };
+  const kept = new KeptFramesStore(books.redis, books.redis);
+  const answers = new AnswerStore(kept, {} as ObjectStore);
+  const first = await answers.keep(request, 1, Buffer.alloc(4_000, 1));
+  if (!('size' in first)) throw new Error('it is not in Redis');
+  // What is left behind of frames that were copied.
+  t.true(await kept.leaveMoved('frames', request, first.size.bytes));
+  await answers.keep(request, 2, Buffer.alloc(4_000, 2));
+  const read = await kept.readFrames(request, 0, 100_000);
+  if (!('bytes' in read)) throw new Error('it is said to have moved');
+  const { frame } = decodeFirstFrame(read.bytes)!;
+  t.is(frame.attempt, 2);
+  t.deepEqual(frame.payload, Buffer.alloc(4_000, 2));
+});

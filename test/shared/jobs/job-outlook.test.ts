@@ -1,0 +1,117 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { estimateEta, estimateRest, type JobOutlook } from '../../../shared/jobs/job-outlook.ts';
+import { averageServiceMs, measuredJobs } from '../../../shared/jobs/service-time.ts';
+import { JobOutlooks } from '../../../shared/jobs/job-outlooks.ts';
+
+const idle: JobOutlook = { virtualTime: 0, accounts: [], running: 0, runningMs: [], serviceMs: null };
+
+const running = (runningMs: number[], serviceMs: number | null): JobOutlook => ({
+  ...idle,
+  running: runningMs.length,
+  runningMs,
+  serviceMs,
+});
+
+test('nothing is said where nothing runs and nothing was ever measured', (t) => {
+  t.is(estimateEta(idle, 3), null);
+});
+
+test('a waiting job starts when a running one, or one that follows it, is expected to end', (t) => {
+  const outlook = running([1_000, 500, 0, 1_500], 2_000);
+  const etas = [0, 1, 2, 3, 4, 8].map((position) => estimateEta(outlook, position));
+  t.deepEqual(etas, [2.5, 3, 3.5, 4, 4.5, 6.5]);
+  t.is(estimateEta(running([], 2_000), 2), 6, 'one at a time while none runs');
+});
+
+test('jobs that run for longer than they used to take raise the estimate, and one that hangs does not', (t) => {
+  t.is(estimateEta(running([9_000, 10_000, 11_000, 12_000], 2_000), 1), 12.5);
+  t.is(estimateEta(running([1_000, 1_000, 1_000, 900_000], 2_000), 2), 3);
+  t.is(estimateEta(running([1_000, 1_500], null), 0), 2.5, 'the first ones are taken to be half-way');
+});
+
+test('a running job is never said to be done at once, and its estimate grows where it takes long', (t) => {
+  t.is(estimateRest(running([500], 2_000), 500), 1.5);
+  t.is(estimateRest(running([8_000, 0, 0], 2_000), 8_000), 2);
+  t.is(estimateRest(running([3_000], null), 3_000), 3);
+});
+
+test('one job that hung does not change what jobs take on average', (t) => {
+  t.is(averageServiceMs([]), null);
+  t.is(averageServiceMs([100, 200]), 150);
+  t.is(averageServiceMs([100, 100, 900_000, 100, 100]), 100);
+});
+
+interface Slot {
+  startedMs: number;
+  endsMs: number;
+}
+
+/** Runs jobs in their order on a clock of its own. @returns by how much an estimate was ever off, as a factor */
+function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number) => number): number {
+  const slots = new Set<Slot>();
+  const measured: number[] = [];
+  const estimates: { job: number; doneMs: number; nowMs: number }[] = [];
+  const doneAtMs: number[] = [];
+  let nowMs = 0;
+  let next = 0;
+  while (next < serviceTimes.length) {
+    while (slots.size < slotsAt(next) && next < serviceTimes.length) {
+      const endsMs = nowMs + serviceTimes[next]!;
+      doneAtMs[next] = endsMs;
+      slots.add({ startedMs: nowMs, endsMs });
+      next += 1;
+    }
+    const outlook = running(
+      [...slots].map(({ startedMs }) => nowMs - startedMs),
+      averageServiceMs(measured.slice(-measuredJobs)),
+    );
+    for (let job = next; job < serviceTimes.length; job++) {
+      const seconds = estimateEta(outlook, job - next);
+      // Until a first job has ended or run for a while, nobody can know.
+      if (seconds !== null && measured.length >= 5)
+        estimates.push({ job, doneMs: nowMs + seconds * 1_000, nowMs });
+    }
+    const first = [...slots].reduce((one, other) => (other.endsMs < one.endsMs ? other : one));
+    nowMs = first.endsMs;
+    measured.push(first.endsMs - first.startedMs);
+    slots.delete(first);
+  }
+  const factors = estimates.map(({ job, doneMs, nowMs }) => {
+    const ratio = (doneMs - nowMs) / (doneAtMs[job]! - nowMs);
+    return Math.max(ratio, 1 / ratio);
+  });
+  return Math.max(1, ...factors);
+}
+
+test('estimates are within a factor of three, also where workers come and go', (t) => {
+  fc.assert(
+    fc.property(
+      // Twice as many workers, or half of them, cannot be foreseen; what is left of the factor is for the jobs.
+      fc.array(fc.integer({ min: 850, max: 1_180 }), { minLength: 30, maxLength: 60 }),
+      fc.integer({ min: 2, max: 8 }),
+      fc.constantFrom(0.5, 1, 2),
+      fc.integer({ min: 5, max: 40 }),
+      (serviceTimes, slots, change, changedAt) => {
+        const factor = simulate(serviceTimes, (job) => (job < changedAt ? slots : slots * change));
+        return factor <= 3;
+      },
+    ),
+  );
+  t.pass();
+});
+
+test('an outlook is read once for all who ask within half a second, and again after a failure', async (t) => {
+  let reads = 0;
+  const outlooks = new JobOutlooks(async () => {
+    reads += 1;
+    if (reads === 1) throw new Error('Redis is away');
+    return idle;
+  });
+  const line = { queue: 'chat', model: 'model' } as const;
+  await t.throwsAsync(outlooks.get(line), { message: 'Redis is away' });
+  t.deepEqual(await Promise.all([outlooks.get(line), outlooks.get(line)]), [idle, idle]);
+  await outlooks.get(line);
+  await outlooks.get({ ...line, model: 'another' });
+  t.is(reads, 3);
+});

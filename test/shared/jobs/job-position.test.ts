@@ -1,0 +1,79 @@
+import test from 'ava';
+import fc from 'fast-check';
+import type { JobLine } from '../../../shared/jobs/job-line.ts';
+import type { JobOutlook, WaitingAccount } from '../../../shared/jobs/job-outlook.ts';
+import { estimatePosition } from '../../../shared/jobs/job-position.ts';
+import { JobTurns } from '../../../shared/jobs/job-turns-store.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+
+const backlog = fc.record({
+  weight: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 100 })),
+  before: fc.nat(6),
+  after: fc.nat(9),
+});
+
+let lines = 0;
+
+test('the position is exactly the number of jobs that start before, where nothing is added', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(backlog, { minLength: 1, maxLength: 8 }),
+      fc.nat(12),
+      fc.nat(12),
+      async (backlogs, takenFirst, takenLater) => {
+        const turns = new JobTurns(redis());
+        const line: JobLine = { queue: 'chat', model: `model ${(lines += 1)}` };
+        const take = async (count: number): Promise<string[]> => {
+          const taken = await turns.take(line.queue, count, new Map([[line.model, count]]), 0);
+          return taken.map(({ accountId }) => accountId);
+        };
+        const addAll = async (which: 'before' | 'after'): Promise<void> => {
+          for (const [i, account] of backlogs.entries())
+            for (let n = 0; n < account[which]; n++) await turns.add(line, `account ${i}`, account.weight);
+        };
+        await addAll('before');
+        await take(takenFirst);
+        await addAll('after');
+        await take(takenLater);
+        const outlook = await turns.outlook(line);
+        const order = await take(1_000);
+        const ranks = new Map<string, number>();
+        for (const [position, accountId] of order.entries()) {
+          const rank = ranks.get(accountId) ?? 0;
+          ranks.set(accountId, rank + 1);
+          const estimate = estimatePosition(outlook, accountId, rank);
+          if (estimate !== position) return false;
+        }
+        return true;
+      },
+    ),
+    { numRuns: 120 },
+  );
+  t.pass();
+});
+
+const outlookOf = (accounts: readonly WaitingAccount[], virtualTime = 0): JobOutlook => ({
+  virtualTime,
+  accounts,
+  running: 0,
+  runningMs: [],
+  serviceMs: null,
+});
+
+test('an account that the outlook does not know yet is taken for one that begins to wait now', (t) => {
+  const others = ['b', 'c'].map((accountId) => ({ accountId, waiting: 5, weight: 1, startTag: 1_000_000 }));
+  const outlook = outlookOf(others, 1_000_000);
+  t.is(estimatePosition(outlook, 'a', 0), 0);
+  t.is(estimatePosition(outlook, 'd', 0), 2);
+  t.is(estimatePosition(outlook, 'd', 1), 5, 'two of each other, and the one before it');
+});
+
+test("a job that was added since the outlook was read is behind all of its account's jobs", (t) => {
+  const outlook = outlookOf([
+    { accountId: 'a', waiting: 2, weight: 1, startTag: 0 },
+    { accountId: 'b', waiting: 3, weight: 1, startTag: 0 },
+  ]);
+  t.is(estimatePosition(outlook, 'a', 4), 7);
+});

@@ -1,0 +1,219 @@
+import test from 'ava';
+import { maxVirtualTime, type JobLine } from '../../../shared/jobs/job-line.ts';
+import { JobTurns } from '../../../shared/jobs/job-turns-store.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+const anyRoom = new Map<string, number>();
+
+/** A line of the test's own: tests of this file share a Redis and run side by side. */
+let lines = 0;
+const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
+
+const only = ({ model }: JobLine, count: number): [number, ReadonlyMap<string, number>, number] => [
+  count,
+  new Map([[model, count]]),
+  0,
+];
+
+async function takeAccounts(turns: JobTurns, line: JobLine, count: number): Promise<string[]> {
+  const taken = await turns.take(line.queue, ...only(line, count));
+  return taken.map(({ accountId }) => accountId);
+}
+
+test("one account's 100 000 waiting jobs delay another's single job by one turn at the most", async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await turns.sync(line, 'large', 1, 100_000);
+  t.deepEqual(await takeAccounts(turns, line, 3), ['large', 'large', 'large']);
+  for (let i = 0; i < 20; i++) {
+    await turns.add(line, `small ${i}`, 1);
+    const taken = await takeAccounts(turns, line, 2);
+    t.true(taken.includes(`small ${i}`), taken.join(', '));
+  }
+});
+
+test('each of fifty accounts that come at once waits for one turn of each other at the most', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await turns.sync(line, 'large', 100, 100_000);
+  await takeAccounts(turns, line, 7);
+  const small = Array.from({ length: 50 }, (_, i) => `small ${i}`);
+  await Promise.all(small.map((accountId) => turns.add(line, accountId, 1)));
+  const taken = await takeAccounts(turns, line, 51);
+  t.deepEqual(
+    taken.filter((accountId) => accountId !== 'large').sort(),
+    [...small].sort(),
+    'the weight of others changes nothing for a first job',
+  );
+});
+
+test('an account of weight 3 gets three turns to one of an account of weight 1', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await turns.sync(line, 'heavy', 3, 1_000);
+  await turns.sync(line, 'light', 1, 1_000);
+  const taken = await takeAccounts(turns, line, 400);
+  t.is(taken.filter((accountId) => accountId === 'heavy').length, 300);
+});
+
+test('an account that always has a single job does not go before one with a backlog each time', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await turns.sync(line, 'z backlog', 1, 100);
+  const taken: string[] = [];
+  for (let i = 0; i < 20; i++) {
+    if (taken.at(-1) !== 'z backlog') await turns.add(line, 'a single', 1);
+    taken.push(...(await takeAccounts(turns, line, 1)));
+  }
+  t.is(taken.filter((accountId) => accountId === 'z backlog').length, 10);
+});
+
+test('models take turns, and one without room does not block the others', async (t) => {
+  const turns = new JobTurns(redis());
+  const [full, free, single] = ['full', 'free', 'single'];
+  for (const model of [full, free, single]) await turns.sync({ queue: 'image', model }, 'account', 1, 10);
+  const room = new Map([
+    [full, 0],
+    [single, 1],
+  ]);
+  const taken = await turns.take('image', 5, room, 100);
+  t.deepEqual(
+    taken.map(({ model }) => model),
+    [free, single, free, free, free],
+  );
+  const next = await turns.take('image', 3, anyRoom, 100);
+  t.deepEqual(
+    next.map(({ model }) => model),
+    [full, single, free],
+    'the one that was served least recently is next',
+  );
+});
+
+test('a turn that found nothing takes the account out, unless a job was added meanwhile', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await turns.sync(line, 'account', 1, 2);
+  const [empty] = await turns.take(line.queue, ...only(line, 1));
+  await turns.settle(line.queue, empty!, 0, false);
+  t.deepEqual(await takeAccounts(turns, line, 1), []);
+
+  await turns.add(line, 'account', 1);
+  const [early] = await turns.take(line.queue, ...only(line, 1));
+  await turns.add(line, 'account', 1);
+  await turns.settle(line.queue, early!, 0);
+  t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
+});
+
+test('a turn that found nothing does not count against the account', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await turns.sync(line, 'a', 1, 10);
+  await turns.sync(line, 'b', 1, 10);
+  const [turn] = await turns.take(line.queue, ...only(line, 1));
+  t.is(turn?.accountId, 'a');
+  await turns.add(line, 'a', 1);
+  await turns.settle(line.queue, turn!, 0, false);
+  t.deepEqual(await takeAccounts(turns, line, 2), ['a', 'b']);
+});
+
+test('no turn is given for a job that another turn was given for', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await turns.sync(line, 'account', 1, 3);
+  const [first] = await turns.take(line.queue, ...only(line, 3));
+  await turns.settle(line.queue, first!, 2);
+  t.deepEqual(await takeAccounts(turns, line, 9), []);
+});
+
+test('what the index has lost is put back by the next settlement or repair', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await turns.add(line, 'account', 2);
+  const [turn] = await turns.take(line.queue, ...only(line, 1));
+  await redis().del(redisKeys.jobAccounts(line.queue, line.model));
+  await turns.settle(line.queue, turn!, 3);
+  t.deepEqual(await takeAccounts(turns, line, 9), ['account', 'account', 'account']);
+
+  await turns.sync(line, 'account', 2, 1);
+  await redis().del(redisKeys.jobAccounts(line.queue, line.model));
+  t.deepEqual(await takeAccounts(turns, line, 9), [], 'half of it is lost: nobody is held up by the rest');
+  await turns.sync(line, 'account', 2, 1);
+  t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
+});
+
+test('a dropped job is not waited for', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await turns.add(line, 'account', 1);
+  await turns.drop(line, 'account');
+  await turns.drop(line, 'account');
+  t.deepEqual((await turns.outlook(line)).accounts, []);
+  t.deepEqual(await takeAccounts(turns, line, 9), []);
+});
+
+test('an empty line keeps nothing about its accounts for longer than a minute', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await turns.add(line, 'account', 1);
+  await takeAccounts(turns, line, 1);
+  for (const key of [
+    redisKeys.jobAccounts(line.queue, line.model),
+    redisKeys.jobIdle(line.queue, line.model),
+  ])
+    t.true((await redis().pttl(key)) <= 60_000 && (await redis().pttl(key)) > 0, key);
+  await turns.add(line, 'account', 1);
+  t.is(
+    await redis().pttl(redisKeys.jobAccounts(line.queue, line.model)),
+    -1,
+    'it waits for as long as it takes',
+  );
+});
+
+test('the order of turns goes on where virtual times are moved back to zero', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  await redis().hset(redisKeys.jobIndex(line.queue), `time:${line.model}`, String(maxVirtualTime));
+  for (const [accountId, weight] of [
+    ['a', 1],
+    ['b', 2],
+    ['c', 1],
+  ] as const)
+    await turns.sync(line, accountId, weight, 4);
+  const taken: string[] = [];
+  for (let i = 0; i < 12; i++) taken.push(...(await takeAccounts(turns, line, 1)));
+  t.is(taken.join(''), 'abcbabcbacac');
+  t.true((await turns.outlook(line)).virtualTime < maxVirtualTime / 2);
+});
+
+test('jobs count as running until they end or their lease runs out', async (t) => {
+  const turns = new JobTurns(redis());
+  const line: JobLine = { queue: 'embedding', model: 'model' };
+  await turns.sync(line, 'account', 1, 3);
+  await turns.started(line, 'dies', 0);
+  await turns.started(line, 'ends', 60_000);
+  await turns.started(line, 'hangs', 60_000);
+  t.deepEqual(await turns.counts('embedding'), { waiting: 3, running: 2 });
+  await turns.ended(line, 'ends', 1_200);
+  t.deepEqual(await turns.counts('embedding'), { waiting: 3, running: 1 });
+  const { running, runningMs, serviceMs } = await turns.outlook(line);
+  t.deepEqual({ running, jobs: runningMs.length, serviceMs }, { running: 1, jobs: 1, serviceMs: 1_200 });
+
+  await turns.renewed([{ line, jobId: 'dies' }], 60_000);
+  t.is((await turns.counts('embedding')).running, 2, 'it lives, and was only late');
+  await turns.renewed([{ line, jobId: 'dies' }], 0);
+  t.is(
+    (await turns.counts('embedding')).running,
+    0,
+    'no lease is longer than the latest, as clocks step back',
+  );
+});
+
+test('only the latest twenty service times count, and those that say nothing do not', async (t) => {
+  const turns = new JobTurns(redis());
+  const line = openLine();
+  for (let i = 0; i < 30; i++) await turns.ended(line, `${i}`, i < 10 ? 1_000_000 : 100);
+  await turns.ended(line, 'failed', null);
+  t.is((await turns.outlook(line)).serviceMs, 100);
+});

@@ -1,0 +1,41 @@
+import { JobStore } from '../../shared/jobs/job-store.ts';
+import type { JobRecord } from '../../shared/jobs/job-record.ts';
+import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+
+/** What can be seen of durable jobs from beside the processes that run them. */
+
+const pageSize = 500;
+
+/** How many jobs of these accounts have not ended. */
+export async function countOpenJobs(redis: RedisClient, accountIds: readonly string[]): Promise<number> {
+  const lists = accountIds.flatMap((id) => ['q', 'a'].map((status) => redisKeys.jobsList(id, status)));
+  const counts = await Promise.all(lists.map((list) => redis.zcard(list)));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+export async function listAllJobs(redis: RedisClient, accountId: string): Promise<JobRecord[]> {
+  const store = new JobStore(redis);
+  const jobs: JobRecord[] = [];
+  for (let page = 1; ; page++) {
+    const { total, jobs: found } = await store.list(accountId, null, { page, pageSize });
+    jobs.push(...found.map(({ job }) => job));
+    if (page * pageSize >= total) return jobs;
+  }
+}
+
+/** What an account's jobs still hold, in words; nothing where all have ended. */
+export async function findHeldByJobs(redis: RedisClient, accountId: string): Promise<string[]> {
+  const held = await redis.hgetall(redisKeys.jobsHeld(accountId));
+  return Object.entries(held)
+    .filter(([, value]) => value !== '0')
+    .map(([name, value]) => `${accountId} holds ${name} ${value}`);
+}
+
+/** Has the leases of all workers on their jobs run out, as they do ten seconds after the workers have died. */
+export async function endJobLeases(redis: RedisClient): Promise<void> {
+  for (let shard = 0; shard < shardCount; shard++) {
+    const key = redisKeys.jobLeases(shard);
+    for (const member of await redis.zrange(key, '0', '-1')) await redis.zadd(key, 1, member);
+  }
+}

@@ -1,0 +1,82 @@
+import { runAdmission } from '../../shared/billing/admit-script.ts';
+import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
+import { placeJob, type NewJob } from '../../shared/jobs/place-job-script.ts';
+import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { noChannel } from '../../shared/reply/reply-channel.ts';
+import { admission } from './billing.ts';
+import type { TestStack } from './stack.ts';
+
+/** What `admitChat` reserves. */
+export const chatReservedNano = 50_000_000n;
+
+const lifetimeMs = 10 * 60_000;
+
+/** Durable chats as the api leaves them behind, without its HTTP: for tests that need thousands, or only half of one. */
+
+/** A chat that was admitted, and is no job yet. */
+export async function admitChat(
+  { redis }: Pick<TestStack, 'redis'>,
+  accountId: string,
+  model: string,
+): Promise<NewJob> {
+  const keyHash = (await redis.hget(redisKeys.account(accountId), 'key'))!;
+  const asked = admission(accountId, { keyHash, fixedNano: chatReservedNano });
+  const { outcome } = await runAdmission(redis, asked);
+  if (outcome !== 'ok') throw new Error(`not admitted: ${outcome}`);
+  const id = asked.requestId;
+  const createdAtMs = Date.now();
+  const deadlineAtMs = createdAtMs + lifetimeMs;
+  const job: ChatJob = {
+    v: 1,
+    kind: 'chat',
+    attempt: 1,
+    replyChannel: noChannel,
+    reservedTokens: 100,
+    body: { model, messages: [{ role: 'user', content: 'hello' }], max_tokens: 100 },
+    request: {
+      requestId: id,
+      accountId,
+      model,
+      pricing: {
+        date_of_use: '2026-01-01',
+        type: 'tokens',
+        prompt: 50,
+        completion: 150,
+        free_requests: false,
+      },
+      priceVersion: 'test',
+      admittedAtMs: createdAtMs,
+      deadlineAtMs,
+      userIp: '127.0.0.1',
+      promptTokens: 3,
+      user: null,
+      claimHash: null,
+    },
+  };
+  return {
+    id,
+    accountId,
+    queue: 'chat',
+    model,
+    operation: 'chat.completions',
+    createdAtMs,
+    deadlineAtMs,
+    format: null,
+    webhookUrl: null,
+    body: Buffer.from(JSON.stringify({ v: 1, job })),
+  };
+}
+
+/** @returns the job's id */
+export async function placeChat(
+  stack: Pick<TestStack, 'redis'>,
+  accountId: string,
+  model: string,
+): Promise<string> {
+  const { redis } = stack;
+  const job = await admitChat(stack, accountId, model);
+  const { weight } = await placeJob(redis, redis, job);
+  await new JobTurns(redis).add({ queue: 'chat', model }, accountId, weight);
+  return job.id;
+}

@@ -1,0 +1,124 @@
+import { EventEmitter, once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { ExecutionContext } from 'ava';
+import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import { createLogger } from '../../shared/runtime/logger.ts';
+import type {
+  LoadWebhookPayload,
+  WebhookDelivery,
+  WebhookReporter,
+  WebhookState,
+} from '../../shared/webhooks/webhook-delivery.ts';
+import { startWebhookIntake, type WebhookIntakeOptions } from '../../workers/webhooks/take-deliveries.ts';
+import { createWebhookClient, type WebhookClient } from '../../workers/webhooks/webhook-client.ts';
+import { useHttpsServer } from './https-server.ts';
+import { testOnlyCertificate } from './test-only-certificate.ts';
+
+/** 32 bytes, as Standard Webhooks writes them; known to nobody but tests. */
+export const testSecret = `whsec_${Buffer.alloc(32, 'tests').toString('base64')}`;
+
+/** A client for which the tests' own server, at 127.0.0.1, is the public internet, and nothing else is. */
+export function createTestWebhookClient(port: number, totalMs = 15_000): WebhookClient {
+  return createWebhookClient({
+    resolveHost: () => Promise.resolve(['127.0.0.1']),
+    isPublic: (address) => address === '127.0.0.1',
+    ca: testOnlyCertificate,
+    ports: new Set([443, port]),
+    timeouts: { connectMs: 5_000, totalMs, refusalStepMs: 1 },
+  });
+}
+
+/** Keeps what is reported, and says when something is. */
+export class StateLog implements WebhookReporter {
+  readonly #states = new Map<string, WebhookState[]>();
+  readonly #reported = new EventEmitter().setMaxListeners(0);
+
+  report({ jobId }: WebhookDelivery, state: WebhookState): Promise<void> {
+    this.#states.set(jobId, [...this.of(jobId), state]);
+    this.#reported.emit('state');
+    return Promise.resolve();
+  }
+
+  of(jobId: string): readonly WebhookState[] {
+    return this.#states.get(jobId) ?? [];
+  }
+
+  /** Resolves to the first state of the job that has this status. */
+  async when(jobId: string, status: WebhookState['status']): Promise<WebhookState> {
+    for (;;) {
+      const found = this.of(jobId).find((state) => state.status === status);
+      if (found !== undefined) return found;
+      await once(this.#reported, 'state');
+    }
+  }
+}
+
+/** A payload as one of a job is. */
+export const loadTestPayload: LoadWebhookPayload = ({ jobId, event }) =>
+  Promise.resolve({
+    type: event,
+    timestamp: '2026-11-23T12:00:00.000Z',
+    data: { id: jobId, object: 'job', status: event.slice('job.'.length) },
+  });
+
+export type IntakeSettings = Partial<WebhookIntakeOptions> &
+  Pick<WebhookIntakeOptions, 'client' | 'reporter'>;
+
+/** One worker's deliveries, with a connection of its own to a Redis of the test's. */
+export async function startTestIntake(
+  redisUrl: string,
+  redis: RedisClient,
+  settings: IntakeSettings,
+): Promise<Running> {
+  const log = createLogger('test', 'silent');
+  const blocking = createRedis(redisUrl, 'blocking', log);
+  await waitUntilReady(blocking);
+  const intake = startWebhookIntake({
+    redis,
+    blocking,
+    log,
+    secrets: { listSigning: () => Promise.resolve([testSecret]) },
+    loadPayload: loadTestPayload,
+    computeRetryDelayMs: () => 1,
+    ...settings,
+  });
+  return {
+    async stop() {
+      await intake.stop();
+      blocking.disconnect();
+    },
+  };
+}
+
+export interface ReceivedWebhook {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+async function readWebhook(request: IncomingMessage): Promise<ReceivedWebhook> {
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+  );
+  return { path: request.url ?? '', headers, body: await text(request) };
+}
+
+/** A receiver that keeps what it was sent and responds as told, or not at all. */
+export async function useReceiver(
+  t: ExecutionContext,
+  respond: (webhook: ReceivedWebhook, response: ServerResponse, count: number) => unknown,
+) {
+  const received: ReceivedWebhook[] = [];
+  const { port } = await useHttpsServer(t, (request, response) => {
+    readWebhook(request).then(
+      (webhook) => {
+        received.push(webhook);
+        respond(webhook, response, received.length);
+      },
+      (error: unknown) => t.fail(String(error)),
+    );
+  });
+  return { received, url: `https://pictures.test:${port}/hook?from=gateway`, port };
+}

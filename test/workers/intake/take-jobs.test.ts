@@ -1,0 +1,66 @@
+import test, { type ExecutionContext } from 'ava';
+import { cancelJob } from '../../../shared/jobs/end-job-scripts.ts';
+import type { JobRecord } from '../../../shared/jobs/job-record.ts';
+import { hasEnded } from '../../../shared/jobs/job-record.ts';
+import { JobStore } from '../../../shared/jobs/job-store.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { readBalance } from '../../support/billing.ts';
+import { chatReservedNano, placeChat } from '../../support/place-jobs.ts';
+import { useStack, type TestStack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+async function whenEnded({ redis }: TestStack, accountId: string, id: string): Promise<JobRecord> {
+  return await waitFor('the job to end', async () => {
+    const found = await new JobStore(redis).find(accountId, id);
+    return found !== null && hasEnded(found.job) ? found.job : null;
+  });
+}
+
+async function expectNothingHeld(
+  t: ExecutionContext,
+  { redis }: TestStack,
+  accountId: string,
+): Promise<void> {
+  const { reserved, freeHeld } = await readBalance(redis, accountId);
+  t.is(reserved, 0n);
+  t.is(freeHeld, 0);
+  const held = await redis.hgetall(redisKeys.jobsHeld(accountId));
+  t.deepEqual(
+    Object.entries(held).filter(([name, value]) => name !== 'bytes' && value !== '0'),
+    [],
+  );
+}
+
+test('a job is run, charged once and kept with its answer, and holds nothing any more', async (t) => {
+  const stack = await useStack(t);
+  const { id: accountId } = await stack.createAccount();
+  const before = await readBalance(stack.redis, accountId);
+  const id = await placeChat(stack, accountId, 'demo-echo');
+  const job = await whenEnded(stack, accountId, id);
+  t.is(job.status, 'succeeded');
+  t.deepEqual(
+    job.transitions.map(({ status }) => status),
+    ['queued', 'active', 'succeeded'],
+  );
+  const after = await readBalance(stack.redis, accountId);
+  t.true(job.receipt!.costNano > 0n);
+  t.is(before.balance - after.balance, job.receipt!.costNano);
+  await expectNothingHeld(t, stack, accountId);
+  t.true((await stack.redis.strlen(redisKeys.keptFrames(accountId, id))) > 0);
+  t.is(await stack.redis.exists(redisKeys.jobBody(accountId, id)), 0);
+});
+
+test('a cancelled job that waits is refunded and never runs', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const { id: accountId } = await stack.createAccount();
+  const id = await placeChat(stack, accountId, 'demo-echo');
+  t.is((await readBalance(stack.redis, accountId)).reserved, chatReservedNano);
+  t.is((await cancelJob(stack.redis, accountId, id)).outcome, 'cancelled');
+  await expectNothingHeld(t, stack, accountId);
+  await stack.startWorker();
+  const second = await placeChat(stack, accountId, 'demo-echo');
+  await whenEnded(stack, accountId, second);
+  const { job } = (await new JobStore(stack.redis).find(accountId, id))!;
+  t.is(job.status, 'cancelled');
+  t.is(job.attempts, 0);
+});

@@ -1,0 +1,293 @@
+import { randomUUID } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { Job } from 'bullmq';
+import OpenAI from 'openai';
+import { Webhook } from 'standardwebhooks';
+import { openBullQueue } from '../../../shared/queue/open-bull-queue.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { deliveryIdOf, type WebhookDelivery } from '../../../shared/webhooks/webhook-delivery.ts';
+import { WebhookQueue, webhookAttempts, webhookQueueName } from '../../../shared/webhooks/webhook-queue.ts';
+import { createWebhookClient } from '../../../workers/webhooks/webhook-client.ts';
+import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import {
+  createTestWebhookClient,
+  StateLog,
+  startTestIntake,
+  testSecret,
+  useReceiver,
+  type IntakeSettings,
+  type ReceivedWebhook,
+} from '../../support/webhooks.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { startProgram } from '../../support/worker-process.ts';
+
+let server: TestRedis;
+let databases = 0;
+
+test.before(async () => {
+  server = await startTestRedis();
+});
+test.after.always(async () => {
+  await server.stop();
+});
+
+interface Rig {
+  readonly redisUrl: string;
+  readonly redis: RedisClient;
+  readonly queue: WebhookQueue;
+  readonly states: StateLog;
+  /** Starts a worker that stops with the test. */
+  readonly start: (settings: Partial<IntakeSettings> & Pick<IntakeSettings, 'client'>) => Promise<void>;
+}
+
+/** A database of Redis for each test: the queue's name is the same everywhere. */
+async function createRig(t: ExecutionContext, maxUndelivered?: number): Promise<Rig> {
+  const redisUrl = `${server.url}/${databases++}`;
+  const redis = createRedis(redisUrl, 'commands', createLogger('test', 'silent'));
+  await waitUntilReady(redis);
+  t.teardown(() => redis.disconnect());
+  const queue = new WebhookQueue(redis, maxUndelivered);
+  t.teardown(() => queue.close());
+  const states = new StateLog();
+  return {
+    redisUrl,
+    redis,
+    queue,
+    states,
+    async start(settings) {
+      const intake = await startTestIntake(redisUrl, redis, { reporter: states, ...settings });
+      t.teardown(() => intake.stop());
+    },
+  };
+}
+
+function createDelivery(url: string, accountId = 'ann'): WebhookDelivery {
+  return { v: 1, jobId: randomUUID(), accountId, url, event: 'job.succeeded' };
+}
+
+test('a webhook is verified by the library and by the OpenAI SDK, with either secret while two sign', async (t) => {
+  const { queue, states, start } = await createRig(t);
+  const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(204).end());
+  const former = `whsec_${Buffer.alloc(32, 'former').toString('base64')}`;
+  const secrets = { listSigning: () => Promise.resolve([testSecret, former]) };
+  await start({ client: createTestWebhookClient(receiver.port), secrets });
+  const delivery = createDelivery(receiver.url);
+  t.true(await queue.add(delivery));
+  t.deepEqual(await states.when(delivery.jobId, 'delivered'), {
+    status: 'delivered',
+    attempts: 1,
+    lastStatus: 204,
+    lastError: null,
+    nextAttemptAt: null,
+  });
+  const [{ path, headers, body }] = receiver.received as [ReceivedWebhook];
+  t.is(path, '/hook?from=gateway');
+  t.is(headers['webhook-id'], deliveryIdOf(delivery));
+  t.false(headers['webhook-id']!.includes('.'));
+  t.is(headers['content-type'], 'application/json');
+  t.is(headers['user-agent'], 'model-gateway');
+  const expected = {
+    type: 'job.succeeded',
+    timestamp: '2026-11-23T12:00:00.000Z',
+    data: { id: delivery.jobId, object: 'job', status: 'succeeded' },
+  };
+  for (const secret of [testSecret, former]) {
+    t.deepEqual(new Webhook(secret).verify(body, headers), expected);
+    const client = new OpenAI({ apiKey: 'none' });
+    t.deepEqual((await client.webhooks.unwrap(body, headers, secret)) as unknown, expected);
+  }
+  const other = `whsec_${Buffer.alloc(32, 'other').toString('base64')}`;
+  t.throws(() => new Webhook(other).verify(body, headers));
+});
+
+test('a webhook that fails is tried again under the same id, and its state says so until it is delivered', async (t) => {
+  const { queue, states, start } = await createRig(t);
+  const receiver = await useReceiver(t, (_webhook, response, count) => {
+    response.writeHead(count === 1 ? 500 : 200, { 'retry-after': '7' }).end('thanks');
+  });
+  const asked: (number | null)[] = [];
+  const computeRetryDelayMs = (attempts: number, retryAfterMs: number | null): number => {
+    asked.push(attempts, retryAfterMs);
+    return 1;
+  };
+  await start({ client: createTestWebhookClient(receiver.port), computeRetryDelayMs });
+  const delivery = createDelivery(receiver.url);
+  await queue.add(delivery);
+  t.like(await states.when(delivery.jobId, 'delivered'), { attempts: 2, lastStatus: 200, lastError: null });
+  const [first] = states.of(delivery.jobId);
+  t.like(first, { status: 'pending', attempts: 1, lastStatus: 500 });
+  t.is(first?.lastError, 'The server responded with status 500.');
+  t.true(first?.nextAttemptAt instanceof Date);
+  t.deepEqual(asked, [1, 7_000]);
+  const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
+  t.deepEqual(ids, [deliveryIdOf(delivery), deliveryIdOf(delivery)]);
+});
+
+test('a redirect is not followed, and after the last attempt the webhook has failed and stays on the queue', async (t) => {
+  const { redis, queue, states, start } = await createRig(t);
+  const receiver = await useReceiver(t, (_webhook, response) => {
+    response.writeHead(307, { location: '/elsewhere' }).end();
+  });
+  await start({ client: createTestWebhookClient(receiver.port) });
+  const delivery = createDelivery(receiver.url);
+  await queue.add(delivery);
+  const failed = await states.when(delivery.jobId, 'failed');
+  t.like(failed, { attempts: webhookAttempts, lastStatus: 307, nextAttemptAt: null });
+  t.is(failed.lastError, 'The server responded with status 307; redirects are not followed.');
+  t.is(receiver.received.length, webhookAttempts);
+  t.true(receiver.received.every(({ path }) => path.startsWith('/hook')));
+  const kept = await findJob(t, redis, delivery);
+  t.deepEqual(kept.data, delivery);
+});
+
+/** A delivery as BullMQ keeps it. */
+async function findJob(t: ExecutionContext, redis: RedisClient, delivery: WebhookDelivery) {
+  const queue = openBullQueue<WebhookDelivery>(webhookQueueName, redis);
+  t.teardown(() => queue.close());
+  const job = await Job.fromId<WebhookDelivery>(queue, deliveryIdOf(delivery));
+  return job!;
+}
+
+test('a receiver that says 410 is not asked again', async (t) => {
+  const { queue, states, start } = await createRig(t);
+  const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(410).end());
+  await start({ client: createTestWebhookClient(receiver.port) });
+  const delivery = createDelivery(receiver.url);
+  await queue.add(delivery);
+  t.like(await states.when(delivery.jobId, 'failed'), { attempts: 1, lastStatus: 410 });
+  t.is(receiver.received.length, 1);
+});
+
+test('nothing is sent to a host with an internal address, nor to a URL that is not https', async (t) => {
+  const receiver = await useReceiver(t, (_webhook, response) => response.end());
+  const inside = createWebhookClient({
+    resolveHost: () => Promise.resolve(['127.0.0.1']),
+    ports: new Set([receiver.port]),
+    timeouts: { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1 },
+  });
+  const notPublic = 'The URL has a host without an address on the public internet.';
+  for (const host of ['pictures.test', '127.0.0.1', '[::ffff:127.0.0.1]']) {
+    const url = `https://${host}:${receiver.port}/`;
+    t.deepEqual(await inside.post(url, {}, '{}'), { status: null, error: notPublic, retryAfterMs: null });
+  }
+  const plain = await inside.post(`http://pictures.test:${receiver.port}/`, {}, '{}');
+  t.is(plain.error, 'The URL is not https.');
+  t.is(receiver.received.length, 0);
+});
+
+test('a response that does not come, or comes without a certificate that counts, says no more than that', async (t) => {
+  const receiver = await useReceiver(t, () => undefined);
+  const late = await createTestWebhookClient(receiver.port, 100).post(receiver.url, {}, '{}');
+  t.is(late.error, 'There was no response within 0.1 s.');
+  const distrusting = createWebhookClient({
+    resolveHost: () => Promise.resolve(['127.0.0.1']),
+    isPublic: () => true,
+    ports: new Set([receiver.port]),
+  });
+  const refused = await distrusting.post(receiver.url, {}, '{}');
+  t.is(refused.error, 'The server did not respond over https with a valid certificate.');
+});
+
+test('an account whose receiver does not respond holds up none of the others', async (t) => {
+  const { queue, states, start } = await createRig(t);
+  const held: ServerResponse[] = [];
+  let isRevived = false;
+  const arrived = new EventEmitter();
+  const receiver = await useReceiver(t, (webhook, response) => {
+    if (isRevived || !webhook.path.startsWith('/dead')) return response.end();
+    held.push(response);
+    return arrived.emit(`held ${held.length}`);
+  });
+  const dead = receiver.url.replace('/hook', '/dead');
+  for (let i = 0; i < 20; i++) await queue.add(createDelivery(dead, 'dead'));
+  const allTaken = once(arrived, 'held 2');
+  await start({ client: createTestWebhookClient(receiver.port), concurrency: 4 });
+  await allTaken;
+  const others = ['bob', 'cid', 'dan'].map((accountId) => createDelivery(receiver.url, accountId));
+  for (const delivery of others) await queue.add(delivery);
+  for (const { jobId } of others) t.is((await states.when(jobId, 'delivered')).attempts, 1);
+  t.is(held.length, 2, 'attempts of one account at once');
+  isRevived = true;
+  for (const response of held) response.end();
+});
+
+test('webhooks of one account that must wait for a turn are all delivered, at their first attempt', async (t) => {
+  const { queue, states, start } = await createRig(t);
+  const receiver = await useReceiver(t, (_webhook, response) => response.end());
+  await start({ client: createTestWebhookClient(receiver.port), concurrency: 8 });
+  const deliveries = Array.from({ length: 6 }, () => createDelivery(receiver.url));
+  for (const delivery of deliveries) await queue.add(delivery);
+  for (const { jobId } of deliveries) t.is((await states.when(jobId, 'delivered')).attempts, 1);
+  t.is(receiver.received.length, deliveries.length);
+});
+
+test('a webhook whose worker is killed is delivered by another, under the same id', async (t) => {
+  const { redisUrl, queue, states, start } = await createRig(t);
+  const arrived = new EventEmitter();
+  const receiver = await useReceiver(t, (_webhook, response, count) => {
+    // The first is never responded to: its sender dies.
+    if (count > 1) response.end();
+    else arrived.emit('first');
+  });
+  const env = { REDIS_URL: redisUrl, RECEIVER_PORT: String(receiver.port), LOCK_MS: '1000' };
+  const program = fileURLToPath(new URL('../../support/webhook-worker.js', import.meta.url));
+  const doomed = await startProgram(t, 'worker', [program], env);
+  const first = once(arrived, 'first');
+  const delivery = createDelivery(receiver.url);
+  await queue.add(delivery);
+  await first;
+  await doomed.kill();
+  await start({ client: createTestWebhookClient(receiver.port), lockMs: 1_000 });
+  t.like(await states.when(delivery.jobId, 'delivered'), { attempts: 1, lastStatus: 200 });
+  const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
+  t.deepEqual([...ids], [deliveryIdOf(delivery)]);
+});
+
+test('trouble of the gateway uses up no attempt, and a job that is gone ends its webhook unsent', async (t) => {
+  const { redis, queue, states, start } = await createRig(t);
+  const receiver = await useReceiver(t, (_webhook, response) => response.end());
+  const asked = new EventEmitter();
+  const [troubled, gone] = [createDelivery(receiver.url), createDelivery(receiver.url)];
+  await start({
+    client: createTestWebhookClient(receiver.port),
+    loadPayload: ({ jobId }) => {
+      if (jobId === gone.jobId) return Promise.resolve(null);
+      asked.emit('payload');
+      return Promise.reject(new Error('the store is away'));
+    },
+  });
+  const wasAsked = once(asked, 'payload');
+  await queue.add(troubled);
+  await wasAsked;
+  await queue.add(gone);
+  const end = await states.when(gone.jobId, 'failed');
+  t.like(end, { attempts: 0, lastStatus: null, lastError: 'The job is no longer kept.' });
+  const job = await findJob(t, redis, troubled);
+  await waitFor('the delivery to be put back', async () => (await job.getState()) === 'delayed');
+  t.is((await findJob(t, redis, troubled)).attemptsMade, 0);
+  t.deepEqual(states.of(troubled.jobId), []);
+  t.is(receiver.received.length, 0);
+});
+
+test('the same event is delivered once however often it is added, and an account has no more waiting than its bound', async (t) => {
+  const { queue, states, start } = await createRig(t, 2);
+  const receiver = await useReceiver(t, (_webhook, response) => response.end());
+  const deliveries = [1, 2, 3].map(() => createDelivery(receiver.url));
+  const [first, second, third] = deliveries as [WebhookDelivery, WebhookDelivery, WebhookDelivery];
+  t.deepEqual(
+    [await queue.add(first), await queue.add(first), await queue.add(second), await queue.add(third)],
+    [true, true, true, false],
+  );
+  t.true(await queue.add(createDelivery(receiver.url, 'bob')), 'the bound is each account’s own');
+  await start({ client: createTestWebhookClient(receiver.port) });
+  await Promise.all([first, second].map(({ jobId }) => states.when(jobId, 'delivered')));
+  t.true(await queue.add(third), 'what was delivered made room');
+  await states.when(third.jobId, 'delivered');
+  await queue.add(first);
+  const ofFirst = receiver.received.filter(({ headers }) => headers['webhook-id'] === deliveryIdOf(first));
+  t.is(ofFirst.length, 1);
+});

@@ -1,0 +1,100 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../../shared/contract/errors.ts';
+import type { JobLine } from '../../shared/jobs/job-line.ts';
+import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
+import { jobLeaseMs, noteProgress, startJob, type TakenJob } from '../../shared/jobs/run-job-scripts.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { JobCancelled, RunReplaced } from '../jobs/job-context.ts';
+
+/** A job's progress is told as often as this at the most. */
+const progressIntervalMs = 1_000;
+const redisAwayPauseMs = 500;
+
+export interface JobRunOptions {
+  readonly redis: RedisClient;
+  readonly turns: Pick<JobTurns, 'started' | 'ended'>;
+  readonly log: Logger;
+  /** Ends the run with this reason. */
+  readonly abort: (reason: Error) => void;
+  readonly signal: AbortSignal;
+  readonly onBegun: () => void;
+}
+
+/** One attempt at a durable job, from when it was taken: whether it has begun, and how far it is. */
+export class JobRun {
+  readonly line: JobLine;
+  readonly taken: TakenJob;
+  readonly #options: JobRunOptions;
+  #beginning: Promise<void> | null = null;
+  #begunAtMs: number | null = null;
+  #progressAtMs = 0;
+
+  constructor(line: JobLine, taken: TakenJob, options: JobRunOptions) {
+    this.line = line;
+    this.taken = taken;
+    this.#options = options;
+  }
+
+  get hasBegun(): boolean {
+    return this.#begunAtMs !== null;
+  }
+
+  /** A vendor is about to be asked: the job is active from now on. @throws the signal's reason where it must not run */
+  async begin(): Promise<void> {
+    this.#beginning ??= this.#start();
+    await this.#beginning;
+  }
+
+  /** @param done from 0 to 1 */
+  progress(done: number): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#progressAtMs < progressIntervalMs) return;
+    this.#progressAtMs = nowMs;
+    const { redis, log } = this.#options;
+    const rounded = Math.floor(Math.min(0.99, done) * 100) / 100;
+    noteProgress(redis, this.taken, rounded).catch((error: unknown) => {
+      log.debug({ requestId: this.taken.id, err: error }, 'the progress of a job could not be told');
+    });
+  }
+
+  /** The run is over, however it went. */
+  end(): void {
+    if (this.#begunAtMs === null) return;
+    const { turns, log, signal } = this.#options;
+    const serviceMs = signal.aborted ? null : performance.now() - this.#begunAtMs;
+    runInBackground(turns.ended(this.line, this.taken.id, serviceMs), 'counting a job that ended', log);
+  }
+
+  async #start(): Promise<void> {
+    const { turns, log, abort, signal, onBegun } = this.#options;
+    const outcome = await this.#askToStart();
+    if (outcome === 'ok') {
+      this.#begunAtMs = performance.now();
+      onBegun();
+      runInBackground(turns.started(this.line, this.taken.id, jobLeaseMs), 'counting a job that began', log);
+      return;
+    }
+    // Ended, late, or another worker's by now: nothing is settled or told here.
+    abort(outcome === 'cancelled' ? new JobCancelled() : new RunReplaced());
+    signal.throwIfAborted();
+  }
+
+  /** While Redis is away nothing can begin. */
+  async #askToStart(): ReturnType<typeof startJob> {
+    const { redis, signal, abort } = this.#options;
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        return await startJob(redis, this.taken);
+      } catch (error) {
+        if (!(error instanceof AppError) || error.code !== 'service_unavailable') {
+          abort(new RunReplaced());
+          throw error;
+        }
+        await delay(redisAwayPauseMs);
+      }
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { AppError } from '../../shared/contract/errors.ts';
+import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
+import type { TakenJob } from '../../shared/jobs/run-job-scripts.ts';
+import type { Job } from '../../shared/queue/job-kinds.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { readJson } from '../../shared/runtime/read-json.ts';
+import type { JobDependencies } from '../jobs/job-context.ts';
+import { memoryPerByte } from './read-stored-job.ts';
+
+/** How a job's body is written. */
+export interface JobBody {
+  readonly v: 1;
+  readonly job: Job;
+}
+
+/** A durable job's body, and its share of the memory for large ones; a small one has none. */
+export interface ReadJobBody {
+  readonly job: Job;
+  readonly memory: BudgetShare | null;
+}
+
+/** Null where it is gone. Rejects with the signal's reason. */
+export async function readJobBody(
+  { payloads, jobMemory }: JobDependencies,
+  { id, accountId, body, bytes }: TakenJob,
+  signal: AbortSignal,
+): Promise<ReadJobBody | null> {
+  if (body !== null) return { job: (JSON.parse(body.toString('utf8')) as JobBody).job, memory: null };
+  const memory = await jobMemory.acquire(accountId, bytes * memoryPerByte, {
+    signal,
+    waitMs: Infinity,
+    refuse: () => new AppError('queue_full'),
+  });
+  try {
+    const chunks = payloads.readKey(redisKeys.jobBody(accountId, id));
+    const read = await readJson(chunks, accountId);
+    if (read !== null) return { job: (read.value as JobBody).job, memory };
+    memory.release();
+    return null;
+  } catch (error) {
+    memory.release();
+    throw error;
+  }
+}

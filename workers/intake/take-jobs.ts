@@ -1,0 +1,289 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JobLine, JobTurn } from '../../shared/jobs/job-line.ts';
+import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
+import {
+  failJob,
+  handBackJob,
+  jobLeaseMs,
+  renewIntervalMs,
+  renewJobs,
+  takeJob,
+  type TakenJob,
+} from '../../shared/jobs/run-job-scripts.ts';
+import type { Job, QueueName } from '../../shared/queue/job-kinds.ts';
+import { noChannel, ReplyWriter, type ReplyPublisher } from '../../shared/reply/reply-channel.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import {
+  describeFailure,
+  isReplaced,
+  JobCancelled,
+  RunReplaced,
+  type JobDependencies,
+  type RequestRun,
+} from '../jobs/job-context.ts';
+import { runChat } from '../jobs/run-chat.ts';
+import { runEmbedding } from '../jobs/run-embedding.ts';
+import { runImage } from '../jobs/run-image.ts';
+import type { ActiveRuns } from './active-runs.ts';
+import { JobRun } from './job-run.ts';
+import { readJobBody } from './read-job-body.ts';
+
+/** Jobs that a worker runs at once, of each queue, beside what somebody waits for. */
+const mostRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
+/**
+ * Of one model, jobs that a worker has taken and that wait for a slot at its vendor. Few, so that a slow model does not keep
+ * others from running; inputs of embeddings wait together, and fill calls.
+ */
+const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 4, image: 4, embedding: 64 };
+const maxTurns = 32;
+/** Where nothing is to be taken, it is looked for again after so long, if nobody says earlier that there is something. */
+const idleMs = 1_000;
+const failurePauseMs = 500;
+
+export interface JobIntakeOptions {
+  readonly dependencies: JobDependencies;
+  readonly turns: JobTurns;
+  readonly publisher: ReplyPublisher;
+  readonly runs: ActiveRuns;
+  readonly queues: readonly QueueName[];
+  readonly concurrency: number;
+}
+
+/** Takes durable jobs, whose callers come back for the answer, as accounts take turns; and runs them. */
+export class JobIntake implements Running {
+  readonly #options: JobIntakeOptions;
+  readonly #active = new Map<string, JobRun>();
+  readonly #stopping = new AbortController();
+  readonly #loops: Promise<void>[];
+  readonly #renewing: NodeJS.Timeout;
+  readonly #wakes = new Map<QueueName, () => void>();
+  #whenEmpty: (() => void) | null = null;
+
+  constructor(options: JobIntakeOptions) {
+    this.#options = options;
+    this.#loops = options.queues.map((queue) => this.#take(queue));
+    const { log } = options.dependencies;
+    this.#renewing = setInterval(() => runInBackground(this.#renew(), 'renewing jobs', log), renewIntervalMs);
+  }
+
+  /** There may be something to take. */
+  wake(queue: QueueName): void {
+    this.#wakes.get(queue)?.();
+  }
+
+  /** The job's account has cancelled it. */
+  cancel(jobId: string): void {
+    if (this.#active.has(jobId)) this.#options.runs.fail(jobId, new JobCancelled());
+  }
+
+  /** Takes no more, gives back what has not begun, and waits for what has. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const wake of this.#wakes.values()) wake();
+    await Promise.all(this.#loops);
+    await this.#giveBack((run) => !run.hasBegun);
+    if (this.#active.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#whenEmpty = resolve;
+      });
+    }
+    clearInterval(this.#renewing);
+  }
+
+  /** The process ends now: what runs waits again, at its old place. */
+  async handBack(): Promise<void> {
+    clearInterval(this.#renewing);
+    await this.#giveBack(() => true);
+  }
+
+  async #giveBack(isGiven: (run: JobRun) => boolean): Promise<void> {
+    const { dependencies, runs, turns } = this.#options;
+    await Promise.all(
+      [...this.#active.values()].filter(isGiven).map(async (run) => {
+        const { taken, line } = run;
+        runs.fail(taken.id, new RunReplaced());
+        try {
+          const weight = await handBackJob(dependencies.redis, taken);
+          if (weight !== null) await turns.add(line, taken.accountId, weight);
+        } catch (error) {
+          // Its lease runs out, and then another worker takes it.
+          dependencies.log.debug({ requestId: taken.id, err: error }, 'a job could not be handed back');
+        }
+      }),
+    );
+  }
+
+  async #take(queue: QueueName): Promise<void> {
+    const { log } = this.#options.dependencies;
+    const { signal } = this.#stopping;
+    const most = Math.min(mostRuns[queue], this.#options.concurrency);
+    while (!signal.aborted) {
+      const woken = new Promise<void>((resolve) => this.#wakes.set(queue, resolve));
+      const free = most - this.#countOf(queue);
+      let taken = 0;
+      try {
+        if (free > 0) taken = await this.#takeTurns(queue, Math.min(free, maxTurns));
+      } catch (error) {
+        log.debug({ queue, err: error }, 'waiting for Redis');
+        await delay(failurePauseMs);
+      }
+      if (taken > 0 || signal.aborted) continue;
+      const pause = new AbortController();
+      // Its only rejection is the end of the pause.
+      const timer = delay(idleMs, undefined, { signal: pause.signal }).catch(() => undefined);
+      await Promise.race([woken, timer]);
+      pause.abort();
+    }
+  }
+
+  /** @returns how many turns there were */
+  async #takeTurns(queue: QueueName, count: number): Promise<number> {
+    const { turns } = this.#options;
+    const otherwise = mostUnbegun[queue];
+    const room = new Map<string, number>();
+    for (const { line, hasBegun } of this.#active.values()) {
+      if (line.queue === queue && !hasBegun) room.set(line.model, (room.get(line.model) ?? otherwise) - 1);
+    }
+    const given = await turns.take(queue, count, room, otherwise);
+    await Promise.all(given.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
+    return given.length;
+  }
+
+  async #useTurn(line: JobLine, turn: JobTurn): Promise<void> {
+    const { turns, dependencies } = this.#options;
+    const { left, job } = await takeJob(dependencies.redis, line, turn.accountId, dependencies.workerId);
+    if (job !== null) this.#start(line, job);
+    await turns.settle(line.queue, turn, left, job !== null);
+  }
+
+  #countOf(queue: QueueName): number {
+    let count = 0;
+    for (const { line } of this.#active.values()) if (line.queue === queue) count += 1;
+    return count;
+  }
+
+  #start(line: JobLine, taken: TakenJob): void {
+    const { log } = this.#options.dependencies;
+    const running = this.#run(line, taken).catch((error: unknown) => {
+      // Its lease runs out, and then it is taken again.
+      log.error({ requestId: taken.id, err: error }, 'a job could not be run');
+    });
+    runInBackground(running, 'running a job', log);
+  }
+
+  async #run(line: JobLine, taken: TakenJob): Promise<void> {
+    const { dependencies, publisher, runs, turns } = this.#options;
+    const { id, accountId, attempt } = taken;
+    const { redis } = dependencies;
+    const log = dependencies.log.child({ requestId: id });
+    const running = { requestId: id, accountId, claimHash: null, jobAttempt: attempt };
+    const started = runs.start(running, noChannel, attempt);
+    const run = new JobRun(line, taken, {
+      redis,
+      turns,
+      log,
+      signal: started.signal,
+      abort: (reason) => runs.fail(id, reason),
+      onBegun: () => this.wake(line.queue),
+    });
+    this.#active.set(id, run);
+    try {
+      const model = dependencies.catalog.find(line.model);
+      if (model !== undefined && dependencies.catalog.isDisabled(model)) {
+        await failJob(redis, taken, disabled);
+        return;
+      }
+      const body = await readJobBody(dependencies, taken, started.signal);
+      if (body === null) {
+        await failJob(redis, taken, bodyLost);
+        return;
+      }
+      const reply = new ReplyWriter(publisher, noChannel, running, attempt);
+      const request: RequestRun = {
+        ...started,
+        reply,
+        log,
+        begin: () => run.begin(),
+        progress: (done) => run.progress(done),
+      };
+      try {
+        await runJob(dependencies, body.job, taken, request);
+        await publisher.sent();
+      } finally {
+        body.memory?.release();
+      }
+    } catch (error) {
+      if (isReplaced(started)) return;
+      if (!(started.signal.reason instanceof JobCancelled)) throw error;
+      await failJob(redis, taken, describeFailure(started.signal.reason));
+    } finally {
+      started.end();
+      run.end();
+      if (this.#active.get(id) === run) this.#active.delete(id);
+      if (this.#active.size === 0) this.#whenEmpty?.();
+      this.wake(line.queue);
+    }
+  }
+
+  /** Says that what was taken is still run here, and ends what must not be. */
+  async #renew(): Promise<void> {
+    const { dependencies, runs, turns } = this.#options;
+    const active = [...this.#active.values()];
+    if (active.length === 0) return;
+    try {
+      const stopped = await renewJobs(
+        dependencies.redis,
+        active.map(({ taken }) => taken),
+      );
+      for (const run of active) {
+        const why = stopped.get(run.taken.id);
+        // This worker may have taken the job anew meanwhile.
+        if (why === undefined || this.#active.get(run.taken.id) !== run) continue;
+        runs.fail(run.taken.id, why === 'cancelled' ? new JobCancelled() : new RunReplaced());
+      }
+      const running = active.filter(({ hasBegun }) => hasBegun);
+      await turns.renewed(
+        running.map(({ line, taken }) => ({ line, jobId: taken.id })),
+        jobLeaseMs,
+      );
+    } catch (error) {
+      dependencies.log.debug({ err: error }, 'leases of jobs could not be renewed');
+    }
+  }
+}
+
+const disabled = {
+  code: 'model_disabled',
+  message: 'The model was turned off before the job could start, and nothing was charged.',
+} as const;
+
+const bodyLost = {
+  code: 'service_unavailable',
+  message: 'The body of the job was lost, and nothing was charged. Send the request again.',
+} as const;
+
+async function runJob(
+  dependencies: JobDependencies,
+  job: Job,
+  { attempt, free }: TakenJob,
+  run: RequestRun,
+): Promise<void> {
+  // Its deadline is kept by its record, until it begins for the first time.
+  const ofAttempt = { jobAttempt: attempt, isFree: free, deadlineAtMs: Number.MAX_SAFE_INTEGER };
+  switch (job.kind) {
+    case 'chat':
+      await runChat(dependencies, { ...job, request: { ...job.request, ...ofAttempt } }, run);
+      break;
+    case 'image':
+      await runImage(dependencies, { ...job, request: { ...job.request, ...ofAttempt } }, run);
+      break;
+    case 'embedding': {
+      const parts = job.parts.map((part) => ({ ...part, request: { ...part.request, ...ofAttempt } }));
+      await runEmbedding(dependencies, { ...job, parts }, [run]);
+      break;
+    }
+    default:
+      job satisfies never;
+  }
+}

@@ -1,0 +1,54 @@
+import type { DueHook } from '../../shared/jobs/end-job-scripts.ts';
+import { findTransition, type JobRecord } from '../../shared/jobs/job-record.ts';
+import { JobStore } from '../../shared/jobs/job-store.ts';
+import { noStanding, presentJob } from '../../shared/jobs/present-job.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type {
+  WebhookDelivery,
+  WebhookEvent,
+  WebhookPayload,
+  WebhookReporter,
+  WebhookState,
+} from '../../shared/webhooks/webhook-delivery.ts';
+import type { WebhookQueue } from '../../shared/webhooks/webhook-queue.ts';
+
+/** Webhooks of durable jobs: puts them on their queue, says what is in them, and notes on the job what became of them. */
+export class JobHooks implements WebhookReporter {
+  readonly #jobs: JobStore;
+  readonly #queue: WebhookQueue;
+
+  constructor(redis: RedisClient, queue: WebhookQueue) {
+    this.#jobs = new JobStore(redis);
+    this.#queue = queue;
+  }
+
+  /** @throws AppError `service_unavailable` while Redis is away */
+  async queue({ accountId, jobId, url, status }: DueHook): Promise<void> {
+    const event = `job.${status}` as WebhookEvent;
+    const delivery: WebhookDelivery = { v: 1, jobId, accountId, url, event };
+    if (await this.#queue.add(delivery)) return;
+    await this.report(delivery, tooManyUndelivered);
+  }
+
+  /** Null where the job is forgotten. */
+  async loadPayload({ accountId, jobId, event }: WebhookDelivery): Promise<WebhookPayload | null> {
+    const found = await this.#jobs.find(accountId, jobId);
+    if (found === null) return null;
+    const timestamp = new Date(endOf(found.job)).toISOString();
+    return { type: event, timestamp, data: presentJob(found.job, noStanding) };
+  }
+
+  async report({ accountId, jobId }: WebhookDelivery, state: WebhookState): Promise<void> {
+    await this.#jobs.noteWebhook(accountId, jobId, JSON.stringify(state));
+  }
+}
+
+const endOf = (job: JobRecord): number => findTransition(job, 'succeeded', 'failed', 'cancelled') ?? 0;
+
+const tooManyUndelivered: WebhookState = {
+  status: 'failed',
+  attempts: 0,
+  lastStatus: null,
+  lastError: 'Too many webhooks of this account are undelivered. See that their receivers answer with 2xx.',
+  nextAttemptAt: null,
+};

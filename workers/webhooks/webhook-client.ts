@@ -1,0 +1,109 @@
+import { Client, type Dispatcher } from 'undici';
+import { readPublicUrl } from '../../shared/runtime/public-url.ts';
+import { within } from '../../shared/runtime/within.ts';
+import { connectTo } from '../outbound/connect-to.ts';
+import {
+  findPublicAddresses,
+  readPublicInternet,
+  type PublicInternet,
+  type PublicInternetOptions,
+} from '../outbound/find-addresses.ts';
+import type { FetchTimeouts } from '../outbound/safe-fetch-client.ts';
+import { readRetryAfterMs } from '../upstreams/http-failure.ts';
+
+const defaultTimeouts: FetchTimeouts = { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1_000 };
+
+/** The response body is ignored. A little of it is read so that receivers do not see their connection reset. */
+const maxDrainedBytes = 16_384;
+const drainMs = 1_000;
+
+/** All but the defaults are for tests. */
+export interface WebhookClientOptions extends PublicInternetOptions {
+  readonly timeouts?: FetchTimeouts;
+}
+
+export interface WebhookResponse {
+  /** Null if there was no response. */
+  readonly status: number | null;
+  /** Why there was no response, worded for the account's owner; null if there was one. */
+  readonly error: string | null;
+  readonly retryAfterMs: number | null;
+}
+
+const failed = (error: string): WebhookResponse => ({ status: null, error, retryAfterMs: null });
+
+/** Posts webhooks to URLs that callers named. No connection is kept between posts. */
+export interface WebhookClient {
+  /** POSTs to an https URL of the public internet, following no redirect. Never rejects. */
+  post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<WebhookResponse>;
+}
+
+/**
+ * Checks the URL as text, then all addresses of its host, and connects to exactly those addresses. The check at admission is
+ * not enough: the host may resolve to a machine of our own network by now.
+ */
+export function createWebhookClient(options: WebhookClientOptions = {}): WebhookClient {
+  const internet = readPublicInternet(options);
+  const timeouts = options.timeouts ?? defaultTimeouts;
+  return {
+    async post(url, headers, body) {
+      const over = new AbortController();
+      const timer = setTimeout(() => over.abort(), timeouts.totalMs);
+      try {
+        return await postOnce({ url, headers, body, internet, timeouts, signal: over.signal });
+      } catch {
+        // Name, connection, certificate or HTTP: the details are withheld because they could describe our network.
+        return over.signal.aborted
+          ? failed(`There was no response within ${timeouts.totalMs / 1_000} s.`)
+          : failed('The server did not respond over https with a valid certificate.');
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
+
+interface Post {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly internet: PublicInternet;
+  readonly timeouts: FetchTimeouts;
+  readonly signal: AbortSignal;
+}
+
+async function postOnce({ url: text, headers, body, internet, timeouts, signal }: Post) {
+  const url = readPublicUrl(text, internet.ports);
+  if (typeof url === 'string') return failed(`The URL ${url}.`);
+  const addresses = await findPublicAddresses(url, internet, timeouts.refusalStepMs, signal);
+  if (addresses === null) return failed('The URL has a host without an address on the public internet.');
+  const { isPublic, ca } = internet;
+  const client = new Client(url.origin, {
+    connect: connectTo(addresses, { signal, timeoutMs: timeouts.connectMs, isPublic, ca }),
+    // The caller's signal limits the whole post.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  try {
+    const response = await client.request({
+      method: 'POST',
+      path: `${url.pathname}${url.search}`,
+      headers: { 'user-agent': 'model-gateway', 'accept-encoding': 'identity', ...headers },
+      body,
+      signal,
+      reset: true,
+    });
+    await drain(response.body);
+    const retryAfterMs = readRetryAfterMs(response.headers, Date.now());
+    return { status: response.statusCode, error: null, retryAfterMs };
+  } finally {
+    await client.destroy();
+  }
+}
+
+async function drain(body: Dispatcher.ResponseData['body']): Promise<void> {
+  // Destroying the client cuts off the rest. That is no failure: the status has already arrived.
+  body.on('error', () => undefined);
+  const drained = body.dump({ limit: maxDrainedBytes }).catch(() => undefined);
+  await within(drainMs, drained, () => undefined);
+}
