@@ -67,6 +67,8 @@ export class SseJsonReader {
       const field = await this.#readFieldName();
       const isBlank = field === '' && !this.#isInLine;
       if (field === null || (isBlank && hasData)) return;
+      // An event without data is none, and its name is not the next one's.
+      if (isBlank) this.#name = '';
       if (field === 'event') this.#name = await this.#readShortValue();
       if (field !== 'data') {
         await this.#skipLine();

@@ -23,13 +23,14 @@ const stream = [
   '\ufeff: hello\n',
   'event: first\ndata: {"a": 1}\n\n',
   'id: 5\r\ndata:{"b":\r\ndata: "é"}\r\n\r\n',
-  ': keep-alive\n\n\n',
+  ': keep-alive\n\nevent: empty\n\ndata: {}\n\n',
   'a line without a colon\nevent:third\rdata: {"c": [1, 2]}\r\r',
   'data: [DONE]\n\n',
 ].join('');
 const events = [
   ['first', { a: 1 }],
   ['', { b: 'é' }],
+  ['', {}],
   ['third', { c: [1, 2] }],
 ];
 

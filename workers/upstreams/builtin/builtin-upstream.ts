@@ -13,7 +13,7 @@ import {
   type UpstreamTarget,
 } from '../upstream.ts';
 import { runDemoEcho } from './demo-echo.ts';
-import { editDemoImages } from './demo-image-edit.ts';
+import { createImageEditor } from './demo-image-edit.ts';
 import { drawDemoImages } from './demo-svg-image.ts';
 import { ENCODER_DIMENSIONS } from './sentence-model.ts';
 import { createTextEncoder, type TextEncoderOptions } from './text-encoder.ts';
@@ -34,12 +34,6 @@ export interface BuiltinOptions {
  */
 const MAX_BILLED_TOKENS = 8192;
 
-const imageModels: ReadonlyMap<string, (call: ImageCall, context: CallContext) => Promise<ImageAnswer>> =
-  new Map([
-    ['demo-svg-image', drawDemoImages],
-    ['demo-image-edit', editDemoImages],
-  ]);
-
 /** Models that need no vendor: an encoder of sentences, a chat that echoes, a maker of posters, an editor of images. */
 export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
   const encoder = createTextEncoder({
@@ -47,6 +41,12 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
     onThread: options.onEncoderThread,
     onFault: options.onEncoderFault,
   });
+
+  type MakeImages = (call: ImageCall, context: CallContext) => Promise<ImageAnswer>;
+  const imageModels: ReadonlyMap<string, MakeImages> = new Map([
+    ['demo-svg-image', drawDemoImages],
+    ['demo-image-edit', createImageEditor()],
+  ]);
 
   return {
     async *chat(

@@ -1,3 +1,5 @@
+import { AppError } from '../../../shared/contract/errors.ts';
+import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import type { ImageOptions } from '../../../shared/queue/job-kinds.ts';
 import {
   UpstreamError,
@@ -6,7 +8,7 @@ import {
   type ImageAnswer,
   type ImageCall,
 } from '../upstream.ts';
-import { checkDemoCount, readDemoSize } from './demo-sizes.ts';
+import { checkDemoCount, type DemoSize, readDemoSize } from './demo-sizes.ts';
 import { applyEdits } from './edit/apply-edits.ts';
 import { parseEdits, type ImageEdit } from './edit/parse-edits.ts';
 import { clear, openRaster, type Raster, toRaster } from './edit/raster.ts';
@@ -14,37 +16,64 @@ import { applyMask, readInputs } from './edit/read-inputs.ts';
 import { getPictureFont } from './picture/picture-font.ts';
 import { sendPreviews } from './send-previews.ts';
 
+/** An edit holds some 100 MB of pixels; there are two cores on a small machine. */
+const maxEditsAtOnce = 2;
+/** Edits ahead of one that waits end within seconds. */
+const maxWaitMs = 120_000;
+
+/** The edits of one process, in which accounts take turns. */
+export function createImageEditor(): (call: ImageCall, context: CallContext) => Promise<ImageAnswer> {
+  const slots = new FairBudget({ capacity: maxEditsAtOnce, maxWaitingPerHolder: Infinity });
+  const refuse = (): AppError => new AppError('deadline_exceeded');
+  return async (call, context) => {
+    checkCall(call);
+    const { accountId, signal } = context;
+    const slot = await slots.acquire(accountId, 1, { signal, waitMs: maxWaitMs, refuse });
+    let images: GeneratedImage[];
+    try {
+      images = await editImages(call, signal);
+    } finally {
+      // A caller who takes previews slowly holds up no other.
+      slot.release();
+    }
+    await sendPreviews(images[0]!.bytes, call, context);
+    return { images, calls: 1, usage: null };
+  };
+}
+
+/** @throws UpstreamError `rejected` */
+function checkCall({ inputs, n, size }: ImageCall): void {
+  if (inputs.length === 0) {
+    const message = 'demo-image-edit edits images: send at least one as image_url, or ask demo-svg-image.';
+    throw new UpstreamError('rejected', message);
+  }
+  readDemoSize(size);
+  checkDemoCount(n);
+}
+
 /**
  * Edits a call's images as its prompt says: resize, rotate, grayscale, blur and caption, in the order of the prompt, which
  * is the caption itself where it names none of them. Several images are put side by side first. With a mask only its
  * transparent part changes. Of several variants each after the first is a little flatter.
  */
-export async function editDemoImages(call: ImageCall, context: CallContext): Promise<ImageAnswer> {
-  const { signal } = context;
-  signal.throwIfAborted();
-  if (call.inputs.length === 0) {
-    const message = 'demo-image-edit edits images: send at least one as image_url, or ask demo-svg-image.';
-    throw new UpstreamError('rejected', message);
-  }
-  const size = readDemoSize(call.size);
-  checkDemoCount(call.n);
+async function editImages(call: ImageCall, signal: AbortSignal): Promise<GeneratedImage[]> {
   const named = parseEdits(call.prompt);
   const edits: ImageEdit[] = named.length > 0 ? named : [{ kind: 'caption', text: call.prompt }];
   const source = await readInputs(call.inputs);
   const edited = await applyEdits(source.image, edits, getPictureFont(), signal);
+  // A request without a size comes with the catalog's default, which must not undo what the prompt asks for.
   const isResized = edits.some(({ kind }) => kind === 'resize' || kind === 'scale');
+  const size = isResized ? null : readDemoSize(call.size);
 
   const images: GeneratedImage[] = [];
   for (let index = 0; index < call.n; index++) {
     signal.throwIfAborted();
     const variant = await flatten(edited, index);
     const masked = call.mask === null ? variant : await applyMask(source, variant, call.mask);
-    const sized = size === null ? masked : await fitInto(masked, size, !isResized);
-    images.push(await encode(sized, call.options));
+    images.push(await encode(size === null ? masked : await fitInto(masked, size), call.options));
   }
   signal.throwIfAborted();
-  await sendPreviews(images[0]!.bytes, call, context);
-  return { images, calls: 1, usage: null };
+  return images;
 }
 
 async function flatten(image: Raster, index: number): Promise<Raster> {
@@ -59,21 +88,10 @@ async function flatten(image: Raster, index: number): Promise<Raster> {
   return await toRaster((await openRaster(image)).linear(gains, offsets));
 }
 
-/** The whole image in the middle of one of this size. One that the prompt has resized is not made larger again. */
-async function fitInto(
-  image: Raster,
-  size: { width: number; height: number },
-  enlarges: boolean,
-): Promise<Raster> {
-  const { width, height } = size;
-  const inner = await toRaster(
-    (await openRaster(image)).resize(width, height, { fit: 'inside', withoutEnlargement: !enlarges }),
-  );
-  const left = Math.floor((width - inner.width) / 2);
-  const top = Math.floor((height - inner.height) / 2);
-  const right = width - inner.width - left;
-  const bottom = height - inner.height - top;
-  return await toRaster((await openRaster(inner)).extend({ left, top, right, bottom, background: clear }));
+/** The whole image in the middle of one of this size, as large as it fits. */
+async function fitInto(image: Raster, { width, height }: DemoSize): Promise<Raster> {
+  const opened = await openRaster(image);
+  return await toRaster(opened.resize(width, height, { fit: 'contain', background: clear }));
 }
 
 async function encode(

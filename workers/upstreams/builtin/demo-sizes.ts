@@ -1,14 +1,19 @@
 import { UpstreamError } from '../upstream.ts';
 
 /** What `size` may be of the models that come with the gateway. */
-export const demoImageSizes = ['256x256', '512x512', '1024x1024'] as const;
+const demoImageSizes = ['256x256', '512x512', '1024x1024'] as const;
 const maxDemoCount = 4;
+
+export interface DemoSize {
+  readonly width: number;
+  readonly height: number;
+}
 
 /**
  * Null for `auto`: as large as the image turns out.
  * @throws UpstreamError `rejected`
  */
-export function readDemoSize(size: string): { readonly width: number; readonly height: number } | null {
+export function readDemoSize(size: string): DemoSize | null {
   if (size === 'auto') return null;
   if (!demoImageSizes.some((known) => known === size)) {
     throw new UpstreamError('rejected', `size must be one of ${demoImageSizes.join(', ')}`);

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 
 import { makePng } from '../../../../scripts/vendor-simulator/tiny-png.ts';
+import { DEFAULT_HTTP_TIMEOUTS } from '../../../../workers/upstreams/http-client.ts';
 import { createOpenAiUpstream } from '../../../../workers/upstreams/openai/openai-upstream.ts';
 import {
   type ImageAnswer,
@@ -159,4 +161,23 @@ test('a caller who leaves while a preview is offered ends the call with the reas
   t.is(await t.throwsAsync(answer), reason);
   await Promise.all(cuts);
   t.is(cuts.length, 1, 'the call to the vendor was cut off');
+});
+
+test('the vendor is given as long for each preview as for a whole answer', async (t) => {
+  const vendor = await startScriptedVendor(() =>
+    (async function* () {
+      yield toEvent('partial_image', rough);
+      await delay(30);
+      yield toEvent('completed', whole);
+    })(),
+  );
+  // No stream of words would be waited for so long.
+  const timeouts = { ...DEFAULT_HTTP_TIMEOUTS, betweenChunksMs: 1 };
+  const upstream = createOpenAiUpstream({ baseUrl: vendor.url, timeouts });
+  t.teardown(async () => {
+    await vendor.close();
+    await upstream.close();
+  });
+  const { images } = await upstream.generateImages(createTarget('gpt-image-1'), call, createContext());
+  t.is(images.length, 1);
 });

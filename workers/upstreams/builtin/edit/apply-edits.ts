@@ -46,7 +46,7 @@ async function applyEdit(image: Raster, edit: ImageEdit, font: PictureFont): Pro
     case 'grayscale':
       return await toRaster(opened.recomb([luma, luma, luma]));
     case 'blur':
-      return await toRaster(opened.blur(edit.sigma));
+      return await blur(image, edit.sigma);
     case 'caption': {
       const svg = Buffer.from(composeCaption(edit.text, width, height, font));
       return await toRaster(opened.composite([{ input: svg, left: 0, top: 0 }]));
@@ -54,6 +54,18 @@ async function applyEdit(image: Raster, edit: ImageEdit, font: PictureFont): Pro
     default:
       return edit satisfies never;
   }
+}
+
+/**
+ * The time of a blur grows with its sigma. Of an image that is shrunk first the same sigma is a small one, and what the
+ * shrinking loses would not be left anyway.
+ */
+async function blur(image: Raster, sigma: number): Promise<Raster> {
+  const { width, height } = image;
+  const factor = Math.max(1, Math.floor(sigma / 4));
+  const small = await resizeTo(image, Math.ceil(width / factor), Math.ceil(height / factor));
+  const blurred = await toRaster((await openRaster(small)).blur(Math.max(0.3, sigma / factor)));
+  return await resizeTo(blurred, width, height);
 }
 
 async function resize(image: Raster, width: number, height: number): Promise<Raster> {
