@@ -7,6 +7,7 @@ import type { JobOperation, JobStatus } from '../../shared/jobs/job-record.ts';
 import { JobStore } from '../../shared/jobs/job-store.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob, type PlacedJob } from '../../shared/jobs/place-job-script.ts';
+import { noStanding } from '../../shared/jobs/present-job.ts';
 import type { AdmittedRequest, Job } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
@@ -97,12 +98,15 @@ export class DurableJobs {
       });
     } catch (error) {
       await this.#release(request, error);
-      throw error;
+      // Where the answer was lost on its way the job is there, and a request that is sent again would be paid twice.
+      const shown = isOutage(error) ? await this.find(accountId, id).catch(() => null) : null;
+      if (shown === null) throw error;
+      return shown;
     }
     // Both in one trip; the index is told first, so that it knows of this job when it is asked for the job's place.
     const [, standing] = await Promise.all([
       this.#noteTurn(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
-      this.#standings.find(placed),
+      this.#standings.find(placed).catch(() => noStanding),
     ]);
     return { job: placed.job, standing };
   }
@@ -174,6 +178,8 @@ export class DurableJobs {
     }
   }
 }
+
+const isOutage = (error: unknown): boolean => toAppError(error).code === 'service_unavailable';
 
 /** In turns of the account where it is large. */
 async function encodeBody(body: { readonly v: 1; readonly job: Job }, accountId: string): Promise<Buffer> {

@@ -1,5 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { bullQueues } from '../../shared/queue/job-kinds.ts';
+import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { startChat } from '../support/leaving.ts';
@@ -149,7 +151,7 @@ test('a stream whose worker is killed is charged by the usage that its vendor ha
 });
 
 test('with no worker left every caller gets a clear 503, nothing is charged and nothing hangs', async (t) => {
-  const { stack } = await setScene(t);
+  const { stack, vendor } = await setScene(t);
   const account = await stack.createAccount();
   const responses = await Promise.all([
     stack.post('/v1/chat/completions', account.apiKey, { model: 'chat', messages }),
@@ -164,6 +166,19 @@ test('with no worker left every caller gets a clear 503, nothing is charged and 
   }
   await waitFor('the releases', async () => (await countReservations(stack, account.id)) === 0);
   t.is((await stack.readAccount(account.id)).balanceNano, 100_000_000_000n);
+  // A worker that comes back finds them on their queues, and asks nobody for what nobody pays for.
+  await stack.startWorker();
+  const queues = Object.values(bullQueues)
+    .flat()
+    .map((name) => openBullQueue(name, stack.redis));
+  t.teardown(() => Promise.all(queues.map((queue) => queue.close())));
+  await waitFor('the queues to be empty', async () => {
+    const counts = await Promise.all(
+      queues.map((queue) => queue.getJobCountByTypes('waiting', 'prioritized', 'active')),
+    );
+    return counts.every((count) => count === 0);
+  });
+  t.is(vendor.requests.entries.length, 0);
 });
 
 test('a worker asked to stop finishes its work in hand and exits 0', async (t) => {

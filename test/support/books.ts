@@ -21,6 +21,7 @@ import { waitFor } from './wait-for.ts';
 
 /** Redis and MongoDB with the stores of money over them, and no process that would use them. */
 export interface Books {
+  readonly redisUrl: string;
   readonly redis: RedisClient;
   readonly mongo: MongoConnection;
   readonly accounts: AccountStore;
@@ -70,6 +71,7 @@ export async function openBooks(): Promise<Books> {
       log,
     });
   return {
+    redisUrl: redisServer.url,
     redis,
     mongo,
     accounts,

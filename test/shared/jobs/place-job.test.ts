@@ -1,32 +1,86 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { AppError } from '../../../shared/contract/errors.ts';
 import { JobStore } from '../../../shared/jobs/job-store.ts';
-import { placeJob } from '../../../shared/jobs/place-job-script.ts';
+import { placeJob, type NewJob, type PlacedJob } from '../../../shared/jobs/place-job-script.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redisOf = useRedis(test);
 
-test('a job that was made just now is described as reading it describes it, with its place among its own', async (t) => {
+async function place(
+  accountId: string,
+  more: Partial<NewJob> = {},
+): Promise<{ id: string; placed: PlacedJob }> {
+  const redis = redisOf();
+  const id = randomUUID();
+  const createdAtMs = Date.now();
+  await redis.hset(redisKeys.reservations(shardOf(accountId)), id, `${accountId} 100 0 ${createdAtMs}`);
+  const placed = await placeJob(redis, redis, {
+    id,
+    accountId,
+    queue: 'embedding',
+    model: 'demo',
+    operation: 'embeddings',
+    createdAtMs,
+    deadlineAtMs: createdAtMs + 60_000,
+    format: 'float',
+    webhookUrl: null,
+    body: Buffer.from('{}'),
+    ...more,
+  });
+  return { id, placed };
+}
+
+test('past the bounds of bytes, of an account and of all, a job is refused at once', async (t) => {
   const redis = redisOf();
   const accountId = randomUUID();
-  for (const [rank, webhookUrl] of [null, 'https://example.com/hook'].entries()) {
-    const id = randomUUID();
-    const createdAtMs = Date.now() + rank;
-    const reservation = `${accountId} 100 0 ${createdAtMs}`;
-    await redis.hset(redisKeys.reservations(shardOf(accountId)), id, reservation);
-    const placed = await placeJob(redis, redis, {
+  const totals = redisKeys.jobTotals(shardOf(accountId));
+  await redis.hset(redisKeys.jobsHeld(accountId), 'bytes', 512_000_000);
+  const tooMuch = await t.throwsAsync(place(accountId), { instanceOf: AppError });
+  t.is(tooMuch?.code, 'too_many_jobs');
+  t.truthy(tooMuch?.headers['retry-after']);
+  await redis.del(redisKeys.jobsHeld(accountId));
+  await redis.hset(totals, 'bytes', 2_000_000_000);
+  t.is((await t.throwsAsync(place(accountId), { instanceOf: AppError }))?.code, 'queue_full');
+  await redis.hset(totals, 'bytes', 0);
+  await place(accountId);
+});
+
+test('of a large body nothing stays for long where its job was not placed', async (t) => {
+  const redis = redisOf();
+  const accountId = randomUUID();
+  const id = randomUUID();
+  const body = Buffer.alloc(100_000, 'x');
+  // Its reservation has gone: the script refuses it, and Redis is away before that can be mended.
+  const cut = new Proxy(redis, {
+    get: (target, name) =>
+      name === 'unlink' ? () => Promise.reject(new Error('away')) : (Reflect.get(target, name) as unknown),
+  });
+  await t.throwsAsync(
+    placeJob(cut, cut, {
       id,
       accountId,
       queue: 'embedding',
       model: 'demo',
       operation: 'embeddings',
-      createdAtMs,
-      deadlineAtMs: createdAtMs + 60_000,
-      format: 'float',
-      webhookUrl,
-      body: Buffer.from('{}'),
-    });
+      createdAtMs: Date.now(),
+      deadlineAtMs: Date.now() + 24 * 60 * 60_000,
+      format: null,
+      webhookUrl: null,
+      body,
+    }),
+  );
+  t.true((await redis.ttl(redisKeys.jobBody(accountId, id))) <= 60);
+  const { id: placed } = await place(accountId, { body });
+  t.true((await redis.ttl(redisKeys.jobBody(accountId, placed))) > 24 * 60 * 60);
+});
+
+test('a job that was made just now is described as reading it describes it, with its place among its own', async (t) => {
+  const redis = redisOf();
+  const accountId = randomUUID();
+  for (const [rank, webhookUrl] of [null, 'https://example.com/hook'].entries()) {
+    const { id, placed } = await place(accountId, { createdAtMs: Date.now() + rank, webhookUrl });
     t.is(placed.rank, rank);
     t.is(placed.weight, 1);
     t.deepEqual({ job: placed.job, rank: placed.rank }, (await new JobStore(redis).find(accountId, id))!);

@@ -1,0 +1,85 @@
+import test from 'ava';
+import { cancelJob } from '../../../shared/jobs/end-job-scripts.ts';
+import { JobStore } from '../../../shared/jobs/job-store.ts';
+import { JobTurns } from '../../../shared/jobs/job-turns-store.ts';
+import { placeJob } from '../../../shared/jobs/place-job-script.ts';
+import { noStanding, presentJob } from '../../../shared/jobs/present-job.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { WebhookQueue } from '../../../shared/webhooks/webhook-queue.ts';
+import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
+import { JobKeeper, type JobKeeperOptions } from '../../../workers/upkeep/look-after-jobs.ts';
+import { JobHooks } from '../../../workers/webhooks/job-hooks.ts';
+import { openBooks, type Books } from '../../support/books.ts';
+import { admitChat } from '../../support/place-jobs.ts';
+import { createTestWebhookClient, startTestIntake, useReceiver } from '../../support/webhooks.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+let books: Books;
+test.before(async () => {
+  books = await openBooks();
+});
+test.after.always(() => books.close());
+
+const log = createLogger('test', 'silent');
+
+async function endWithHook(url: string): Promise<{ accountId: string; id: string }> {
+  const { redis } = books;
+  const { id: accountId } = await books.createAccount({ balanceNano: 100_000_000_000n });
+  const job = await admitChat(books, accountId, 'demo-echo');
+  await placeJob(redis, redis, { ...job, webhookUrl: url });
+  await cancelJob(redis, accountId, job.id);
+  return { accountId, id: job.id };
+}
+
+function createKeeper(worker: string, queueHook: JobKeeperOptions['queueHook']): JobKeeper {
+  const { redis } = books;
+  const leases = new ShardLeases(redis, worker, redisKeys.jobsLease);
+  return new JobKeeper({ redis, turns: new JobTurns(redis), leases, queueHook, log });
+}
+
+test.serial('the end of a job is announced to its webhook, and the job shows that it was', async (t) => {
+  const { redis } = books;
+  const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(204).end());
+  const queue = new WebhookQueue(redis);
+  t.teardown(() => queue.close());
+  const hooks = new JobHooks(redis, queue);
+  const intake = await startTestIntake(books.redisUrl, redis, {
+    client: createTestWebhookClient(receiver.port),
+    reporter: hooks,
+    loadPayload: (delivery) => hooks.loadPayload(delivery),
+  });
+  t.teardown(() => intake.stop());
+  const { accountId, id } = await endWithHook(receiver.url);
+  await createKeeper('one', (hook) => hooks.queue(hook)).look();
+  const job = await waitFor('the report', async () => {
+    const found = await new JobStore(redis).find(accountId, id);
+    return typeof found?.job.webhook?.report === 'string' ? found.job : null;
+  });
+  t.like(presentJob(job, noStanding).webhook, { url: receiver.url, status: 'delivered', attempts: 1 });
+  const [received] = receiver.received;
+  t.like(JSON.parse(received!.body), { type: 'job.cancelled', data: { id, status: 'cancelled' } });
+  t.is(await redis.zcard(redisKeys.jobHooks(shardOf(accountId))), 0);
+});
+
+test.serial(
+  'a webhook that cannot be queued keeps nothing else from being done, and is queued later',
+  async (t) => {
+    const { redis } = books;
+    const { accountId, id } = await endWithHook('https://example.com/hook');
+    const shard = shardOf(accountId);
+    await redis.zadd(redisKeys.jobsEnded(shard), 1, `${accountId} gone`);
+    await redis.del(redisKeys.jobsLease(shard));
+    const queued: string[] = [];
+    let isAway = true;
+    const keeper = createKeeper('two', async ({ jobId }) => {
+      if (isAway) throw new Error('the queue is away');
+      queued.push(jobId);
+    });
+    await keeper.look();
+    t.is(await redis.zscore(redisKeys.jobsEnded(shard), `${accountId} gone`), null);
+    isAway = false;
+    await keeper.look();
+    t.deepEqual(queued, [id]);
+  },
+);
