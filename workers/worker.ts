@@ -13,7 +13,6 @@ import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
 import { countQueuedRuns } from '../shared/queue/fair-share.ts';
 import { bullQueues, type QueueName } from '../shared/queue/job-kinds.ts';
-import { JobTurns } from '../shared/jobs/job-turns-store.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
@@ -30,10 +29,9 @@ import { openMongo } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
 import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { TrafficStore } from '../shared/traffic/traffic-store.ts';
-import { WebhookQueue } from '../shared/webhooks/webhook-queue.ts';
 import { WebhookSecretStore } from '../shared/webhooks/webhook-secret-store.ts';
+import { startDurableJobs, type DurableJobs } from './durable-jobs.ts';
 import { ActiveRuns } from './intake/active-runs.ts';
-import { JobIntake } from './intake/take-jobs.ts';
 import { startQueuedIntake } from './intake/take-queued.ts';
 import { startReadyIntake } from './intake/take-ready.ts';
 import { AccountBanned, type JobDependencies } from './jobs/job-context.ts';
@@ -49,13 +47,9 @@ import { createImageRemaker } from './media/remake-image.ts';
 import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { startHeartbeat } from './upkeep/heartbeat.ts';
 import { startPreparing } from './upkeep/prepare-stores.ts';
-import { JobKeeper } from './upkeep/look-after-jobs.ts';
 import { repeat } from './upkeep/repeat.ts';
 import { startSweepingFiles } from './upkeep/sweep-files.ts';
 import { OrphanSweeper } from './upkeep/sweep-orphans.ts';
-import { JobHooks } from './webhooks/job-hooks.ts';
-import { startWebhookIntake } from './webhooks/take-deliveries.ts';
-import { createWebhookClient } from './webhooks/webhook-client.ts';
 import { RouteGate } from './routing/route-gate.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
 
@@ -169,8 +163,7 @@ export async function startWorker(
       for (const runs of allRuns) runs.fail(requestId, error);
     },
   });
-  const turns = new JobTurns(redis);
-  let jobs: JobIntake | null = null;
+  let jobs: DurableJobs | null = null;
   const controlChannel = Buffer.from(redisChannels.control(workerId));
   const jobChannels = options.queues.map((queue) => ({ queue, name: redisChannels.jobsAdded(queue) }));
   subscriber.on('messageBuffer', (channel: Buffer, message: Buffer) => {
@@ -203,17 +196,17 @@ export async function startWorker(
     concurrency: options.concurrency,
   });
   const blockings: RedisClient[] = [];
-  const connectBlocking = (): RedisClient => {
+  const connectBlocking = async (): Promise<RedisClient> => {
     const blocking = createRedis(config.redisUrl, 'blocking', log);
     blockings.push(blocking);
+    await waitUntilReady(blocking);
     return blocking;
   };
   const intakes: Running[] = [];
   for (const [queue, runs] of runsByQueue) {
     const common = { dependencies, publisher, runs, bans };
     for (const bullQueue of queue === 'chat' ? [null] : bullQueues[queue]) {
-      const blocking = connectBlocking();
-      await waitUntilReady(blocking);
+      const blocking = await connectBlocking();
       const { concurrency } = options;
       intakes.push(
         bullQueue === null
@@ -227,13 +220,13 @@ export async function startWorker(
       );
     }
   }
-  jobs = new JobIntake({
+  jobs = startDurableJobs({
     dependencies,
-    turns,
     publisher,
     runs: jobRuns,
-    queues: options.queues,
-    concurrency: options.concurrency,
+    ...options,
+    secrets: new WebhookSecretStore(mongo.db, config),
+    blocking: await connectBlocking(),
   });
   intakes.push(jobs);
   const codes = new RefillCodeStore(mongo.db);
@@ -255,29 +248,6 @@ export async function startWorker(
   const reservations = new ReservationStore(redis);
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
   const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
-  const webhookQueue = new WebhookQueue(redis);
-  const webhookClient = createWebhookClient();
-  const webhookConnection = connectBlocking();
-  await waitUntilReady(webhookConnection);
-  const hooks = new JobHooks(redis, webhookQueue);
-  intakes.push(
-    startWebhookIntake({
-      redis,
-      blocking: webhookConnection,
-      secrets: new WebhookSecretStore(mongo.db, config),
-      reporter: hooks,
-      loadPayload: (delivery) => hooks.loadPayload(delivery),
-      client: webhookClient,
-      log,
-    }),
-  );
-  const keeper = new JobKeeper({
-    redis,
-    turns,
-    leases: new ShardLeases(redis, workerId, redisKeys.jobsLease),
-    queueHook: (hook) => hooks.queue(hook),
-    log,
-  });
   const upkeep = [
     startHolding(reservations, listRequests, log),
     bans,
@@ -302,7 +272,6 @@ export async function startWorker(
       },
       log,
     ),
-    repeat({ name: 'look after jobs', intervalMs: 1_000, run: () => keeper.look() }, log),
     repeat({ name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() }, log),
     startSweepingFiles({ redis, workerId, objects, log }),
   ];
@@ -315,7 +284,6 @@ export async function startWorker(
       await preparing.stop();
       await Promise.all(upkeep.map((chore) => chore.stop()));
       await ledgerReader.stop();
-      await webhookQueue.close();
       await mover.stop();
       await traffic.stop();
       catalog.close();
