@@ -24,11 +24,11 @@ export async function listAllJobs(redis: RedisClient, accountId: string): Promis
   }
 }
 
-/** What an account's jobs still hold, in words; nothing where all have ended. */
+/** What of an account's money its jobs still hold, in words; nothing where all have ended. Their records stay for a day. */
 export async function findHeldByJobs(redis: RedisClient, accountId: string): Promise<string[]> {
   const held = await redis.hgetall(redisKeys.jobsHeld(accountId));
   return Object.entries(held)
-    .filter(([, value]) => value !== '0')
+    .filter(([name, value]) => name !== 'bytes' && value !== '0')
     .map(([name, value]) => `${accountId} holds ${name} ${value}`);
 }
 
