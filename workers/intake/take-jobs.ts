@@ -39,6 +39,8 @@ const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 4, image: 4, em
 const maxTurns = 32;
 /** Where nothing is to be taken, it is looked for again after so long, if nobody says earlier that there is something. */
 const idleMs = 1_000;
+/** After turns that found nothing: the index counted jobs that are gone, or none may be taken for the moment. */
+const emptyTurnsMs = 50;
 const failurePauseMs = 500;
 
 export interface JobIntakeOptions {
@@ -121,24 +123,25 @@ export class JobIntake implements Running {
     while (!signal.aborted) {
       const woken = new Promise<void>((resolve) => this.#wakes.set(queue, resolve));
       const free = most - this.#countOf(queue);
-      let taken = 0;
+      let taken: number | null = null;
       try {
         if (free > 0) taken = await this.#takeTurns(queue, Math.min(free, maxTurns));
       } catch (error) {
         log.debug({ queue, err: error }, 'waiting for Redis');
         await delay(failurePauseMs);
       }
-      if (taken > 0 || signal.aborted) continue;
+      if ((taken ?? 0) > 0 || signal.aborted) continue;
+      const pauseMs = taken === null ? idleMs : emptyTurnsMs;
       const pause = new AbortController();
       // Its only rejection is the end of the pause.
-      const timer = delay(idleMs, undefined, { signal: pause.signal }).catch(() => undefined);
+      const timer = delay(pauseMs, undefined, { signal: pause.signal }).catch(() => undefined);
       await Promise.race([woken, timer]);
       pause.abort();
     }
   }
 
-  /** @returns how many turns there were */
-  async #takeTurns(queue: QueueName, count: number): Promise<number> {
+  /** @returns how many jobs were taken; null where there were no turns */
+  async #takeTurns(queue: QueueName, count: number): Promise<number | null> {
     const { turns } = this.#options;
     const otherwise = mostUnbegun[queue];
     const room = new Map<string, number>();
@@ -146,15 +149,18 @@ export class JobIntake implements Running {
       if (line.queue === queue && !hasBegun) room.set(line.model, (room.get(line.model) ?? otherwise) - 1);
     }
     const given = await turns.take(queue, count, room, otherwise);
-    await Promise.all(given.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
-    return given.length;
+    if (given.length === 0) return null;
+    const used = await Promise.all(given.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
+    return used.filter(Boolean).length;
   }
 
-  async #useTurn(line: JobLine, turn: JobTurn): Promise<void> {
+  /** @returns whether there was a job to take */
+  async #useTurn(line: JobLine, turn: JobTurn): Promise<boolean> {
     const { turns, dependencies } = this.#options;
     const { left, job } = await takeJob(dependencies.redis, line, turn.accountId, dependencies.workerId);
     if (job !== null) this.#start(line, job);
     await turns.settle(line.queue, turn, left, job !== null);
+    return job !== null;
   }
 
   #countOf(queue: QueueName): number {
