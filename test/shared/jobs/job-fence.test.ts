@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { ledgerStreamBound } from '../../../shared/billing/admit-script.ts';
 import { finishRequest, type RequestOutcome } from '../../../shared/billing/finish-request.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { cancelJob, forgetJobs, loseJobs, maxDeaths } from '../../../shared/jobs/end-job-scripts.ts';
@@ -235,4 +236,16 @@ test('the answer of a later attempt can be read although that of an earlier one 
   const { frame } = decodeFirstFrame(read.bytes)!;
   t.is(frame.attempt, 2);
   t.deepEqual(frame.payload, Buffer.alloc(4_000, 2));
+});
+
+test.serial('while the ledger has no room for what a job would add, none is taken', async (t) => {
+  const job = await place();
+  const stream = redisKeys.ledgerStream(shardOf(job.accountId));
+  const before = await books.redis.xlen(stream);
+  const fill = "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', KEYS[1], '*', 'kind', 'test') end";
+  await books.redis.eval(fill, 1, stream, ledgerStreamBound - before);
+  t.deepEqual(await takeJob(books.redis, line, job.accountId, 'worker'), { left: 1, job: null });
+  await books.redis.xtrim(stream, 'MAXLEN', before);
+  t.is((await take(job)).id, job.id);
+  await books.redis.del(stream);
 });
