@@ -19,6 +19,7 @@ export async function admitChat(
   { redis }: Pick<TestStack, 'redis'>,
   accountId: string,
   model: string,
+  content = 'hello',
 ): Promise<NewJob> {
   const keyHash = (await redis.hget(redisKeys.account(accountId), 'key'))!;
   const asked = admission(accountId, { keyHash, fixedNano: chatReservedNano });
@@ -33,7 +34,7 @@ export async function admitChat(
     attempt: 1,
     replyChannel: noChannel,
     reservedTokens: 100,
-    body: { model, messages: [{ role: 'user', content: 'hello' }], max_tokens: 100 },
+    body: { model, messages: [{ role: 'user', content }], max_tokens: 100 },
     request: {
       requestId: id,
       accountId,
@@ -73,9 +74,10 @@ export async function placeChat(
   stack: Pick<TestStack, 'redis'>,
   accountId: string,
   model: string,
+  content = 'hello',
 ): Promise<string> {
   const { redis } = stack;
-  const job = await admitChat(stack, accountId, model);
+  const job = await admitChat(stack, accountId, model, content);
   const { weight } = await placeJob(redis, redis, job);
   await new JobTurns(redis).add({ queue: 'chat', model }, accountId, weight);
   return job.id;

@@ -32,10 +32,11 @@ import { readJobBody } from './read-job-body.ts';
 /** Jobs that a worker runs at once, of each queue, beside what somebody waits for. */
 const mostRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
 /**
- * Of one model, jobs that a worker has taken and that wait for a slot at its vendor. Few, so that a slow model does not keep
- * others from running; inputs of embeddings wait together, and fill calls.
+ * Of one model, jobs that a worker has taken and that wait for a slot at its vendor. One, so that the account whose turn it
+ * is has the slot after the next, however many jobs another has waiting; and so that a slow model does not keep others from
+ * running. Inputs of embeddings wait together, and fill calls.
  */
-const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 4, image: 4, embedding: 64 };
+const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 1, image: 1, embedding: 64 };
 const maxTurns = 32;
 /** Where nothing is to be taken, it is looked for again after so long, if nobody says earlier that there is something. */
 const idleMs = 1_000;

@@ -6,8 +6,18 @@ import { JobStore } from '../../../shared/jobs/job-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { readBalance } from '../../support/billing.ts';
 import { chatReservedNano, placeChat } from '../../support/place-jobs.ts';
+import { startScriptedVendor } from '../../support/scripted-vendor.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
+
+const chatAnswer = {
+  id: 'x',
+  object: 'chat.completion',
+  created: 1,
+  model: 'chat',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+};
 
 async function whenEnded({ redis }: TestStack, accountId: string, id: string): Promise<JobRecord> {
   return await waitFor('the job to end', async () => {
@@ -63,4 +73,52 @@ test('a cancelled job that waits is refunded and never runs', async (t) => {
   const { job } = (await new JobStore(stack.redis).find(accountId, id))!;
   t.is(job.status, 'cancelled');
   t.is(job.attempts, 0);
+});
+
+interface HeldCall {
+  readonly account: string;
+  readonly end: () => void;
+}
+
+test("one account's backlog delays another's single job by what runs and one more", async (t) => {
+  const calls: HeldCall[] = [];
+  let isOver = false;
+  const vendor = await startScriptedVendor(async (body) => {
+    const [message] = body['messages'] as { content: string }[];
+    if (!isOver) await new Promise<void>((end) => calls.push({ account: message!.content, end }));
+    return chatAnswer;
+  });
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, {
+    catalog: `
+upstreams: { narrow: { kind: openai, baseUrl: '${vendor.url}/v1', maxConcurrency: 1 } }
+models:
+  - id: chat
+    type: chat
+    context: 8192
+    pricing: { type: tokens, prompt: 100, completion: 200 }
+    routes: [{ upstream: narrow, model: chat }]
+`,
+  });
+  const endAll = (): void => {
+    isOver = true;
+    for (const { end } of calls) end();
+  };
+  // Also where the test fails: the worker finishes what it has before it stops.
+  t.teardown(endAll);
+  const [many, single] = [await stack.createAccount(), await stack.createAccount()];
+  const place = (accountId: string, content: string) => placeChat(stack, accountId, 'chat', content);
+  for (let i = 0; i < 30; i++) await place(many.id, 'many');
+  await waitFor('the first call', () => calls.length === 1);
+  const id = await place(single.id, 'single');
+  const started: string[] = [];
+  while (started.at(-1) !== 'single') {
+    const { length } = calls;
+    calls[length - 1]!.end();
+    await waitFor('the next call', () => calls.length > length);
+    started.push(calls.at(-1)!.account);
+  }
+  t.deepEqual(started, ['many', 'single']);
+  endAll();
+  t.is((await whenEnded(stack, single.id, id)).status, 'succeeded');
 });
