@@ -1,6 +1,6 @@
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
-import type { AdmittedRequest, ChatJob, StoredChat } from '../../shared/queue/job-kinds.ts';
+import { isKept, type AdmittedRequest, type ChatJob, type StoredChat } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';
 import { chooseLane, type Lane } from '../../shared/queue/fair-share.ts';
@@ -83,19 +83,13 @@ export class ChatDispatcher implements WaiterOwner {
 
   /** The answer of a chat that was sent before, under the same Idempotency-Key. */
   attach(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>, receiver: Receiver): DispatchedChat {
-    const reader = this.#kept.follow(request, receiver, { hasMemory: false });
-    return {
-      position: () => null,
-      pause: () => reader.pause(),
-      resume: () => reader.resume(),
-      cancel: () => reader.cancel(),
-    };
+    return this.#kept.attachStream(request, receiver);
   }
 
   /** @throws AppError `queue_full` or `service_unavailable`; the reservation is released then */
   async dispatch(job: NewChatJob, receiver: Receiver): Promise<DispatchedChat> {
     const { request } = job;
-    if (request.claimHash === null) return await this.#dispatch(job, receiver);
+    if (!isKept(request)) return await this.#dispatch(job, receiver);
     const owner = this.#kept.createOwner(request);
     const owned = await this.#dispatch(job, owner).catch((error: unknown) => {
       // Others may have attached since it was admitted.

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import type { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { AdmittedRequest, QueueName } from '../../shared/queue/job-kinds.ts';
+import { isKept, type AdmittedRequest, type QueueName } from '../../shared/queue/job-kinds.ts';
 import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
 import { FrameOrder } from '../../shared/reply/frame-order.ts';
 import type { CancelCause } from '../../shared/reply/reply-channel.ts';
@@ -10,7 +10,7 @@ import type { LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { release } from './abandon-request.ts';
 import type { FollowedAnswer, ReaderOptions } from './kept-answer-reader.ts';
-import type { KeptAnswers } from './kept-answers.ts';
+import type { KeptAnswers, StreamedAnswer } from './kept-answers.ts';
 import type { ReplyWaiters } from './reply-waiters.ts';
 import type { Receiver, Waiter, WaiterOwner } from './waiter.ts';
 
@@ -40,10 +40,7 @@ export interface AwaitedJob extends QueuedJob {
 }
 
 /** One whose answer is streamed to a receiver. */
-export interface StreamedJob extends FollowedAnswer {
-  /** Jobs are not told of their place. */
-  position(): null;
-}
+export type StreamedJob = StreamedAnswer;
 
 /** The length of an embedding's answer is known before it is asked for: its memory is acquired then, and for no response. */
 const readerOptions = (response: ServerResponse | undefined, succeededAttempt?: number): ReaderOptions => ({
@@ -121,7 +118,7 @@ export class JobWaiting implements WaiterOwner {
     queue: QueueName,
     receiver: Receiver,
   ): { job: QueuedJob; waiter: JobWaiter; reader: FollowedAnswer | null } {
-    const isKept = request.claimHash !== null;
+    const hasKeptAnswer = isKept(request);
     const callbacks: (() => void)[] = [];
     let hasEnded = false;
     const waiter: JobWaiter = {
@@ -137,17 +134,19 @@ export class JobWaiting implements WaiterOwner {
         hasEnded = true;
         for (const callback of callbacks) callback();
       },
-      receiver: isKept ? this.#kept.createOwner(request) : receiver,
+      receiver: hasKeptAnswer ? this.#kept.createOwner(request) : receiver,
     };
     try {
       this.#waiters.add(waiter, this);
     } catch (error) {
       release(this.#dependencies, request, this.#log);
-      if (isKept) waiter.receiver.fail(new AppError('service_unavailable', { cause: error }));
+      if (hasKeptAnswer) waiter.receiver.fail(new AppError('service_unavailable', { cause: error }));
       throw error;
     }
-    if (isKept) this.#holdThroughQueue(request);
-    const reader = isKept ? this.#kept.follow(request, receiver, readerOptions(receiver.response)) : null;
+    if (hasKeptAnswer) this.#holdThroughQueue(request);
+    const reader = hasKeptAnswer
+      ? this.#kept.follow(request, receiver, readerOptions(receiver.response))
+      : null;
     const job: QueuedJob = {
       whenEnded: (callback) => {
         if (hasEnded) callback();
@@ -196,13 +195,7 @@ export class JobWaiting implements WaiterOwner {
 
   /** The same, of one that was streamed. */
   attachStream(request: Pick<AdmittedRequest, 'requestId' | 'accountId'>, receiver: Receiver): StreamedJob {
-    const reader = this.#kept.follow(request, receiver, { hasMemory: false });
-    return {
-      position: () => null,
-      pause: () => reader.pause(),
-      resume: () => reader.resume(),
-      cancel: () => reader.cancel(),
-    };
+    return this.#kept.attachStream(request, receiver);
   }
 
   check(): void {

@@ -8,7 +8,7 @@ import { JobStore } from '../../shared/jobs/job-store.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob, type PlacedJob } from '../../shared/jobs/place-job-script.ts';
 import { noStanding } from '../../shared/jobs/present-job.ts';
-import type { AdmittedRequest, Job } from '../../shared/queue/job-kinds.ts';
+import { isKept, type AdmittedRequest, type Job } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { sendControl } from '../../shared/reply/reply-channel.ts';
@@ -99,6 +99,7 @@ export class DurableJobs {
     } catch (error) {
       await this.#release(request, error);
       // Where the answer was lost on its way the job is there, and a request that is sent again would be paid twice.
+      // Where that cannot be known either, the first failure is the one to tell.
       const shown = isOutage(error) ? await this.find(accountId, id).catch(() => null) : null;
       if (shown === null) throw error;
       return shown;
@@ -172,7 +173,7 @@ export class DurableJobs {
     try {
       const { outcome } = await releaseReservation(redis, request);
       // One that holds nothing may have become a job all the same, whose answer is to come.
-      if (outcome === 'settled' && request.claimHash !== null) kept.fail(request, toAppError(reason));
+      if (outcome === 'settled' && isKept(request)) kept.fail(request, toAppError(reason));
     } catch (error) {
       log.warn({ requestId: request.requestId, err: error }, 'a reservation could not be released yet');
     }

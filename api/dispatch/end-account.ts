@@ -1,3 +1,4 @@
+import { isKept } from '../../shared/queue/job-kinds.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { ReplyWaiters } from './reply-waiters.ts';
 import type { Receiver } from './waiter.ts';
@@ -17,7 +18,7 @@ export function endWaiters(waiters: ReplyWaiters, accountId: string, error: AppE
     if (workerId === null) {
       // A request that is being queued at this moment is found again by the next look-up.
       if (!owner.withdraw(waiter)) continue;
-    } else if (request.claimHash !== null) {
+    } else if (isKept(request)) {
       // Its frames are kept by its worker, and its readers are ended where they read.
       continue;
     } else if (waiter.hasOutput) {

@@ -1,6 +1,6 @@
 import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
-import { encodeFrame } from '../../shared/reply/frame.ts';
+import { encodeLastError } from '../../shared/reply/error-payload.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import {
   KeptAnswerReader,
@@ -10,8 +10,11 @@ import {
 } from './kept-answer-reader.ts';
 import type { Receiver } from './waiter.ts';
 
-/** Later than any attempt: the frame is the first of its own. */
-const maxAttempt = 0xffff;
+/** A kept answer, as a stream of it is controlled. */
+export interface StreamedAnswer extends FollowedAnswer {
+  /** It waits in no queue. */
+  position(): null;
+}
 
 /**
  * Answers that are kept beyond their socket: every caller, the first and those that send the request again, reads the
@@ -40,6 +43,17 @@ export class KeptAnswers {
     return reader;
   }
 
+  /** Hands a stream the kept answer of a request that was sent before. */
+  attachStream(request: HeldRequest, receiver: Receiver): StreamedAnswer {
+    const reader = this.follow(request, receiver, { hasMemory: false });
+    return {
+      position: () => null,
+      pause: () => reader.pause(),
+      resume: () => reader.resume(),
+      cancel: () => reader.cancel(),
+    };
+  }
+
   /** Accounts whose answers are read here. */
   *accounts(): Generator<string> {
     for (const readers of this.#readers.values()) {
@@ -64,9 +78,7 @@ export class KeptAnswers {
   fail(request: HeldRequest, error: AppError): void {
     const { frames, log } = this.#dependencies;
     const { requestId } = request;
-    const payload = Buffer.from(JSON.stringify({ code: error.code, message: error.publicMessage }));
-    const frame = { requestId, attempt: maxAttempt, sequence: 0, kind: 'error', tokens: 0, payload } as const;
-    frames.append(request, frame.kind, encodeFrame(frame)).catch((failure: unknown) => {
+    frames.append(request, 'error', encodeLastError(requestId, error)).catch((failure: unknown) => {
       log.warn({ requestId, err: failure }, 'the end of a kept answer could not be told');
     });
     this.#wake(request);

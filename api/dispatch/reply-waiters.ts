@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
-import type { QueueName } from '../../shared/queue/job-kinds.ts';
+import { isKept, type QueueName } from '../../shared/queue/job-kinds.ts';
 import { heartbeatLifetimeMs, type WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
@@ -174,7 +174,7 @@ export class ReplyWaiters {
     const place = waiter.order.take(frame);
     if (place === 'stale') return;
     // A kept answer is read from where it is kept; here it is only known to have come on.
-    if (place === 'gap' && !isKept(waiter)) {
+    if (place === 'gap' && !isKept(waiter.request)) {
       this.#log.warn({ requestId: frame.requestId }, 'frames were lost');
       this.fail(waiter, lostOnItsWay());
       return;
@@ -236,7 +236,7 @@ export class ReplyWaiters {
   /** A kept answer reaches its readers by another way; only its end may have gone by unnoticed. */
   #letGo(): void {
     for (const { waiter } of this.#waiters.values()) {
-      if (isKept(waiter)) this.#unsure.add(waiter);
+      if (isKept(waiter.request)) this.#unsure.add(waiter);
       else this.fail(waiter, new AppError('service_unavailable'));
     }
   }
@@ -308,5 +308,3 @@ export class ReplyWaiters {
 
 const lostOnItsWay = (): AppError =>
   new AppError('service_unavailable', { message: 'A part of the answer was lost on its way.' });
-
-const isKept = ({ request }: Waiter): boolean => request.claimHash !== null;

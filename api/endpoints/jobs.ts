@@ -56,7 +56,7 @@ async function waitForEnd(services: Services, context: ApiContext): Promise<Show
   for (;;) {
     const shown = await findJob(services, context);
     if (hasEnded(shown.job) || performance.now() > untilMs) return shown;
-    // Rejects where the caller has gone: then nobody waits for it.
+    // Rejects when the caller disconnects, because nobody is waiting for the response then.
     await delay(cancelLookMs, undefined, { signal: callerSignal(context.res) });
   }
 }

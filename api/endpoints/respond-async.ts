@@ -10,7 +10,7 @@ import { sendJob } from './send-job.ts';
 
 /**
  * Answers an admitted request with a durable job, where its caller prefers one. A caller whose request was sent before, and
- * by somebody who waits for it, is answered as that one is: a preference is only a wish.
+ * synchronously, gets a synchronous response: servers may ignore a preference.
  * @param createWork of a request that was not sent before
  * @returns whether it was answered
  */

@@ -39,7 +39,7 @@ export interface JobResponse {
 const noResponse: JobResponse = { body: Buffer.from('null'), giveBack: () => undefined };
 
 /**
- * The response of a job that has succeeded, as it is kept for whoever sends its request again; of any other job, null.
+ * The response of a job that has succeeded, from the kept answer of its request; null for any other job.
  * @throws AppError `service_unavailable` where it cannot be read now; `queue_full` where there is no memory for it
  */
 export async function readJobResponse(

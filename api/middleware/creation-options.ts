@@ -35,7 +35,7 @@ export const readCreationOptions: ApiMiddleware = async (context, next) => {
   await next();
 };
 
-/** Refuses a request that asks for a job and for a stream: a job has one answer, and events of its own. */
+/** Rejects requests that ask for both a job and a stream. A job has a single response, and its own event stream. */
 export const refuseAsyncStream: ApiMiddleware = async (context, next) => {
   const { stream } = context.state.body as { readonly stream?: unknown };
   if (stream === true && creationOptionsOf(context).respondsAsync) {

@@ -25,7 +25,7 @@ interface Part {
 
 /**
  * Reads `multipart/form-data` (RFC 7578) as it arrives, to the body that the same request has as JSON: files become data
- * URIs, whose base64 is made as their bytes come. What it holds is counted by whoever feeds it.
+ * URIs, whose base64 is made as their bytes come. The caller counts what it holds.
  */
 export class FormReader implements BodyReader {
   readonly #schema: TSchema;
@@ -44,7 +44,7 @@ export class FormReader implements BodyReader {
     this.#failed = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
-    // Whoever waits for the next step sees it; between two steps nobody does.
+    // The next step awaits it. Between two steps nobody does, and an unhandled rejection would end the process.
     this.#failed.catch(() => undefined);
     try {
       this.#busboy = new Busboy({

@@ -118,7 +118,7 @@ export class SseStream implements Receiver {
       return;
     }
     this.failure = error;
-    // What was begun is broken; the error is an event of its own all the same.
+    // The event that had begun is incomplete. The error is still sent as an event of its own.
     if (this.#isMidEvent) this.#write(eventEnd);
     this.#write(`data: ${JSON.stringify(presentError(error))}\n\n`);
     this.#end();

@@ -15,13 +15,11 @@ import {
 import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { encodeFrame } from '../../shared/reply/frame.ts';
+import { encodeLastError } from '../../shared/reply/error-payload.ts';
 import { KeptFramesStore } from '../../shared/reply/kept-frames-store.ts';
 
 /** Looked at in one step. */
 const atOnce = 500;
-/** Later than any attempt: the frame is the first of its own. */
-const maxAttempt = 0xffff;
 
 const drained = new AppError('queue_full', {
   message: 'The queue was emptied by the operator, and nothing was charged. Try again shortly.',
@@ -76,11 +74,9 @@ async function endAll(
   channel: string,
 ): Promise<number> {
   const kept = new KeptFramesStore(redis, redis);
-  const payload = Buffer.from(JSON.stringify({ code: drained.code, message: drained.publicMessage }));
   for (const request of requests) {
     await releaseReservation(redis, request);
-    const header = { requestId: request.requestId, attempt: maxAttempt, sequence: 0, kind: 'error' } as const;
-    const frame = encodeFrame({ ...header, tokens: 0, payload });
+    const frame = encodeLastError(request.requestId, drained);
     if (isKept(request)) await kept.append(request, 'error', frame);
     await redis.publish(channel, frame);
   }

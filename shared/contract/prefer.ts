@@ -9,7 +9,7 @@ const preference = /(?:[^",;]|"(?:[^"\\]|\\.)*(?:"|$))+|[,;]/g;
 
 /**
  * Whether a `Prefer` header asks for `respond-async` (RFC 7240, 2 and 4.1): names in any case, parameters and preferences
- * that are not known are passed over, and so is `wait`. A malformed header asks for nothing: a preference is only a wish.
+ * that are not known are passed over, and so is `wait`. A malformed header is ignored, because servers may ignore a preference.
  */
 export function prefersAsync(header: string | undefined): boolean {
   let isParameter = false;

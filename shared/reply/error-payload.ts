@@ -1,3 +1,4 @@
+import { encodeFrame } from './frame.ts';
 import { AppError, isErrorCode, type ErrorCode, type ValidationIssue } from '../contract/errors.ts';
 
 /** What an `error` frame says: the code, and the text a caller may read. */
@@ -6,6 +7,15 @@ export interface ErrorPayload {
   readonly message: string;
   /** The faults of a request that only a worker could find; absent where there are none. */
   readonly issues?: readonly ValidationIssue[];
+}
+
+/** Later than any attempt: the frame is the first of its own. */
+const maxAttempt = 0xffff;
+
+/** The last frame of a request that no worker ends: whichever attempt its readers follow, they take it. */
+export function encodeLastError(requestId: string, { code, publicMessage: message }: AppError): Buffer {
+  const payload = Buffer.from(JSON.stringify({ code, message } satisfies ErrorPayload));
+  return encodeFrame({ requestId, attempt: maxAttempt, sequence: 0, kind: 'error', tokens: 0, payload });
 }
 
 export function readErrorPayload(payload: Buffer): AppError {

@@ -33,6 +33,16 @@ export type Script = (
   call: ScriptedCall,
 ) => object | Events | Promise<object>;
 
+/** A short answer that is not streamed. */
+export const wholeChat = {
+  id: 'x',
+  object: 'chat.completion',
+  created: 1,
+  model: 'chat',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+};
+
 export interface ScriptedVendor {
   /** Without a path. */
   readonly url: string;

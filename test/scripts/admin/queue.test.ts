@@ -6,7 +6,7 @@ import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { readBalance } from '../../support/billing.ts';
 import { createJob, readJob, waitForJob } from '../../support/jobs.ts';
-import { ScriptedRefusal, startScriptedVendor } from '../../support/scripted-vendor.ts';
+import { ScriptedRefusal, startScriptedVendor, wholeChat } from '../../support/scripted-vendor.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -36,19 +36,10 @@ async function run<T>(stack: TestStack, verb: string, queue: string): Promise<T>
   return (await queueVerbs[verb]!.run(context)) as T;
 }
 
-const answer = {
-  id: 'x',
-  object: 'chat.completion',
-  created: 1,
-  model: 'chat',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-};
-
 test('a job that failed is shown with its reason, and runs and is charged once when it is retried', async (t) => {
   let isDown = true;
   const refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
-  const vendor = await startScriptedVendor(() => (isDown ? refusal : answer));
+  const vendor = await startScriptedVendor(() => (isDown ? refusal : wholeChat));
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: catalogOf(`${vendor.url}/v1`) });
   const account = await stack.createAccount();

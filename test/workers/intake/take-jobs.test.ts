@@ -6,18 +6,9 @@ import { JobStore } from '../../../shared/jobs/job-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { readBalance } from '../../support/billing.ts';
 import { chatReservedNano, placeChat } from '../../support/place-jobs.ts';
-import { startScriptedVendor } from '../../support/scripted-vendor.ts';
+import { startScriptedVendor, wholeChat } from '../../support/scripted-vendor.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
-
-const chatAnswer = {
-  id: 'x',
-  object: 'chat.completion',
-  created: 1,
-  model: 'chat',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-};
 
 async function whenEnded({ redis }: TestStack, accountId: string, id: string): Promise<JobRecord> {
   return await waitFor('the job to end', async () => {
@@ -86,7 +77,7 @@ test("one account's backlog delays another's single job by what runs and one mor
   const vendor = await startScriptedVendor(async (body) => {
     const [message] = body['messages'] as { content: string }[];
     if (!isOver) await new Promise<void>((end) => calls.push({ account: message!.content, end }));
-    return chatAnswer;
+    return wholeChat;
   });
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
