@@ -32,7 +32,8 @@ async function place(
   return { id, placed };
 }
 
-test('past the bounds of bytes, of an account and of all, a job is refused at once', async (t) => {
+// One after the other: what fills a shard here refuses any job that lies in it.
+test.serial('past the bounds of bytes, of an account and of all, a job is refused at once', async (t) => {
   const redis = redisOf();
   const accountId = randomUUID();
   const totals = redisKeys.jobTotals(shardOf(accountId));
@@ -47,7 +48,7 @@ test('past the bounds of bytes, of an account and of all, a job is refused at on
   await place(accountId);
 });
 
-test('of a large body nothing stays for long where its job was not placed', async (t) => {
+test.serial('of a large body nothing stays for long where its job was not placed', async (t) => {
   const redis = redisOf();
   const accountId = randomUUID();
   const id = randomUUID();
@@ -76,13 +77,16 @@ test('of a large body nothing stays for long where its job was not placed', asyn
   t.true((await redis.ttl(redisKeys.jobBody(accountId, placed))) > 24 * 60 * 60);
 });
 
-test('a job that was made just now is described as reading it describes it, with its place among its own', async (t) => {
-  const redis = redisOf();
-  const accountId = randomUUID();
-  for (const [rank, webhookUrl] of [null, 'https://example.com/hook'].entries()) {
-    const { id, placed } = await place(accountId, { createdAtMs: Date.now() + rank, webhookUrl });
-    t.is(placed.rank, rank);
-    t.is(placed.weight, 1);
-    t.deepEqual({ job: placed.job, rank: placed.rank }, (await new JobStore(redis).find(accountId, id))!);
-  }
-});
+test.serial(
+  'a job that was made just now is described as reading it describes it, with its place among its own',
+  async (t) => {
+    const redis = redisOf();
+    const accountId = randomUUID();
+    for (const [rank, webhookUrl] of [null, 'https://example.com/hook'].entries()) {
+      const { id, placed } = await place(accountId, { createdAtMs: Date.now() + rank, webhookUrl });
+      t.is(placed.rank, rank);
+      t.is(placed.weight, 1);
+      t.deepEqual({ job: placed.job, rank: placed.rank }, (await new JobStore(redis).find(accountId, id))!);
+    }
+  },
+);
