@@ -27,6 +27,7 @@ export function createImageCall(more: Partial<ImageCall> = {}): ImageCall {
     ...wordsAlone,
     n: 1,
     size: '1024x1024',
+    isSizeAsked: false,
     quality: null,
     style: null,
     user: null,

@@ -171,6 +171,8 @@ export interface ImageCall {
   readonly n: number;
   /** `WIDTHxHEIGHT`, one of the model's sizes. */
   readonly size: string;
+  /** Whether the caller named that size, as against the catalog's default. */
+  readonly isSizeAsked: boolean;
   readonly quality: string | null;
   readonly style: string | null;
   readonly user: string | null;
