@@ -40,6 +40,7 @@ export function checkImageRequest(
     style,
     n,
     size: chooseSize(body, model),
+    isSizeAsked: Boolean(body.size) && body.size !== leftToModel,
     quality: chooseQuality(body, model),
     responseFormat: body.response_format ?? 'b64_json',
     ...readInputs(body, model, operation),

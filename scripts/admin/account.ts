@@ -126,12 +126,14 @@ async function showAccount(context: AdminContext): Promise<unknown> {
   return describeAccount(await context.hotAccounts.get(id), atRest?.banReason ?? null);
 }
 
-async function listAccounts({ accounts, hotAccounts }: AdminContext): Promise<unknown> {
-  const rows: unknown[] = [];
+async function listAccounts(context: AdminContext): Promise<unknown> {
+  return readAccounts(context);
+}
+
+async function* readAccounts({ accounts, hotAccounts }: AdminContext): AsyncGenerator<object> {
   for await (const { _id, banReason } of accounts.list()) {
-    rows.push(describeAccount(await hotAccounts.get(_id), banReason));
+    yield describeAccount(await hotAccounts.get(_id), banReason);
   }
-  return rows;
 }
 
 async function creditAccount(context: AdminContext): Promise<unknown> {

@@ -47,10 +47,15 @@ async function createCodes({ codes, options }: AdminContext): Promise<unknown> {
   };
 }
 
-async function listCodes({ codes, flags }: AdminContext): Promise<unknown> {
-  const rows: ReturnType<typeof describeCode>[] = [];
-  for await (const code of codes.list()) rows.push(describeCode(code));
-  return flags.has('unused') ? rows.filter((row) => row.status === 'unused') : rows;
+async function listCodes(context: AdminContext): Promise<unknown> {
+  return readCodes(context);
+}
+
+async function* readCodes({ codes, flags }: AdminContext): AsyncGenerator<object> {
+  for await (const code of codes.list()) {
+    const row = describeCode(code);
+    if (!flags.has('unused') || row.status === 'unused') yield row;
+  }
 }
 
 async function revokeCode({ codes, positionals }: AdminContext): Promise<unknown> {

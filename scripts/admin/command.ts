@@ -34,7 +34,7 @@ export interface AdminVerb {
   readonly options: readonly string[];
   /** Those without one. */
   readonly flags?: readonly string[];
-  /** @returns what `--json` prints. @throws RefusedError */
+  /** @returns what `--json` prints; rows that may be many as an AsyncIterable, which is printed as it is read. @throws RefusedError */
   readonly run: (context: AdminContext) => Promise<unknown>;
 }
 

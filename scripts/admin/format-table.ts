@@ -1,3 +1,5 @@
+import { toPrintable } from './to-printable.ts';
+
 const none = '–';
 
 const label = (key: string): string => key.replaceAll('_', ' ');
@@ -9,7 +11,7 @@ function formatValue(value: unknown): string {
     const shown = Object.entries(value).filter(([, inner]) => inner !== null && inner !== undefined);
     return shown.map(([key, inner]) => `${label(key)} ${formatValue(inner)}`).join(', ');
   }
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return toPrintable(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 interface Column {

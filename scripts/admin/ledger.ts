@@ -2,6 +2,7 @@ import { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { findAccountId } from './account.ts';
 import { FoundDifferences, type AdminContext, type AdminVerb } from './command.ts';
+import { endProgress, showProgress } from './progress.ts';
 import { verifyLedger } from './verify/verify-ledger.ts';
 
 export const ledgerVerbs: Record<string, AdminVerb> = {
@@ -28,19 +29,10 @@ async function verify(context: AdminContext): Promise<unknown> {
     {
       account: given === undefined ? null : await findAccountId(context, given),
       releaseOrphans: flags.has('release-orphans'),
-      onProgress: showProgress,
+      onProgress: (accounts) => showProgress(`${accounts} accounts checked`),
     },
   );
   endProgress();
   if (verification.differences.length > 0) throw new FoundDifferences(verification);
   return verification;
-}
-
-/** Where somebody watches; a program that reads the answer is not told. */
-function showProgress(accounts: number): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r${accounts} accounts checked`);
-}
-
-function endProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
 }

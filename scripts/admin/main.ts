@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
-import { formatTable } from './format-table.ts';
+import { printAnswer } from './print-answer.ts';
+import { toPrintable } from './to-printable.ts';
 import { describeFailure, withStores } from './with-stores.ts';
 
 logUncaught('admin', 2);
@@ -99,8 +100,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
       process.exitCode = 1;
       return error.answer;
     });
-    const text = json ? JSON.stringify(answer) : formatTable(answer, process.stdout.columns ?? usualColumns);
-    process.stdout.write(`${text}\n`);
+    await printAnswer(answer, process.stdout, { json, width: process.stdout.columns ?? usualColumns });
   });
 }
 
@@ -108,8 +108,7 @@ try {
   await run(process.argv.slice(2), process.env);
 } catch (error) {
   const usage = error instanceof UsageError;
-  process.stderr.write(
-    `${describeFailure(error)}\n${usage ? `${await describeUsage(process.argv.slice(2))}\n` : ''}`,
-  );
+  const failure = describeFailure(error).split('\n').map(toPrintable).join('\n');
+  process.stderr.write(`${failure}\n${usage ? `${await describeUsage(process.argv.slice(2))}\n` : ''}`);
   process.exitCode = usage ? 2 : 1;
 }

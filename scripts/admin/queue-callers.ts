@@ -50,15 +50,12 @@ async function drainBull(redis: RedisClient, queue: keyof typeof bullQueues): Pr
   let count = 0;
   for (const name of bullQueues[queue]) {
     const bull = openBullQueue<QueueItem<ImageJob | EmbeddingJob>>(name, redis);
-    for (let from = 0; ;) {
-      const waiting = await bull.getJobs(['waiting', 'prioritized'], from, from + atOnce - 1);
-      if (waiting.length === 0) break;
-      for (const { id, data } of waiting) {
-        // A worker has taken it meanwhile.
-        if (id === undefined || (await bull.remove(id)) === 0) {
-          from += 1;
-          continue;
-        }
+    for (let removed = Infinity; removed > 0;) {
+      removed = 0;
+      for (const { id, data } of await bull.getJobs(['waiting', 'prioritized'], 0, atOnce - 1)) {
+        // Else a worker has taken it meanwhile, and it waits no more.
+        if (id === undefined || (await bull.remove(id)) === 0) continue;
+        removed += 1;
         const requests = 'stored' in data ? data.requests : listRequests(data);
         count += await endAll(redis, requests, data.replyChannel);
       }

@@ -6,7 +6,9 @@ import { ReadyQueue } from '../../shared/queue/ready-queue.ts';
 import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import { UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { drainCallers } from './queue-callers.ts';
-import { countJobsOf, drainJobs, listFailedJobs, retryFailedJobs } from './queue-jobs.ts';
+import { endProgress, showProgress } from './progress.ts';
+import { countJobsOf, drainJobs, listFailedJobs } from './queue-jobs.ts';
+import { retryFailedJobs } from './queue-retry.ts';
 
 export const queueVerbs: Record<string, AdminVerb> = {
   status: { usage: '', positionals: 0, options: [], run: showStatus },
@@ -24,12 +26,16 @@ function readQueue({ positionals: [name = ''] }: AdminContext): QueueName {
 
 /** Jobs that failed within the last day, with the reason. */
 async function showFailed(context: AdminContext): Promise<unknown> {
-  return await listFailedJobs(context, readQueue(context));
+  return listFailedJobs(context, readQueue(context));
 }
 
 /** Each job that failed becomes a new one, which is reserved and charged as any other. */
 async function retry(context: AdminContext): Promise<unknown> {
-  return await retryFailedJobs(context, readQueue(context));
+  const retried = await retryFailedJobs(context, readQueue(context), (jobs) =>
+    showProgress(`${jobs} jobs looked at`),
+  );
+  endProgress();
+  return retried;
 }
 
 /** Everything that waits is ended and refunded; what runs goes on. */

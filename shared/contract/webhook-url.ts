@@ -29,5 +29,8 @@ function findFault(value: string): string | null {
   const host = readHost(url);
   if (isIP(host) !== 0 && !isPublicAddress(host))
     return 'has a host without an address on the public internet';
+  // What is not ASCII takes six to nine times as many characters in the form that is stored and sent.
+  if (url.href.length > maxWebhookUrlLength)
+    return `is longer than ${maxWebhookUrlLength} characters when it is percent-encoded`;
   return null;
 }

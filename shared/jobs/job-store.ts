@@ -21,9 +21,14 @@ redis.call('HSET', KEYS[1], 'pos', now)
 return now
 `);
 
-/** A record that is gone must not come back with nothing but this. */
+/**
+ * A record that is gone must not come back with nothing but this. A webhook that was delivered stays so: a worker that stood
+ * still during its attempt tells of that after another worker has made one.
+ */
 const webhookScript = new RedisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local told = redis.call('HGET', KEYS[1], 'wh')
+if told and cjson.decode(told).status == 'delivered' then return 0 end
 redis.call('HSET', KEYS[1], 'wh', ARGV[1])
 return 1
 `);

@@ -107,6 +107,8 @@ export interface ImageJob {
   readonly negativePrompt: string | null;
   readonly n: number;
   readonly size: string;
+  /** Whether the caller named that size, as against the catalog's default; absent in a job of an earlier version. */
+  readonly isSizeAsked?: boolean;
   readonly quality: string | null;
   readonly style: string | null;
   readonly responseFormat: 'url' | 'b64_json';

@@ -20,6 +20,8 @@ export const redisKeys = {
   account: (accountId: string) => `mg:${tag(shardOf(accountId))}:account:${accountId}`,
   /** Sorted set: the id of a webhook of one account that is to be delivered → until when it counts (s); 48 hours. */
   undeliveredWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks:${accountId}`,
+  /** Sorted set: the id of a webhook of one account that waits for its turn → when it was queued (ms); 48 hours. */
+  waitingWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks-waiting:${accountId}`,
   /** List: `second:slots` of the last minute's requests of one account. Expires a minute after the last. */
   rpmWindow: (accountId: string) => `mg:${tag(shardOf(accountId))}:rpm:${accountId}`,
   /** Hash: request id → its reservation. A field lives from admission to settlement. */

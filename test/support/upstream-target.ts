@@ -13,7 +13,10 @@ export function createContext(more: Partial<CallContext> = {}): CallContext {
     signal: new AbortController().signal,
     accountId: 'account',
     log: { warn: ignore, debug: ignore },
-    media: { loadImage: (url) => Promise.reject(new Error(`nothing is loaded here: ${url.slice(0, 100)}`)) },
+    media: {
+      reserve: () => Promise.resolve(),
+      loadImage: (url) => Promise.reject(new Error(`nothing is loaded here: ${url.slice(0, 100)}`)),
+    },
     recalled: new Map(),
     ...more,
   };
@@ -27,6 +30,7 @@ export function createImageCall(more: Partial<ImageCall> = {}): ImageCall {
     ...wordsAlone,
     n: 1,
     size: '1024x1024',
+    isSizeAsked: false,
     quality: null,
     style: null,
     user: null,

@@ -120,7 +120,7 @@ export class EmbeddingCaller {
       signal: new AbortController().signal,
       accountId,
       log,
-      media: createMediaLoader(media, accountId),
+      media: createMediaLoader(media, { accountId, deadlineAtMs: Infinity }),
       recalled: new Map(),
     };
     const answer = await upstream.embed(target, call, context);

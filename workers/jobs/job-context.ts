@@ -66,14 +66,14 @@ export interface RequestRun {
 /** What the calls of one request's run share. Whoever has pictures loaded releases them at its end. */
 export function createCallContext(
   { media }: JobDependencies,
-  { accountId }: AdmittedRequest,
+  request: AdmittedRequest,
   { signal, log }: Pick<RequestRun, 'signal' | 'log'>,
 ): CallContext & { readonly media: RequestMedia } {
   return {
     signal,
-    accountId,
+    accountId: request.accountId,
     log,
-    media: createMediaLoader(media, accountId),
+    media: createMediaLoader(media, request),
     recalled: new Map(),
   };
 }

@@ -130,19 +130,20 @@ function findRoutes(
 }
 
 function createCall(job: ImageJob, { inputs, mask }: LoadedInputs): ImageCall {
-  const { prompt, negativePrompt, n, size, quality, style, options, partialImages } = job;
+  const { prompt, negativePrompt, n, size, isSizeAsked = false, quality, style } = job;
   return {
     prompt,
     negativePrompt,
     n,
     size,
+    isSizeAsked,
     quality,
     style,
     user: job.request.user,
     inputs,
     mask,
-    options,
-    partialImages,
+    options: job.options,
+    partialImages: job.partialImages,
   };
 }
 

@@ -6,12 +6,15 @@ import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { decodeBase64 } from '../../shared/runtime/base64.ts';
 import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
 import type { InputImage } from '../upstreams/upstream.ts';
+import {
+  acquireMediaMemory,
+  countMsUntilDeadline,
+  maxImageBytes,
+  maxRequestBytes,
+  type MediaHolder,
+} from './media-memory.ts';
 import type { RemadeImage, RemakeImage } from './remake-image.ts';
 
-/** Of one image, as it comes and as it is made anew. */
-const maxBytes = 20_000_000;
-/** Of one request's images together, made anew. */
-const maxRequestBytes = 60_000_000;
 /** OpenAI's bound. */
 const maxMaskBytes = 4_000_000;
 /** While they are sent, images are in memory as they are, and once more as base64 or as a form. */
@@ -46,16 +49,9 @@ export async function loadInputImages(
   signal: AbortSignal,
 ): Promise<LoadedInputs> {
   if (job.inputs.length === 0 && job.mask === null) return noInputs;
-  const { accountId, deadlineAtMs } = job.request;
-  const waitMs = (): number => Math.max(0, deadlineAtMs - Date.now());
-  // All at once: requests that each held a part of what they need would wait for each other.
-  const share = await sources.memory.acquire(accountId, countNeededBytes(job), {
-    signal,
-    waitMs: waitMs(),
-    refuse: () => new AppError('deadline_exceeded'),
-  });
+  const share = await acquireMediaMemory(sources.memory, job.request, countNeededBytes(job), signal);
   try {
-    return await new InputLoad(sources, accountId, signal, waitMs).load(job, share);
+    return await new InputLoad(sources, job.request, signal).load(job, share);
   } catch (error) {
     share.release();
     throw error;
@@ -65,21 +61,19 @@ export async function loadInputImages(
 /** The file that is being made anew, and all that were. */
 function countNeededBytes({ inputs, mask }: ImageJob): number {
   const count = inputs.length + (mask === null ? 0 : 1);
-  return Math.min(count * maxBytes, maxRequestBytes) + maxBytes;
+  return Math.min(count * maxImageBytes, maxRequestBytes) + maxImageBytes;
 }
 
 class InputLoad {
   readonly #sources: InputImageSources;
-  readonly #accountId: string;
+  readonly #request: MediaHolder;
   readonly #signal: AbortSignal;
-  readonly #waitMs: () => number;
   #bytes = 0;
 
-  constructor(sources: InputImageSources, accountId: string, signal: AbortSignal, waitMs: () => number) {
+  constructor(sources: InputImageSources, request: MediaHolder, signal: AbortSignal) {
     this.#sources = sources;
-    this.#accountId = accountId;
+    this.#request = request;
     this.#signal = signal;
-    this.#waitMs = waitMs;
   }
 
   async load(
@@ -118,18 +112,19 @@ class InputLoad {
 
   async #decode(url: string, loc: Location): Promise<Buffer> {
     const base64 = splitDataUri(url)?.base64;
-    const bytes = base64 === undefined ? null : await decodeBase64(base64, this.#accountId);
-    if (bytes !== null && bytes.length <= maxBytes) return bytes;
+    const bytes = base64 === undefined ? null : await decodeBase64(base64, this.#request.accountId);
+    if (bytes !== null && bytes.length <= maxImageBytes) return bytes;
     const msg =
       bytes === null
         ? 'must hold base64 in the standard alphabet, padded and without white space'
-        : `must hold at most ${maxBytes / 1e6} MB`;
+        : `must hold at most ${maxImageBytes / 1e6} MB`;
     throw invalidField(loc, msg);
   }
 
   async #fetch(url: string, loc: Location): Promise<Buffer> {
     try {
-      const limits = { maxBytes, accountId: this.#accountId, signal: this.#signal };
+      const { accountId } = this.#request;
+      const limits = { maxBytes: maxImageBytes, accountId, signal: this.#signal };
       return (await this.#sources.fetchClient.fetchBytes(url, limits)).bytes;
     } catch (error) {
       // What fetches knows no field.
@@ -140,12 +135,16 @@ class InputLoad {
   }
 
   async #remake(bytes: Buffer, loc: Location): Promise<RemadeImage> {
-    const options = { accountId: this.#accountId, signal: this.#signal, waitMs: this.#waitMs() };
+    const { accountId } = this.#request;
+    const options = { accountId, signal: this.#signal, waitMs: countMsUntilDeadline(this.#request) };
     const image = await this.#sources.remakeImage(bytes, { ...options, format: null, quality: null });
     if ('fault' in image) throw invalidField(loc, `the image ${image.fault}`);
     this.#bytes += image.bytes.length;
-    if (image.bytes.length > maxBytes)
-      throw invalidField(loc, `the image has more than ${maxBytes / 1e6} MB of pixels. Send a smaller one`);
+    if (image.bytes.length > maxImageBytes)
+      throw invalidField(
+        loc,
+        `the image has more than ${maxImageBytes / 1e6} MB of pixels. Send a smaller one`,
+      );
     if (this.#bytes > maxRequestBytes) {
       const msg = `the images have more than ${maxRequestBytes / 1e6} MB together. Send smaller or fewer ones`;
       throw invalidField(loc, msg);

@@ -1,17 +1,15 @@
-import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import { invalidField, type AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { showUrl } from '../outbound/fetch-url.ts';
 import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
-import { Slots } from './slots.ts';
 import type { LoadedMedia, MediaLoader } from '../upstreams/upstream.ts';
 import type { CheckImage } from './check-image.ts';
+import { acquireMediaMemory, maxImageBytes, maxRequestBytes, type MediaHolder } from './media-memory.ts';
+import { Slots } from './slots.ts';
 import { countBase64Bytes, isDataUri, splitDataUri } from '../../shared/contract/data-uri.ts';
 import { decodeBase64, encodeBase64 } from '../../shared/runtime/base64.ts';
 
-/** Of one picture; the contract bounds data URIs by the same. */
-const maxBytes = 20_000_000;
-/** Of one request's pictures together: more than any vendor takes in one call, and what it may make a worker do. */
-const maxRequestBytes = 60_000_000;
+/** Of one request's pictures together. */
 const maxRequestPixels = 300_000_000;
 const maxRequestPictures = 500;
 /** Of one request at once: a crowd of slow URLs leaves room for other requests. */
@@ -33,30 +31,51 @@ export interface RequestMedia extends MediaLoader {
 }
 
 /** One request's: what its messages point at, each loaded once. It keeps what it loaded until it is released. */
-export function createMediaLoader(sources: MediaSources, accountId: string): RequestMedia {
-  return new RequestMediaLoader(sources, accountId);
+export function createMediaLoader(sources: MediaSources, request: MediaHolder): RequestMedia {
+  return new RequestMediaLoader(sources, request);
+}
+
+/** Memory for some links of a request. */
+interface Reservation {
+  readonly share: BudgetShare;
+  /** How many are not loaded yet. */
+  left: number;
+  /** What those hold that are. */
+  loadedBytes: number;
 }
 
 class RequestMediaLoader implements RequestMedia {
   readonly #sources: MediaSources;
-  /** Whose turn it takes where requests wait for each other. */
-  readonly #accountId: string;
+  readonly #request: MediaHolder;
   readonly #loads = new Map<string, Promise<LoadedMedia>>();
   readonly #fetchSlots = new Slots(maxRequestFetches);
   /** One after another, so that the sums are right and a request of many pictures holds up no other. */
   readonly #checkSlots = new Slots(1);
   /** Aborted by the first failure: a request without one of its pictures cannot be answered, so the others may stop. */
   readonly #failed = new AbortController();
-  readonly #shares: BudgetShare[] = [];
+  /** By link. */
+  readonly #reservations = new Map<string, Reservation>();
   #isReleased = false;
   #deadlineAtMs: number | null = null;
   #pictures = 0;
   #bytes = 0;
   #pixels = 0;
 
-  constructor(sources: MediaSources, accountId: string) {
+  constructor(sources: MediaSources, request: MediaHolder) {
     this.#sources = sources;
-    this.#accountId = accountId;
+    this.#request = request;
+  }
+
+  async reserve(urls: readonly string[], signal: AbortSignal): Promise<void> {
+    const links = urls.filter((url) => !isDataUri(url) && !this.#reservations.has(url));
+    if (links.length === 0) return;
+    // A link of a few bytes makes a worker hold megabytes, for as long as its request waits for a slot of a route.
+    const needed = countMostBytes(links.length);
+    const share = await acquireMediaMemory(this.#sources.memory, this.#request, needed, signal);
+    const reservation = { share, left: links.length, loadedBytes: 0 };
+    for (const url of links) this.#reservations.set(url, reservation);
+    // The request may have ended in the moment in which it was granted.
+    if (this.#isReleased) this.release();
   }
 
   async loadImage(url: string, signal: AbortSignal): Promise<LoadedMedia> {
@@ -75,7 +94,7 @@ class RequestMediaLoader implements RequestMedia {
 
   release(): void {
     this.#isReleased = true;
-    for (const share of this.#shares.splice(0)) share.release();
+    for (const { share } of this.#reservations.values()) share.release();
   }
 
   async #load(url: string, signal: AbortSignal): Promise<LoadedMedia> {
@@ -91,11 +110,11 @@ class RequestMediaLoader implements RequestMedia {
     if (this.#bytes > maxRequestBytes)
       throw refuse(`the pictures are larger than ${maxRequestBytes / 1e6} MB together`);
     const mediaType = await this.#check(url, bytes, signal);
-    return { mediaType, base64: base64 ?? (await encodeBase64(bytes, this.#accountId)) };
+    return { mediaType, base64: base64 ?? (await encodeBase64(bytes, this.#request.accountId)) };
   }
 
   async #decode(base64: string): Promise<Buffer> {
-    const bytes = await decodeBase64(base64, this.#accountId);
+    const bytes = await decodeBase64(base64, this.#request.accountId);
     if (bytes === null) throw refuse(malformedDataUri);
     return bytes;
   }
@@ -106,38 +125,32 @@ class RequestMediaLoader implements RequestMedia {
   }
 
   async #fetch(url: string, signal: AbortSignal): Promise<Buffer> {
+    // All that are loaded together have reserved already; this is for one that is asked for alone.
+    await this.reserve([url], signal);
     const release = await this.#fetchSlots.acquire(signal, this.#readDeadline());
     try {
-      const share = await this.#takeMemory(signal);
-      const { bytes } = await this.#sources.fetchClient.fetchBytes(url, {
-        maxBytes,
-        accountId: this.#accountId,
-        signal,
-      });
-      share.shrink(countBase64(bytes.length));
+      const { accountId } = this.#request;
+      const limits = { maxBytes: maxImageBytes, accountId, signal };
+      const { bytes } = await this.#sources.fetchClient.fetchBytes(url, limits);
+      this.#noteFetched(url, bytes.length);
       return bytes;
     } finally {
       release();
     }
   }
 
-  /** A link of a few bytes makes a worker hold megabytes, for as long as its request waits for a slot of a route. */
-  async #takeMemory(signal: AbortSignal): Promise<BudgetShare> {
-    const share = await this.#sources.memory.acquire(this.#accountId, countBase64(maxBytes), {
-      signal,
-      waitMs: Math.max(0, this.#readDeadline() - Date.now()),
-      refuse: () => new AppError('deadline_exceeded'),
-    });
-    this.#shares.push(share);
-    // The request may have ended in the moment in which it was granted.
-    if (this.#isReleased) this.release();
-    return share;
+  #noteFetched(url: string, bytes: number): void {
+    const reservation = this.#reservations.get(url)!;
+    // One that was given up once its bytes were there is fetched again.
+    reservation.left = Math.max(0, reservation.left - 1);
+    reservation.loadedBytes += countBase64(bytes);
+    reservation.share.shrink(reservation.loadedBytes + countMostBytes(reservation.left));
   }
 
   async #check(url: string, bytes: Buffer, signal: AbortSignal): Promise<string> {
     const release = await this.#checkSlots.acquire(signal, this.#readDeadline());
     try {
-      const checked = await this.#sources.checkImage(bytes, this.#accountId, signal);
+      const checked = await this.#sources.checkImage(bytes, this.#request.accountId, signal);
       if ('fault' in checked) throw refuse(`${nameSource(url)} ${checked.fault}`);
       this.#pixels += checked.pixels;
       if (this.#pixels > maxRequestPixels) {
@@ -150,6 +163,11 @@ class RequestMediaLoader implements RequestMedia {
   }
 }
 
+/** Of so many links: those that are loaded, and those that are on their way when there are too many of them. */
+function countMostBytes(links: number): number {
+  return countBase64(Math.min(links * maxImageBytes, maxRequestBytes + maxRequestFetches * maxImageBytes));
+}
+
 function countBase64(bytes: number): number {
   return 4 * Math.ceil(bytes / 3);
 }
@@ -160,8 +178,8 @@ const malformedDataUri =
 function readBase64(url: string): string {
   const base64 = splitDataUri(url)?.base64 ?? null;
   if (base64 === null) throw refuse(malformedDataUri);
-  if (countBase64Bytes(base64) > maxBytes) {
-    throw refuse(`the data URI of an image_url holds more than ${maxBytes / 1e6} MB`);
+  if (countBase64Bytes(base64) > maxImageBytes) {
+    throw refuse(`the data URI of an image_url holds more than ${maxImageBytes / 1e6} MB`);
   }
   return base64;
 }

@@ -58,6 +58,7 @@ async function loadImages(
   }
 
   try {
+    await context.media.reserve(urls, signal);
     await Promise.all(Array.from({ length: Math.min(MAX_AT_ONCE, waiting.length) }, loadRest));
   } catch (error) {
     waiting.length = 0;

@@ -50,6 +50,11 @@ export interface LoadedMedia {
 
 export interface MediaLoader {
   /**
+   * Waits until there is memory for all of these pictures, by the request's deadline; to be called before several are loaded.
+   * Rejects with AppError `deadline_exceeded`, or with the signal's reason.
+   */
+  reserve(urls: readonly string[], signal: AbortSignal): Promise<void>;
+  /**
    * A picture, from an https URL (fetched) or a data URI, checked to be one: PNG, JPEG, WebP or GIF. The same URL is
    * loaded once a request. Rejects with AppError `unsafe_url` or `validation_failed`, or with the signal's reason.
    */
@@ -171,6 +176,8 @@ export interface ImageCall {
   readonly n: number;
   /** `WIDTHxHEIGHT`, one of the model's sizes. */
   readonly size: string;
+  /** Whether the caller named that size, as against the catalog's default. */
+  readonly isSizeAsked: boolean;
   readonly quality: string | null;
   readonly style: string | null;
   readonly user: string | null;

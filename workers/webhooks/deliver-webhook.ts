@@ -14,6 +14,7 @@ import type { WebhookSecretStore } from '../../shared/webhooks/webhook-secret-st
 import type { DeliveryTurns } from './delivery-turns.ts';
 import type { computeRetryDelayMs } from './retry-delay.ts';
 import { signWebhook } from './sign-webhook.ts';
+import type { WaitingDeliveries } from './waiting-deliveries.ts';
 import type { WebhookClient, WebhookResponse } from './webhook-client.ts';
 
 export interface DeliveryDependencies {
@@ -23,6 +24,7 @@ export interface DeliveryDependencies {
   readonly loadPayload: LoadWebhookPayload;
   readonly reporter: WebhookReporter;
   readonly turns: DeliveryTurns;
+  readonly waiting: WaitingDeliveries;
   readonly computeRetryDelayMs: typeof computeRetryDelayMs;
   readonly log: Logger;
 }
@@ -44,6 +46,8 @@ export class DeliveryFailed extends UnrecoverableError {}
 /** The receiver does not want this webhook any more. */
 const goneStatus = 410;
 
+/** After how long a delivery looks for a turn by itself, in case nobody wakes it. */
+const turnPauseMs = 60_000;
 /** Pause after a failure on our side, which does not count as an attempt. */
 const ownTroublePauseMs = 10_000;
 /** Failures on our side end a delivery that is older than this, which is longer than all attempts would take. */
@@ -62,10 +66,12 @@ export async function deliverWebhook(
   const { turns } = dependencies;
   const delivery = bullJob.data;
   const endTurn = turns.tryBegin(delivery.accountId);
-  if (endTurn === null) return await putBack(bullJob, token, turns.defer(delivery.accountId));
+  if (endTurn === null) return await waitForTurn(dependencies, bullJob, token);
+  let isOwnTrouble = false;
   try {
     const prepared = await prepare(dependencies, bullJob);
-    if (prepared === null) return await putBack(bullJob, token, ownTroublePauseMs);
+    isOwnTrouble = prepared === null;
+    if (prepared === null) return await putBack(dependencies, bullJob, token, ownTroublePauseMs);
     const response =
       'fault' in prepared
         ? prepared
@@ -73,16 +79,52 @@ export async function deliverWebhook(
     await conclude(dependencies, bullJob, response);
   } finally {
     endTurn();
+    // The next one would meet the same trouble, and so all that wait would be moved again and again.
+    if (!isOwnTrouble) await wakeNext(dependencies, delivery);
   }
 }
 
-async function putBack(
+/** The account is at its limit. */
+async function waitForTurn(
+  dependencies: DeliveryDependencies,
   bullJob: BullJob<WebhookDelivery>,
   token: string | undefined,
-  delayMs: number,
 ): Promise<never> {
-  await bullJob.moveToDelayed(Date.now() + delayMs, token);
+  try {
+    return await putBack(dependencies, bullJob, token, turnPauseMs);
+  } finally {
+    // The attempts may have ended before it had joined, and woken nobody.
+    if (dependencies.turns.isFree(bullJob.data.accountId)) await wakeNext(dependencies, bullJob.data);
+  }
+}
+
+/** The delivery is delayed, and waits to be woken. @param leastPauseMs its delay, where only a few wait */
+async function putBack(
+  { waiting, log }: DeliveryDependencies,
+  bullJob: BullJob<WebhookDelivery>,
+  token: string | undefined,
+  leastPauseMs: number,
+): Promise<never> {
+  const { accountId, jobId } = bullJob.data;
+  await bullJob.moveToDelayed(Date.now() + (await waiting.readPauseMs(accountId, leastPauseMs)), token);
+  try {
+    await waiting.join(bullJob);
+  } catch (error) {
+    log.warn({ jobId, err: error }, 'webhook cannot be woken; it comes back after its delay');
+  }
   throw new DelayedError();
+}
+
+/** A failure is logged: those that wait come back after their delays, and the attempt keeps its outcome. */
+async function wakeNext(
+  { waiting, log }: DeliveryDependencies,
+  { accountId }: WebhookDelivery,
+): Promise<void> {
+  try {
+    await waiting.wakeNext(accountId);
+  } catch (error) {
+    log.warn({ accountId, err: error }, 'waiting webhook could not be woken; it comes back after its delay');
+  }
 }
 
 /** There is nothing to send, now or later. */
@@ -92,7 +134,7 @@ interface Unsendable {
 
 /** Builds the request of this attempt. @returns null if that fails on our side for now */
 async function prepare(
-  { secrets, loadPayload, log }: DeliveryDependencies,
+  { secrets, loadPayload, waiting, log }: DeliveryDependencies,
   bullJob: BullJob<WebhookDelivery>,
 ): Promise<{ readonly headers: Record<string, string>; readonly body: string } | Unsendable | null> {
   const delivery = bullJob.data;
@@ -100,6 +142,7 @@ async function prepare(
     const [payload, signing] = await Promise.all([
       loadPayload(delivery),
       secrets.listSigning(delivery.accountId),
+      waiting.leave(bullJob),
     ]);
     if (payload === null) return { fault: 'The job is no longer kept.' };
     const body = JSON.stringify(payload);

@@ -1,6 +1,7 @@
-import { Worker, type Job as BullJob } from 'bullmq';
+import { ErrorCode, Worker, type Job as BullJob, type Queue } from 'bullmq';
+import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { bullPrefix } from '../../shared/redis/redis-keys.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { WebhookDelivery } from '../../shared/webhooks/webhook-delivery.ts';
@@ -15,6 +16,7 @@ import {
 } from './deliver-webhook.ts';
 import { DeliveryTurns } from './delivery-turns.ts';
 import { computeRetryDelayMs } from './retry-delay.ts';
+import { WaitingDeliveries } from './waiting-deliveries.ts';
 
 /** Concurrent attempts of a process, over all accounts. */
 const defaultConcurrency = 32;
@@ -24,7 +26,10 @@ const defaultLockMs = 10_000;
 /** Webhooks do not crash workers, so restarts of workers are no reason to give one up. */
 const maxStalled = 100;
 
-export interface WebhookIntakeOptions extends Omit<DeliveryDependencies, 'turns' | 'computeRetryDelayMs'> {
+export interface WebhookIntakeOptions extends Omit<
+  DeliveryDependencies,
+  'turns' | 'waiting' | 'computeRetryDelayMs'
+> {
   /** A connection without a bound on retries, as BullMQ's workers want it. */
   readonly blocking: RedisClient;
   readonly concurrency?: number;
@@ -35,10 +40,12 @@ export interface WebhookIntakeOptions extends Omit<DeliveryDependencies, 'turns'
 
 /** Takes webhooks off their queue and delivers each at least once. */
 export function startWebhookIntake(options: WebhookIntakeOptions): Running {
-  const { log, blocking, concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
+  const { redis, log, blocking, concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
+  const queue = openBullQueue<WebhookDelivery>(webhookQueueName, redis);
   const dependencies: DeliveryDependencies = {
     ...options,
     turns: new DeliveryTurns(),
+    waiting: new WaitingDeliveries(redis, (deliveryId) => wakeDelivery(queue, deliveryId)),
     computeRetryDelayMs: options.computeRetryDelayMs ?? computeRetryDelayMs,
   };
   const worker = new Worker<WebhookDelivery>(
@@ -69,8 +76,22 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
   return {
     async stop() {
       await closeBullWorker(worker, blocking);
+      await queue.close();
     },
   };
+}
+
+/** @returns false if it is not delayed any more, or gone */
+async function wakeDelivery(queue: Queue<WebhookDelivery>, deliveryId: string): Promise<boolean> {
+  const job = await callRedis(() => queue.getJob(deliveryId));
+  if (job === undefined) return false;
+  try {
+    await job.promote();
+    return true;
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code === ErrorCode.JobNotInState) return false;
+    throw error;
+  }
 }
 
 /** BullMQ gave up by itself, for example after too many workers died during the delivery. */

@@ -74,6 +74,12 @@ test('nulls are fields that were left out, and `auto` leaves the choice to the c
   t.is(check('words', { size: 'auto' }, 'createImage').size, '1024x1024');
 });
 
+test('a size is told apart from the default where the caller named it', (t) => {
+  t.false(check('words', {}, 'createImage').isSizeAsked);
+  for (const size of [null, '', 'auto']) t.false(check('words', { size }, 'createImage').isSizeAsked);
+  t.like(check('words', { size: '1024x1024' }, 'createImage'), { size: '1024x1024', isSizeAsked: true });
+});
+
 test('a stream shows as many previews as were asked for, and none unless asked', (t) => {
   t.is(check('editor', { image: link, stream: true }).partialImages, 0);
   t.is(check('editor', { image: link, stream: true, partial_images: 3 }).partialImages, 3);

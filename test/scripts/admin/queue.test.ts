@@ -36,6 +36,12 @@ async function run<T>(stack: TestStack, verb: string, queue: string): Promise<T>
   return (await queueVerbs[verb]!.run(context)) as T;
 }
 
+async function listFailed(stack: TestStack): Promise<object[]> {
+  const rows: object[] = [];
+  for await (const row of await run<AsyncIterable<object>>(stack, 'failed', 'chat')) rows.push(row);
+  return rows;
+}
+
 test('a job that failed is shown with its reason, and runs and is charged once when it is retried', async (t) => {
   let isDown = true;
   const refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
@@ -45,14 +51,14 @@ test('a job that failed is shown with its reason, and runs and is charged once w
   const account = await stack.createAccount();
   const { id } = await createJob(stack, account, '/v1/chat/completions', body);
   t.is((await waitForJob(stack, account, id)).status, 'failed');
-  const [failed] = await run<Record<string, unknown>[]>(stack, 'failed', 'chat');
+  const [failed] = await listFailed(stack);
   t.like(failed, { id, account: account.id, model: 'chat', code: 'upstream_rejected' });
   t.like(await run(stack, 'status', ''), { chat: { failed: 1, waiting: 0, active: 0 } });
 
   isDown = false;
   const before = await readBalance(stack.redis, account.id);
   t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 1, refused: [] });
-  t.deepEqual(await run(stack, 'failed', 'chat'), []);
+  t.deepEqual(await listFailed(stack), []);
   const { items } = (await (
     await fetch(`${stack.url}/v1/jobs`, { headers: { authorization: `Bearer ${account.apiKey}` } })
   ).json()) as { items: { id: string }[] };

@@ -26,6 +26,16 @@ test('with every key set, the catalog of a fresh installation serves every model
   t.true(catalog.models.every(({ routes }) => routes.length > 0));
 });
 
+test('the catalog of a fresh installation offers no image model that OpenAI has retired', async (t) => {
+  const catalog = parse(await readFile(new URL('catalog.yaml', root), 'utf8'), everyKey);
+  const names = catalog.models.flatMap(({ id, routes }) => [id, ...routes.map(({ model }) => model)]);
+  t.true(names.includes('gpt-image-2'));
+  t.deepEqual(
+    names.filter((name) => /^(?:gpt-image-1$|dall-e-)/.test(name)),
+    [],
+  );
+});
+
 test('the commented examples of the catalog are valid when their "#" is taken away', async (t) => {
   const text = await readFile(new URL('catalog.yaml', root), 'utf8');
   const catalog = parse(text.replaceAll(/^# {2}/gm, '  '), everyKey);

@@ -20,6 +20,7 @@ const refused: Record<string, RegExp> = {
   'https://[::ffff:10.0.0.1]/': /without an address on the public internet/,
   'https://169.254.169.254/latest': /without an address on the public internet/,
   [`https://example.com/${'a'.repeat(1_981)}`]: /longer than 2000 characters/,
+  [`https://example.com/${'é'.repeat(500)}`]: /longer than 2000 characters when it is percent-encoded/,
 };
 
 for (const [url, reason] of Object.entries(refused)) {

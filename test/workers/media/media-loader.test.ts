@@ -15,6 +15,8 @@ function never(): AbortSignal {
   return new AbortController().signal;
 }
 
+const request = { accountId: 'account', deadlineAtMs: Date.now() + 600_000 };
+
 function draw(background: string): Promise<Buffer> {
   return sharp({ create: { width: 20, height: 10, channels: 3, background } })
     .png()
@@ -53,7 +55,7 @@ test('a URL is fetched once a request, however often and whenever it is asked fo
   const server = await useHttpsServer(t, (_request, response) => response.end(png));
   const url = `https://pictures.test:${server.port}/a.png`;
   const sources = createSources(server.port);
-  const loader = createMediaLoader(sources, 'account');
+  const loader = createMediaLoader(sources, request);
   const expected = { mediaType: 'image/png', base64: png.toString('base64') };
   t.deepEqual(await Promise.all([loader.loadImage(url, never()), loader.loadImage(url, never())]), [
     expected,
@@ -61,7 +63,7 @@ test('a URL is fetched once a request, however often and whenever it is asked fo
   ]);
   t.deepEqual(await loader.loadImage(url, never()), expected);
   t.is(server.requests.length, 1);
-  t.deepEqual(await createMediaLoader(sources, 'account').loadImage(url, never()), expected);
+  t.deepEqual(await createMediaLoader(sources, request).loadImage(url, never()), expected);
   t.is(server.requests.length, 2);
 });
 
@@ -70,7 +72,7 @@ test('a picture is of the type that it is, whatever the data URI or the server s
   const server = await useHttpsServer(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(Buffer.from(base64, 'base64'));
   });
-  const loader = createMediaLoader(createSources(server.port), 'account');
+  const loader = createMediaLoader(createSources(server.port), request);
   for (const url of [
     `data:image/jpeg;base64,${base64}`,
     `DATA:application/pdf;charset=utf-8;base64,${base64}`,
@@ -102,11 +104,11 @@ test('what is no picture is refused in words that say where it came from and wha
       'unsafe_url: messages: The URL http://pictures.test/a.png is not https, so it is not fetched.',
   };
   for (const [url, failure] of Object.entries(cases)) {
-    const loader = createMediaLoader(createSources(server.port), 'account');
+    const loader = createMediaLoader(createSources(server.port), request);
     t.is(await failureOf(t, loader.loadImage(url, never())), failure);
   }
   const error = await t.throwsAsync(
-    createMediaLoader(createSources(server.port), 'account').loadImage(`${base}/`, never()),
+    createMediaLoader(createSources(server.port), request).loadImage(`${base}/`, never()),
     { instanceOf: AppError },
   );
   t.deepEqual(error?.issues[0]?.loc, ['body', 'messages']);
@@ -118,7 +120,7 @@ test('after a failure nothing more is loaded, and what is under way is given up'
     if (request.url === '/missing') response.writeHead(404).end();
   });
   const base = `https://pictures.test:${server.port}`;
-  const loader = createMediaLoader(createSources(server.port), 'account');
+  const loader = createMediaLoader(createSources(server.port), request);
   const slow = failureOf(t, loader.loadImage(`${base}/slow`, never()));
   await waitFor('the slow one', () => server.requests.length === 1);
   const failure = await failureOf(t, loader.loadImage(`${base}/missing`, never()));
@@ -137,7 +139,7 @@ test('who aborts is told why at once, which says nothing of the picture', async 
     if (server.requests.length > 1) response.end(png);
   });
   const url = `https://pictures.test:${server.port}/a.png`;
-  const loader = createMediaLoader(createSources(server.port), 'account');
+  const loader = createMediaLoader(createSources(server.port), request);
   const abort = new AbortController();
   const loading = t.throwsAsync(loader.loadImage(url, abort.signal));
   await waitFor('the request', () => server.requests.length === 1);
@@ -153,7 +155,7 @@ test('a request fetches four URLs at once', async (t) => {
   const png = await draw('red');
   const waiting: (() => void)[] = [];
   const server = await useHttpsServer(t, (_request, response) => waiting.push(() => response.end(png)));
-  const loader = createMediaLoader(createSources(server.port), 'account');
+  const loader = createMediaLoader(createSources(server.port), request);
   const loads = Array.from({ length: 9 }, (_, i) =>
     loader.loadImage(`https://pictures.test:${server.port}/${i}`, never()),
   );
@@ -167,7 +169,7 @@ test('a request fetches four URLs at once', async (t) => {
 });
 
 test('a data URI may hold 20 MB and no byte more', async (t) => {
-  const loader = createMediaLoader(createFakeSources(0, 1), 'account');
+  const loader = createMediaLoader(createFakeSources(0, 1), request);
   const most = `data:image/png;base64,${Buffer.alloc(20_000_000).toString('base64')}`;
   t.is((await loader.loadImage(most, never())).base64.length, most.length - 22);
   const more = `data:image/png;base64,${Buffer.alloc(20_000_001).toString('base64')}`;
@@ -179,7 +181,7 @@ test('a data URI may hold 20 MB and no byte more', async (t) => {
 
 test('the pictures of a request are bounded together: in bytes, in pixels and in number', async (t) => {
   const load = async (sources: MediaSources, count: number): Promise<void> => {
-    const loader = createMediaLoader(sources, 'account');
+    const loader = createMediaLoader(sources, request);
     for (let i = 0; i < count; i++) await loader.loadImage(`https://pictures.test/${i}`, never());
   };
   await load(createFakeSources(20_000_000, 1), 3);
@@ -215,7 +217,7 @@ test('pictures of one request are checked one after another', async (t) => {
         return { mediaType: 'image/png', pixels: 1 };
       },
     },
-    'account',
+    request,
   );
   const loads = [0, 1, 2].map((i) => loader.loadImage(`https://pictures.test/${i}`, never()));
   for (const load of loads) {
@@ -228,7 +230,7 @@ test('pictures of one request are checked one after another', async (t) => {
 test('what fetched pictures hold is counted until their request has ended, and has room before they come', async (t) => {
   const sources = createFakeSources(3_000_000, 1);
   const { memory } = sources;
-  const loader = createMediaLoader(sources, 'account');
+  const loader = createMediaLoader(sources, request);
   await loader.loadImage('https://pictures.test/1', never());
   await loader.loadImage('https://pictures.test/2', never());
   t.is(memory.held, 8_000_000);
@@ -236,7 +238,7 @@ test('what fetched pictures hold is counted until their request has ended, and h
   t.is(memory.held, 8_000_000, 'a data URI is part of the request itself');
 
   const rest = memory.tryAcquire('other', 500_000_000)!;
-  const waiting = createMediaLoader(sources, 'third');
+  const waiting = createMediaLoader(sources, { ...request, accountId: 'third' });
   const loading = waiting.loadImage('https://pictures.test/1', never());
   const leaving = new AbortController();
   const left = waiting.loadImage('https://pictures.test/2', leaving.signal);
@@ -252,9 +254,61 @@ test('what fetched pictures hold is counted until their request has ended, and h
 
   const failing = createMediaLoader(
     { ...sources, fetchClient: { fetchBytes: () => Promise.reject(new AppError('unsafe_url')) } },
-    'account',
+    request,
   );
   await failureOf(t, failing.loadImage('https://pictures.test/1', never()));
   failing.release();
   t.is(memory.held, 0);
+});
+
+test('memory for all links of a request is taken at once, until its deadline, and given back as they come', async (t) => {
+  let fetched = 0;
+  const { fetchClient, checkImage, memory } = createFakeSources(3_000_000, 1);
+  const sources: MediaSources = {
+    checkImage,
+    memory,
+    fetchClient: {
+      fetchBytes: (...args) => {
+        fetched += 1;
+        return fetchClient.fetchBytes(...args);
+      },
+    },
+  };
+  const links = ['https://pictures.test/1', 'https://pictures.test/2'];
+  // There is enough left for one.
+  const rest = memory.tryAcquire('other', 480_000_000)!;
+  const late = createMediaLoader(sources, { ...request, deadlineAtMs: Date.now() });
+  const refused = late.reserve(links, never());
+  t.is((await t.throwsAsync(refused, { instanceOf: AppError }))?.code, 'deadline_exceeded');
+  t.is(memory.held, 480_000_000);
+
+  const loader = createMediaLoader(sources, request);
+  const waiting = loader.reserve([...links, 'data:image/png;base64,AAAA'], never());
+  await waitFor('it to wait', () => memory.waiting === 1);
+  t.is(memory.held, 480_000_000, 'nothing is held meanwhile');
+  t.is(fetched, 0);
+  rest.release();
+  await waiting;
+  t.is(memory.held, 53_333_336);
+  await loader.loadImage(links[0]!, never());
+  t.is(memory.held, 4_000_000 + 26_666_668);
+  await loader.loadImage(links[1]!, never());
+  t.is(memory.held, 8_000_000);
+  await loader.reserve(links, never());
+  t.is(memory.held, 8_000_000, 'what is loaded needs no more');
+  loader.release();
+  t.is(memory.held, 0);
+});
+
+test('a request waits for memory as long as its deadline says, and not for a time of its own', async (t) => {
+  const sources = createFakeSources(1, 1);
+  const waits: number[] = [];
+  const memory = {
+    acquire: (...[holder, amount, options]: Parameters<FairBudget['acquire']>) => {
+      waits.push(options.waitMs);
+      return sources.memory.acquire(holder, amount, options);
+    },
+  } as unknown as FairBudget;
+  await createMediaLoader({ ...sources, memory }, request).loadImage('https://pictures.test/1', never());
+  t.true(waits[0]! > 60_000 && waits.length === 1);
 });

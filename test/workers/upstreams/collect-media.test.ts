@@ -18,6 +18,7 @@ test('pictures of all messages are loaded once each, and only those that are wan
   const asked: string[] = [];
   const context = createContext({
     media: {
+      reserve: () => Promise.resolve(),
       loadImage(url) {
         asked.push(url);
         return Promise.resolve(loadedAs(url));
@@ -41,6 +42,7 @@ test('at most four are loaded at once', async (t) => {
   const waiting: (() => void)[] = [];
   const context = createContext({
     media: {
+      reserve: () => Promise.resolve(),
       loadImage: (url) => new Promise((resolve) => void waiting.push(() => resolve(loadedAs(url)))),
     },
   });
@@ -60,6 +62,7 @@ test('the first failure ends it: the rest is given up and not begun', async (t) 
   const aborted: unknown[] = [];
   const context = createContext({
     media: {
+      reserve: () => Promise.resolve(),
       loadImage(url, signal) {
         asked.push(url);
         if (url.endsWith('/0')) return Promise.reject(failure);
@@ -83,6 +86,7 @@ test('what is loaded ahead is what all upstreams that may be called want, and ea
   const asked: string[] = [];
   const context = createContext({
     media: {
+      reserve: () => Promise.resolve(),
       loadImage(url) {
         asked.push(url);
         return Promise.resolve(loadedAs(url));

@@ -57,6 +57,16 @@ test.serial('the end of a job is announced to its webhook, and the job shows tha
     return typeof found?.job.webhook?.report === 'string' ? found.job : null;
   });
   t.like(presentJob(job, noStanding).webhook, { url: receiver.url, status: 'delivered', attempts: 1 });
+  const late = {
+    status: 'pending',
+    attempts: 1,
+    lastStatus: 500,
+    lastError: 'no',
+    nextAttemptAt: new Date(),
+  } as const;
+  await hooks.report({ v: 1, accountId, jobId: id, url: receiver.url, event: 'job.cancelled' }, late);
+  const reported = (await new JobStore(redis).find(accountId, id))!.job;
+  t.like(presentJob(reported, noStanding).webhook, { status: 'delivered' }, 'a late report changes nothing');
   const [received] = receiver.received;
   t.like(JSON.parse(received!.body), { type: 'job.cancelled', data: { id, status: 'cancelled' } });
   t.is(await redis.zcard(redisKeys.jobHooks(shardOf(accountId))), 0);

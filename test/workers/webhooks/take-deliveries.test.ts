@@ -8,6 +8,7 @@ import OpenAI from 'openai';
 import { Webhook } from 'standardwebhooks';
 import { openBullQueue } from '../../../shared/queue/open-bull-queue.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { deliveryIdOf, type WebhookDelivery } from '../../../shared/webhooks/webhook-delivery.ts';
 import { WebhookQueue, webhookAttempts, webhookQueueName } from '../../../shared/webhooks/webhook-queue.ts';
@@ -215,14 +216,50 @@ test('an account whose receiver does not respond holds up none of the others', a
   for (const response of held) response.end();
 });
 
-test('webhooks of one account that must wait for a turn are all delivered, at their first attempt', async (t) => {
-  const { queue, states, start } = await createRig(t);
-  const receiver = await useReceiver(t, (_webhook, response) => response.end());
-  await start({ client: createTestWebhookClient(receiver.port), concurrency: 8 });
-  const deliveries = Array.from({ length: 6 }, () => createDelivery(receiver.url));
+test('a webhook that waits for a turn is moved once, and delivered as soon as an attempt of its account ends', async (t) => {
+  const { redis, queue, states, start } = await createRig(t);
+  const held: ServerResponse[] = [];
+  let isHeld = true;
+  const receiver = await useReceiver(t, (_webhook, response) => {
+    if (isHeld) held.push(response);
+    else response.end();
+  });
+  const deliveries = Array.from({ length: 30 }, () => createDelivery(receiver.url));
   for (const delivery of deliveries) await queue.add(delivery);
+  await start({ client: createTestWebhookClient(receiver.port), concurrency: 8 });
+  const bull = openBullQueue(webhookQueueName, redis);
+  t.teardown(() => bull.close());
+  await waitFor('all but two to wait', async () => (await bull.getDelayedCount()) === 28);
+  // Nothing that follows takes so long: they are delivered because they are woken.
+  for (const { delay } of await bull.getDelayed()) t.true(delay >= 30_000);
+  await waitFor('two attempts', () => held.length === 2);
+  isHeld = false;
+  for (const response of held) response.end();
   for (const { jobId } of deliveries) t.is((await states.when(jobId, 'delivered')).attempts, 1);
   t.is(receiver.received.length, deliveries.length);
+  const jobs = await Promise.all(deliveries.map((delivery) => findJob(t, redis, delivery)));
+  const starts = jobs.map(({ attemptsStarted }) => attemptsStarted);
+  t.is(Math.max(...starts), 2);
+  t.is(await redis.exists(redisKeys.waitingWebhooks('ann')), 0);
+});
+
+test('a webhook that is paused after a failure is not woken by others of its account', async (t) => {
+  const { redis, queue, states, start } = await createRig(t);
+  const receiver = await useReceiver(t, (webhook, response) => {
+    response.writeHead(webhook.path.startsWith('/broken') ? 500 : 200).end();
+  });
+  await start({
+    client: createTestWebhookClient(receiver.port),
+    computeRetryDelayMs: () => 600_000,
+    concurrency: 8,
+  });
+  const broken = createDelivery(receiver.url.replace('/hook', '/broken'));
+  const others = Array.from({ length: 10 }, () => createDelivery(receiver.url));
+  for (const delivery of [broken, ...others]) await queue.add(delivery);
+  for (const { jobId } of others) await states.when(jobId, 'delivered');
+  await states.when(broken.jobId, 'pending');
+  t.is(receiver.received.filter(({ path }) => path.startsWith('/broken')).length, 1);
+  await waitFor('the pause', async () => (await (await findJob(t, redis, broken)).getState()) === 'delayed');
 });
 
 test('a webhook whose worker is killed is delivered by another, under the same id', async (t) => {
@@ -271,6 +308,23 @@ test('trouble of the gateway uses up no attempt, and a job that is gone ends its
   t.is((await findJob(t, redis, troubled)).attemptsMade, 0);
   t.deepEqual(states.of(troubled.jobId), []);
   t.is(receiver.received.length, 0);
+});
+
+test('while the gateway cannot prepare webhooks, those that wait are not woken to fail one after another', async (t) => {
+  const { redis, queue, start } = await createRig(t);
+  let asked = 0;
+  await start({
+    client: createTestWebhookClient(443),
+    concurrency: 8,
+    loadPayload: () => {
+      asked += 1;
+      return Promise.reject(new Error('the store is away'));
+    },
+  });
+  for (let i = 0; i < 20; i++) await queue.add(createDelivery('https://pictures.test/hook'));
+  const waiting = redisKeys.waitingWebhooks('ann');
+  await waitFor('all to wait', async () => (await redis.zcard(waiting)) === 20);
+  t.true(asked <= 40, `${asked} attempts to prepare`);
 });
 
 test('the same event is delivered once however often it is added, and an account has no more waiting than its bound', async (t) => {

@@ -61,9 +61,9 @@ async function editImages(call: ImageCall, signal: AbortSignal): Promise<Generat
   const edits: ImageEdit[] = named.length > 0 ? named : [{ kind: 'caption', text: call.prompt }];
   const source = await readInputs(call.inputs);
   const edited = await applyEdits(source.image, edits, getPictureFont(), signal);
-  // A request without a size comes with the catalog's default, which must not undo what the prompt asks for.
+  // The catalog's default must not undo what the prompt asks for.
   const isResized = edits.some(({ kind }) => kind === 'resize' || kind === 'scale');
-  const size = isResized ? null : readDemoSize(call.size);
+  const size = isResized && !call.isSizeAsked ? null : readDemoSize(call.size);
 
   const images: GeneratedImage[] = [];
   for (let index = 0; index < call.n; index++) {

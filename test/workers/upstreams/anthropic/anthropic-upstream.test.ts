@@ -301,6 +301,7 @@ test('data URIs are always loaded, links only where the vendor is not given them
   const content = [link, data].map((url) => ({ type: 'image_url', image_url: { url } }));
   const fields = { messages: [{ role: 'user', content }] };
   const media: CallContext['media'] = {
+    reserve: () => Promise.resolve(),
     loadImage: (url) => Promise.resolve({ mediaType: 'image/gif', base64: `of ${url.slice(0, 5)}` }),
   };
   const source = (url: string): object => ({

@@ -13,6 +13,7 @@ const image = {
   ...wordsAlone,
   n: 2,
   size: '256x256',
+  isSizeAsked: true,
   quality: null,
   style: null,
   user: null,

@@ -115,13 +115,14 @@ test('edits are applied in the order of the prompt', async (t) => {
   t.is((await edit('rotate right, then resize to 10x30')).size, '10x30');
 });
 
-test('an answer has the size that is given, unless the prompt names another, with the whole image in it', async (t) => {
+test('an answer has the size that the caller names, and else that of the prompt or the default, with the whole image in it', async (t) => {
   const gray = await edit('grayscale', { size: '256x256' });
   t.is(gray.size, '256x256');
   t.is(gray.at(0.5, 0.05)[3], 0, 'a wide image has room above');
   t.is(gray.at(0.01, 0.5)[3], 255, 'and none beside it');
   t.is((await edit('resize to 20x10', { size: '512x512' })).size, '20x10');
   t.is((await edit('scale to 50%', { size: '512x512' })).size, '20x10');
+  t.is((await edit('resize to 20x10', { size: '512x512', isSizeAsked: true })).size, '512x512');
 });
 
 test('with a mask only what is transparent in it changes', async (t) => {

@@ -18,6 +18,7 @@ function makeCall(overrides: Partial<ImageCall> = {}): ImageCall {
     ...wordsAlone,
     n: 1,
     size: '256x256',
+    isSizeAsked: true,
     quality: null,
     style: null,
     user: null,

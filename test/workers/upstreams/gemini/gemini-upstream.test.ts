@@ -320,14 +320,18 @@ test('pictures are loaded before the vendor is asked, and one that cannot be is 
   const url = 'https://example.com/cat.png';
   const content = [{ type: 'image_url', image_url: { url } }];
   const body = { messages: [{ role: 'user', content }] };
-  const media = { loadImage: () => Promise.resolve({ mediaType: 'image/png', base64: PNG }) };
+  const media = {
+    reserve: () => Promise.resolve(),
+    loadImage: () => Promise.resolve({ mediaType: 'image/png', base64: PNG }),
+  };
   t.is((await listen(chat(rig, false, { body, media }))).error, null);
   t.like(rig.asked[0]?.body, {
     contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }] }],
   });
   const reason = new Error('no picture');
   t.is(
-    (await listen(chat(rig, false, { body, media: { loadImage: () => Promise.reject(reason) } }))).error,
+    (await listen(chat(rig, false, { body, media: { ...media, loadImage: () => Promise.reject(reason) } })))
+      .error,
     reason,
   );
   t.is(rig.asked.length, 1);

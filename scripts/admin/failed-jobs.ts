@@ -1,0 +1,94 @@
+import type { JobRecord } from '../../shared/jobs/job-record.ts';
+import { JobStore } from '../../shared/jobs/job-store.ts';
+import type { QueueName } from '../../shared/queue/job-kinds.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+
+/** Of each shard, and of records. */
+const pageSize = 100;
+
+/** A failed job, as its shard lists it: `account id`, and when it failed. */
+interface Failure {
+  readonly member: string;
+  readonly failedAtMs: number;
+}
+
+/** One shard's failures, the latest first, of which a page is held at a time. */
+class ShardFailures {
+  readonly #redis: RedisClient;
+  readonly #key: string;
+  #page: Failure[] = [];
+  #before = '+inf';
+
+  constructor(redis: RedisClient, key: string) {
+    this.#redis = redis;
+    this.#key = key;
+  }
+
+  /** Null where there is no more. */
+  async peek(): Promise<Failure | null> {
+    if (this.#page.length === 0) this.#page = await this.#readPage();
+    return this.#page.at(-1) ?? null;
+  }
+
+  drop(): void {
+    this.#page.pop();
+  }
+
+  /** The next page, its earliest first. It ends with all of one millisecond, so that the next one starts below that. */
+  async #readPage(): Promise<Failure[]> {
+    const read = async (least: string, ...limit: ['LIMIT', 0, number] | []): Promise<string[]> =>
+      await callRedis(() =>
+        this.#redis.zrange(this.#key, this.#before, least, 'BYSCORE', 'REV', ...(limit as []), 'WITHSCORES'),
+      );
+    const last = (await read('-inf', 'LIMIT', 0, pageSize)).at(-1);
+    if (last === undefined) return [];
+    const listed = await read(last);
+    this.#before = `(${last}`;
+    const page: Failure[] = [];
+    for (let i = 0; i + 1 < listed.length; i += 2) {
+      page.push({ member: listed[i]!, failedAtMs: Number(listed[i + 1]) });
+    }
+    return page.toReversed();
+  }
+}
+
+/**
+ * Jobs of a queue that failed within the last day, the latest first. What is held does not grow with how many there are, and
+ * those that fail, or are retried, while they are read change nothing for the others.
+ */
+export async function* readFailedJobs(redis: RedisClient, queue: QueueName): AsyncGenerator<JobRecord> {
+  const store = new JobStore(redis);
+  const shards = Array.from(
+    { length: shardCount },
+    (_, shard) => new ShardFailures(redis, redisKeys.jobFailures(shard, queue)),
+  );
+  for (;;) {
+    const members = await takeLatest(shards);
+    if (members.length === 0) return;
+    const found = await Promise.all(
+      members.map((member) => {
+        const [accountId, id] = member.split(' ') as [string, string];
+        return store.find(accountId, id);
+      }),
+    );
+    for (const one of found) if (one !== null) yield one.job;
+  }
+}
+
+/** At most a page of all shards together, and none only where there is no more. */
+async function takeLatest(shards: readonly ShardFailures[]): Promise<string[]> {
+  const taken: string[] = [];
+  while (taken.length < pageSize) {
+    const heads = await Promise.all(shards.map(async (shard) => ({ shard, head: await shard.peek() })));
+    let latest: { readonly shard: ShardFailures; readonly head: Failure } | null = null;
+    for (const { shard, head } of heads) {
+      if (head !== null && (latest === null || head.failedAtMs > latest.head.failedAtMs))
+        latest = { shard, head };
+    }
+    if (latest === null) break;
+    taken.push(latest.head.member);
+    latest.shard.drop();
+  }
+  return taken;
+}

@@ -1,0 +1,56 @@
+import { Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { formatTable } from './format-table.ts';
+import { toPrintable } from './to-printable.ts';
+
+/** Rows that are printed together. */
+const pageSize = 100;
+
+export interface PrintOptions {
+  readonly json: boolean;
+  /** Columns of the terminal. */
+  readonly width: number;
+}
+
+/** Prints a verb's answer: rows that it reads one after another as they come, a page at a time. */
+export async function printAnswer(answer: unknown, out: Writable, options: PrintOptions): Promise<void> {
+  const text = isRows(answer) ? printRows(answer, options) : [`${print(answer, options)}\n`];
+  try {
+    await pipeline(Readable.from(text), out, { end: false });
+  } catch (error) {
+    // What reads it has seen enough, as `head` has after ten lines.
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+  }
+}
+
+const isRows = (answer: unknown): answer is AsyncIterable<object> =>
+  typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer;
+
+const toJson = (value: unknown): string => toPrintable(JSON.stringify(value));
+
+const print = (answer: unknown, { json, width }: PrintOptions): string =>
+  json ? toJson(answer) : formatTable(answer, width);
+
+/** As JSON one array; else a table for each page, whose columns are as wide as its own rows need. */
+async function* printRows(rows: AsyncIterable<object>, options: PrintOptions): AsyncGenerator<string> {
+  let pages = 0;
+  for await (const page of toPages(rows)) {
+    const isFirst = pages++ === 0;
+    yield options.json
+      ? `${isFirst ? '[' : ','}${page.map(toJson).join(',')}`
+      : `${isFirst ? '' : '\n'}${formatTable(page, options.width)}\n`;
+  }
+  if (options.json) yield pages === 0 ? '[]\n' : ']\n';
+  else if (pages === 0) yield `${formatTable([], options.width)}\n`;
+}
+
+async function* toPages(rows: AsyncIterable<object>): AsyncGenerator<object[]> {
+  let page: object[] = [];
+  for await (const row of rows) {
+    page.push(row);
+    if (page.length < pageSize) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
+}

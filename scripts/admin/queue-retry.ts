@@ -1,0 +1,119 @@
+import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import type { JobRecord } from '../../shared/jobs/job-record.ts';
+import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
+import { placeJob } from '../../shared/jobs/place-job-script.ts';
+import { noteRetried, reserveRetry, type RetryOutcome } from '../../shared/jobs/retry-job-script.ts';
+import type { AdmittedRequest, Job, QueueName } from '../../shared/queue/job-kinds.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
+import { RefusedError, type AdminContext } from './command.ts';
+import { readFailedJobs } from './failed-jobs.ts';
+
+/** How long a job that is retried may wait before it starts. */
+const retryDeadlineMs = 24 * 60 * 60_000;
+/** Reasons that are told apart; they are few, but some come from where a job is placed. */
+const maxReasons = 20;
+
+/** Jobs that were not retried for one reason; they stay among those that failed. */
+export interface RefusedRetries {
+  readonly why: string;
+  jobs: number;
+  /** The latest of them. */
+  readonly example: { readonly id: string; readonly account: string };
+}
+
+export interface Retried {
+  readonly retried: number;
+  readonly refused: readonly RefusedRetries[];
+}
+
+/** Makes a new job of each that failed and can be retried, the latest first. @param onProgress told how many were looked at */
+export async function retryFailedJobs(
+  context: AdminContext,
+  queue: QueueName,
+  onProgress: (jobs: number) => void,
+): Promise<Retried> {
+  const refused = new Map<string, RefusedRetries>();
+  let jobs = 0;
+  let retried = 0;
+  for await (const job of readFailedJobs(context.redis, queue)) {
+    const why = await retryJob(context, job);
+    if (why === null) retried += 1;
+    else countRefused(refused, job, why);
+    onProgress(++jobs);
+  }
+  return { retried, refused: [...refused.values()] };
+}
+
+function countRefused(
+  refused: Map<string, RefusedRetries>,
+  { id, accountId }: JobRecord,
+  reason: string,
+): void {
+  const why = refused.has(reason) || refused.size < maxReasons ? reason : 'another reason';
+  const known = refused.get(why);
+  if (known === undefined) refused.set(why, { why, jobs: 1, example: { id, account: accountId } });
+  else known.jobs += 1;
+}
+
+const reasons: Record<Exclude<RetryOutcome, 'ok'>, string> = {
+  not_failed: 'it has not failed',
+  retried: 'it was retried before',
+  charged: 'it failed after output, which was charged',
+  sent_again: 'its caller has sent it again under its Idempotency-Key',
+  not_kept: 'its body is not kept: it was large, or one of very many that failed',
+  unknown: 'its account could not be loaded',
+  banned: 'its account is banned',
+  insufficient: 'the balance of its account is too low',
+};
+
+/** @returns why it is not retried; null where it is */
+async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): Promise<string | null> {
+  const { accountId, queue, model } = job;
+  const nowMs = Date.now();
+  const id = createTimeOrderedId();
+  let outcome = await reserveRetry(redis, job, id, nowMs);
+  if (outcome === 'unknown') {
+    await hotAccounts.load(accountId);
+    outcome = await reserveRetry(redis, job, id, nowMs);
+  }
+  // It was placed by a command that was cut off before it could say so.
+  if (outcome === 'retried') await noteRetried(redis, job);
+  if (outcome !== 'ok') return reasons[outcome];
+  const deadlineAtMs = nowMs + retryDeadlineMs;
+  const renew = (request: AdmittedRequest): AdmittedRequest => ({
+    ...request,
+    requestId: id,
+    admittedAtMs: nowMs,
+    deadlineAtMs,
+    claimHash: null,
+  });
+  try {
+    const text = await redis.get(redisKeys.jobBody(accountId, job.id));
+    const body = JSON.parse(text ?? 'null') as { v: 1; job: Job } | null;
+    if (body === null) throw new RefusedError(reasons.not_kept);
+    const work = body.job;
+    const again =
+      work.kind === 'embedding'
+        ? { ...work, parts: work.parts.map((part) => ({ ...part, request: renew(part.request) })) }
+        : { ...work, request: renew(work.request) };
+    const { weight } = await placeJob(redis, redis, {
+      id,
+      accountId,
+      queue,
+      model,
+      deadlineAtMs,
+      operation: job.operation,
+      createdAtMs: nowMs,
+      format: job.format,
+      webhookUrl: job.webhook?.url ?? null,
+      body: Buffer.from(JSON.stringify({ ...body, job: again })),
+    });
+    await noteRetried(redis, job);
+    await new JobTurns(redis).add({ queue, model }, accountId, weight);
+    return null;
+  } catch (error) {
+    await releaseReservation(redis, { accountId, requestId: id, claimHash: null });
+    return (error as Error).message;
+  }
+}

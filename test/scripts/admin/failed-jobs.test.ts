@@ -1,0 +1,78 @@
+import test from 'ava';
+import type { AdminContext } from '../../../scripts/admin/command.ts';
+import { readFailedJobs } from '../../../scripts/admin/failed-jobs.ts';
+import { retryFailedJobs } from '../../../scripts/admin/queue-retry.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+
+test.serial.beforeEach(async () => {
+  await redis().flushall();
+});
+
+/** Records of failed jobs, as far as they are read here, and their places in the lists. */
+async function failJobs(count: number, atMsOf: (i: number) => number): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, i) => `job-${String(i).padStart(4, '0')}`);
+  await Promise.all(
+    ids.flatMap((id, i) => {
+      const accountId = `account-${i % 20}`;
+      const record = {
+        st: 'f',
+        q: 'chat',
+        m: 'model',
+        log: `f${atMsOf(i)}`,
+        code: 'upstream_error',
+        msg: 'no',
+      };
+      return [
+        redis().hset(redisKeys.job(accountId, id), record),
+        redis().zadd(redisKeys.jobFailures(shardOf(accountId), 'chat'), atMsOf(i), `${accountId} ${id}`),
+      ];
+    }),
+  );
+  return ids;
+}
+
+test.serial('failed jobs are read the latest first, each once, also many of one moment', async (t) => {
+  const ids = await failJobs(3_000, (i) => (i < 2_500 ? 1_000 : i));
+  const read: string[] = [];
+  let lastMs = Infinity;
+  for await (const { id, transitions } of readFailedJobs(redis(), 'chat')) {
+    const atMs = transitions[0]!.atMs;
+    t.true(atMs <= lastMs);
+    lastMs = atMs;
+    read.push(id);
+    // As `queue retry` does with those that it has retried.
+    const accountId = `account-${Number(id.slice(4)) % 20}`;
+    await redis().zrem(redisKeys.jobFailures(shardOf(accountId), 'chat'), `${accountId} ${id}`);
+  }
+  t.deepEqual(read.toSorted(), ids);
+});
+
+test.serial('a page of failed jobs is held at a time, not all of them', async (t) => {
+  await failJobs(4_000, (i) => i);
+  const reading = readFailedJobs(redis(), 'chat');
+  t.is((await reading.next()).value?.id, 'job-3999');
+  await redis().flushall();
+  let held = 0;
+  for await (const job of reading) held += job.id === '' ? 0 : 1;
+  t.is(held, 99);
+});
+
+test.serial('retrying counts those that are refused by reason, and says how far it is', async (t) => {
+  await failJobs(250, (i) => i);
+  const progress: number[] = [];
+  const context = { redis: redis() } as unknown as AdminContext;
+  t.deepEqual(await retryFailedJobs(context, 'chat', (jobs) => progress.push(jobs)), {
+    retried: 0,
+    refused: [
+      {
+        why: 'its body is not kept: it was large, or one of very many that failed',
+        jobs: 250,
+        example: { id: 'job-0249', account: 'account-9' },
+      },
+    ],
+  });
+  t.deepEqual([progress.length, progress.at(-1)], [250, 250]);
+});

@@ -1,0 +1,72 @@
+import { PassThrough, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import test from 'ava';
+import { printAnswer, type PrintOptions } from '../../../scripts/admin/print-answer.ts';
+
+const json: PrintOptions = { json: true, width: 80 };
+const table: PrintOptions = { json: false, width: 80 };
+
+async function print(answer: unknown, options: PrintOptions): Promise<string> {
+  const out = new PassThrough();
+  const printed = text(out);
+  await printAnswer(answer, out, options);
+  out.end();
+  return await printed;
+}
+
+async function* countTo(rows: number, onRow: (row: number) => void = () => undefined) {
+  for (let row = 1; row <= rows; row++) {
+    onRow(row);
+    yield { row };
+  }
+}
+
+test('rows are one array in JSON however many there are, and tables of a hundred otherwise', async (t) => {
+  for (const rows of [0, 1, 100, 101, 250]) {
+    const expected = Array.from({ length: rows }, (_, i) => ({ row: i + 1 }));
+    t.deepEqual(JSON.parse(await print(countTo(rows), json)), expected, String(rows));
+  }
+  t.is(await print(countTo(0), table), 'none\n');
+  const lines = (await print(countTo(101), table)).split('\n');
+  t.deepEqual(lines.slice(0, 3), ['row', '───', '1']);
+  t.deepEqual(lines.slice(101), ['100', '', 'row', '───', '101', '']);
+});
+
+test('no more rows are read than the reader of the output takes, and none once it has left', async (t) => {
+  let read = 0;
+  const reading = countTo(1_000_000, (row) => {
+    read = row;
+  });
+  const leaves = new Writable({
+    highWaterMark: 1,
+    write: (_chunk, _encoding, done) => done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
+  });
+  await printAnswer(reading, leaves, json);
+  t.true(read < 10_000, `${read} rows were read`);
+  t.true((await reading.next()).done, 'nothing reads on');
+});
+
+test('what a vendor says cannot act upon the terminal, and is the same value in JSON', async (t) => {
+  const message = 'no\u001b[2J\u009b31m\u0007 \u202eway\r\nid  9\u2028\u{e0041}';
+  const row = { id: 'a', message };
+  for (const answer of [row, [row], { nested: { row } }]) {
+    for (const options of [json, table]) {
+      const printed = await print(answer, options);
+      t.notRegex(printed.replaceAll('\n', ''), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+      t.false(printed.includes('\nid  9'));
+    }
+    t.deepEqual(JSON.parse(await print(answer, json)), answer);
+  }
+});
+
+test('a failure while rows are read is thrown, and leaves no whole array behind', async (t) => {
+  const failing = async function* () {
+    yield* countTo(150);
+    throw new Error('Redis is away');
+  };
+  const out = new PassThrough();
+  const printed: Buffer[] = [];
+  out.on('data', (chunk: Buffer) => printed.push(chunk));
+  await t.throwsAsync(printAnswer(failing(), out, json), { message: 'Redis is away' });
+  t.throws(() => JSON.parse(Buffer.concat(printed).toString()));
+});

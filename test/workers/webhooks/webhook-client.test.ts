@@ -1,0 +1,70 @@
+import type { Socket } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { createTestWebhookClient } from '../../support/webhooks.ts';
+import { useHttpsServer } from '../../support/https-server.ts';
+
+/** Receivers are strangers: none of them may hold a worker for longer, or make it read more, than it has decided to. */
+
+/** Posts to a receiver that writes these onto the bare connection, again and again until it is closed. */
+async function postTo(
+  t: ExecutionContext,
+  start: string,
+  again: string,
+  { everyMs = 0, totalMs = 15_000 } = {},
+) {
+  let written = 0;
+  const server = await useHttpsServer(t, (_request, response) => {
+    const socket = response.socket!;
+    socket.on('error', () => undefined);
+    socket.write(start);
+    repeatedly(socket, everyMs, () => {
+      written += again.length;
+      return socket.write(again);
+    });
+  });
+  const client = createTestWebhookClient(server.port, totalMs);
+  const response = await client.post(`https://pictures.test:${server.port}/hook`, {}, '{}');
+  await server.whenDisconnected();
+  return { ...response, written };
+}
+
+function repeatedly(socket: Socket, everyMs: number, write: () => boolean): void {
+  const timer = setInterval(() => {
+    // A receiver that floods writes as fast as it is read.
+    const most = everyMs === 0 ? 1_000 : 1;
+    for (let i = 0; i < most && !socket.destroyed && write(); i++);
+  }, everyMs);
+  socket.on('close', () => clearInterval(timer));
+}
+
+const ok = 'HTTP/1.1 200 OK\r\n';
+const large = 'x'.repeat(65_536);
+const broken = 'The server did not respond over https with a valid certificate.';
+
+test('a body without an end is not read, and changes nothing about the status that came before it', async (t) => {
+  const flood = await postTo(t, `${ok}\r\n`, large);
+  t.like(flood, { status: 200, error: null });
+  t.true(flood.written < 20_000_000, `${flood.written} bytes were taken`);
+  t.like(await postTo(t, `${ok}\r\n`, 'x', { everyMs: 50 }), { status: 200, error: null });
+});
+
+test('headers that come without an end are no response, however fast or slowly they come', async (t) => {
+  const slow = await postTo(t, ok, 'x-one: more\r\n', { everyMs: 50, totalMs: 500 });
+  t.like(slow, { status: null, error: 'There was no response within 0.5 s.' });
+  const flood = await postTo(t, ok, `x-large: ${large}\r\n`);
+  t.like(flood, { status: null, error: broken });
+  t.true(flood.written < 20_000_000, `${flood.written} bytes were taken`);
+});
+
+test('interim responses, an upgrade and what is no HTTP are no response', async (t) => {
+  for (const start of [
+    'HTTP/1.1 103 Early Hints\r\n\r\n',
+    'HTTP/1.1 100 Continue\r\n\r\n',
+    'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+    'SSH-2.0-OpenSSH_9.9\r\n',
+  ]) {
+    const { status, error } = await postTo(t, start, start, { everyMs: 50, totalMs: 500 });
+    t.is(status, null, start);
+    t.regex(error!, /^(?:There was no response within|The server did not respond)/, start);
+  }
+});

@@ -1,0 +1,80 @@
+import { AccountStore } from '../shared/accounts/account-store.ts';
+import { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
+import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
+import { CatalogStore } from '../shared/catalog/catalog-store.ts';
+import { LedgerStore } from '../shared/ledger/ledger-store.ts';
+import { PriceStore } from '../shared/ledger/price-store.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../shared/redis/redis-client.ts';
+import { KeptFramesStore } from '../shared/reply/kept-frames-store.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { Logger } from '../shared/runtime/logger.ts';
+import { openMongo, type MongoConnection } from '../shared/storage/mongo-client.ts';
+import { ObjectStore } from '../shared/storage/object-store.ts';
+
+/** A worker's connections, and the stores that are read over them. */
+export interface WorkerStores {
+  readonly redis: RedisClient;
+  readonly payloadRedis: RedisClient;
+  readonly subscriber: RedisClient;
+  readonly mongo: MongoConnection;
+  readonly objects: ObjectStore;
+  readonly catalog: CatalogStore;
+  readonly prices: PriceStore;
+  readonly ledger: LedgerStore;
+  readonly accounts: AccountStore;
+  readonly hotAccounts: HotAccountStore;
+  readonly codes: RefillCodeStore;
+  readonly keptFrames: KeptFramesStore;
+  /** One more connection to wait on, without a bound on retries; it is closed with the others. */
+  readonly connectBlocking: () => Promise<RedisClient>;
+  readonly close: () => Promise<void>;
+}
+
+export async function openWorkerStores(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+): Promise<WorkerStores> {
+  const redis = createRedis(config.redisUrl, 'commands', log);
+  const payloadRedis = createRedis(config.redisUrl, 'payloads', log);
+  const subscriber = createRedis(config.redisUrl, 'subscriber', log);
+  const clients = [subscriber, payloadRedis, redis];
+  await Promise.all([waitUntilReady(redis), waitUntilReady(payloadRedis)]);
+  const mongo = openMongo(config.mongodbUrl, log);
+  const prices = new PriceStore(mongo.db);
+  const catalog = await CatalogStore.open({
+    path: config.catalogPath,
+    env,
+    redis,
+    log,
+    findPriceDay: await prices.readDays(),
+  });
+  const ledger = new LedgerStore(mongo.db);
+  const objects = new ObjectStore(config.s3);
+  const accounts = new AccountStore(mongo.db, config);
+  return {
+    redis,
+    payloadRedis,
+    subscriber,
+    mongo,
+    objects,
+    catalog,
+    prices,
+    ledger,
+    accounts,
+    hotAccounts: new HotAccountStore(redis, accounts, ledger),
+    codes: new RefillCodeStore(mongo.db),
+    keptFrames: new KeptFramesStore(redis, payloadRedis),
+    async connectBlocking() {
+      const blocking = createRedis(config.redisUrl, 'blocking', log);
+      clients.push(blocking);
+      await waitUntilReady(blocking);
+      return blocking;
+    },
+    async close() {
+      objects.close();
+      await mongo.close();
+      for (const client of clients) client.disconnect();
+    },
+  };
+}
