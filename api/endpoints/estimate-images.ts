@@ -29,7 +29,11 @@ export async function estimateImages(
     imageQuality: quality,
     imageSize: size,
     characters: countImageCharacters(checked),
-    durationMs: Math.max(0, ...model.routes.map((route) => route.upstream.timeoutMs)),
+    // Where they find no further slots, one call comes after the other.
+    durationMs: Math.max(
+      0,
+      ...model.routes.map((route) => route.upstream.timeoutMs * countImageCalls(route, n)),
+    ),
   });
   // The bound on output is that of one image.
   const outputTokens = (model.maxOutputTokens + (partialImages ?? 0) * tokensPerPreview) * n;

@@ -8,11 +8,20 @@ const fieldName = /^([^[\]]{1,64})(?:\[([^[\]]{0,64})\](?:\[([^[\]]{1,64})\])?)?
 const listIndex = /^\d{0,4}$/;
 const wholeNumber = /^-?\d{1,15}$/;
 
+/** What the body of a form is made by. */
+export interface FormContract {
+  /** Of the body: numbers and booleans are read from texts where it wants some. */
+  readonly schema: TSchema;
+  /** The fields whose parts may be files. */
+  readonly files: readonly string[];
+}
+
 /** One field, by how its parts are named. Its values are in the order in which they came. */
 interface Field {
   /** `name` and `name[]`. */
   readonly values: string[];
   isList: boolean;
+  hasFile: boolean;
   /** `name[key]`, and what is below it. */
   readonly keyed: { readonly key: string; readonly inner: string | null; readonly value: string }[];
 }
@@ -26,7 +35,7 @@ export class FormFields {
   readonly #fields = new Map<string, Field>();
 
   /** @throws AppError where the name is not one of the forms above */
-  add(name: string | undefined, value: string): void {
+  add(name: string | undefined, value: string, { isFile = false } = {}): void {
     const match = name === undefined ? null : fieldName.exec(name);
     if (match === null) {
       const what = name === undefined ? 'has a part without a name' : `has a part named ${shorten(name)}`;
@@ -35,6 +44,7 @@ export class FormFields {
     }
     const [, root, key, inner = null] = match;
     const field = this.#open(root!);
+    if (isFile) field.hasFile = true;
     if (key === undefined || (key === '' && inner === null)) {
       field.values.push(value);
       if (key === '') field.isList = true;
@@ -43,19 +53,25 @@ export class FormFields {
     }
   }
 
-  /** @param schema of the body: numbers and booleans are read from texts where it wants some */
-  toBody(schema: TSchema): Record<string, unknown> {
+  /** @throws AppError where a field of the schema that takes no files was sent as one: it would be read as their base64 */
+  toBody({ schema, files }: FormContract): Record<string, unknown> {
     const properties = (schema as JsonSchema).properties ?? {};
-    const names = [...this.#fields.keys()].toSorted();
-    return Object.fromEntries(
-      names.map((name) => [name, readField(name, this.#fields.get(name)!, properties[name])]),
-    );
+    const read = (name: string): [string, unknown] => {
+      const field = this.#fields.get(name)!;
+      const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      if (field.hasFile && property !== undefined && !files.includes(name)) {
+        const msg = 'is sent as a file. Send it as text: leave out its file name and its type.';
+        throw invalidField(['body', name], msg, { type: 'form_invalid' });
+      }
+      return [name, readField(name, field, property)];
+    };
+    return Object.fromEntries([...this.#fields.keys()].toSorted().map(read));
   }
 
   #open(name: string): Field {
     let field = this.#fields.get(name);
     if (field === undefined) {
-      field = { values: [], isList: false, keyed: [] };
+      field = { values: [], isList: false, hasFile: false, keyed: [] };
       this.#fields.set(name, field);
     }
     return field;

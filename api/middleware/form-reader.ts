@@ -1,13 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
-import type { TSchema } from 'typebox';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { sniffImageType, sniffedImageBytes } from '../../shared/contract/image-type.ts';
 import { ChunkList } from '../../shared/runtime/chunk-list.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { BodyReader } from './body-reader.ts';
-import { FormFields } from './form-fields.ts';
+import { FormFields, type FormContract } from './form-fields.ts';
 
 /** An edit has 17 images and some twenty other fields. */
 const maxParts = 64;
@@ -28,19 +27,16 @@ interface Part {
  * URIs, whose base64 is made as their bytes come. The caller counts what it holds.
  */
 export class FormReader implements BodyReader {
-  readonly #schema: TSchema;
+  readonly #contract: FormContract;
   readonly #busboy: BusboyInstance;
   readonly #parts: Part[] = [];
   #receivedBytes = 0;
   #fail!: (error: AppError) => void;
   readonly #failed: Promise<never>;
 
-  /**
-   * @param schema of the body
-   * @throws AppError where the Content-Type names no boundary
-   */
-  constructor(contentType: string, schema: TSchema) {
-    this.#schema = schema;
+  /** @throws AppError where the Content-Type names no boundary */
+  constructor(contentType: string, contract: FormContract) {
+    this.#contract = contract;
     this.#failed = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
@@ -85,8 +81,9 @@ export class FormReader implements BodyReader {
     this.#busboy.end();
     await Promise.race([finished, this.#failed]);
     const fields = new FormFields();
-    for (const { name, content } of this.#parts) fields.add(name, content.end(name));
-    return fields.toBody(this.#schema);
+    for (const { name, content } of this.#parts)
+      fields.add(name, content.end(name), { isFile: content instanceof FileText });
+    return fields.toBody(this.#contract);
   }
 
   #open(

@@ -211,7 +211,8 @@ class IncomingBody {
 
   #createReader(): BodyReader {
     if (!this.#isForm) return new JsonBodyReader(this.#operation.bodyIntegers ?? 0);
-    return new FormReader(this.#context.get('content-type'), this.#operation.body!);
+    const { body, formFiles } = this.#operation;
+    return new FormReader(this.#context.get('content-type'), { schema: body!, files: formFiles ?? [] });
   }
 }
 

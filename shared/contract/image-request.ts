@@ -168,6 +168,14 @@ export const ImageEditRequest = Type.Object(
 );
 export type ImageEditRequest = Static<typeof ImageEditRequest>;
 
+/** The fields of an edit that hold images. */
+export const imageFields = [
+  'image',
+  'images',
+  'image_url',
+  'mask',
+] as const satisfies (keyof ImageEditRequest)[];
+
 const file = (description: string) =>
   Type.Unsafe<Uint8Array>({ type: 'string', contentMediaType: 'application/octet-stream', description });
 

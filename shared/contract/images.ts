@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { CostRequest, CreatedSeconds, FreeRequest, Nullable, RequestId, TotalTime } from './fields.ts';
-import { ImageEditForm, ImageEditRequest, ImageRequest } from './image-request.ts';
+import { ImageEditForm, imageFields, ImageEditRequest, ImageRequest } from './image-request.ts';
 import { createImageStream, tinyPng } from './image-stream.ts';
 import { creationErrors, defineOperation } from './operation.ts';
 
@@ -93,6 +93,7 @@ export const editImage = defineOperation({
   bodyLimitBytes,
   body: ImageEditRequest,
   formBody: ImageEditForm,
+  formFiles: imageFields,
   response: ImageResponse,
   furtherAnswers: [createImageStream('image_edit', editExample)],
   errors: [...creationErrors, 'unsafe_url'],

@@ -55,6 +55,8 @@ export interface Operation {
   readonly body?: TSchema;
   /** The same body as `multipart/form-data`, where it may come as that as well; for the description. */
   readonly formBody?: TSchema;
+  /** The fields of such a form whose parts may be files. */
+  readonly formFiles?: readonly string[];
   readonly response: TSchema;
   /** Of the answer of success, where it is not JSON. */
   readonly responseType?: string;

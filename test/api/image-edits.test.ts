@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import OpenAI, { toFile } from 'openai';
 import sharp from 'sharp';
 import { tinyPng } from '../../shared/contract/image-stream.ts';
+import { parseRub } from '../../shared/pricing/money.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { startScriptedVendor, type Script, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { parseSse, readSse } from '../support/sse-events.ts';
@@ -16,6 +17,8 @@ let stack: TestStack;
 const usage = { input_tokens: 20, output_tokens: 300, total_tokens: 320 };
 const event = (kind: string, more: object = {}): string =>
   JSON.stringify({ type: `image_generation.${kind}`, b64_json: tinyPng, ...more });
+
+let halvesAsked = 0;
 
 /** Lets the slow model go on to its image. */
 let finishSlowly = (): void => undefined;
@@ -47,6 +50,10 @@ const scripts: Readonly<Record<string, () => ReturnType<Script>>> = {
   ],
   'gpt-image-slow': streamSlowly,
   whole: () => ({ created: 1, data: [{ b64_json: tinyPng }], usage }),
+  half: () => {
+    halvesAsked += 1;
+    return { created: 1, data: [{ url: 'https://images.example/1.png' }, { b64_json: tinyPng }], usage };
+  },
   'not-an-image': () => ({
     created: 1,
     data: [{ b64_json: Buffer.from('89504e470d0a1a0a00', 'hex').toString('base64') }],
@@ -70,6 +77,7 @@ ${byTokens('streamed', 'gpt-image-stream')}
 ${byTokens('broken', 'gpt-image-broken')}
 ${byTokens('slow', 'gpt-image-slow')}
 ${byTokens('whole')}
+${byTokens('half')}
 ${byTokens('not-an-image')}
 `,
   });
@@ -226,6 +234,17 @@ test('what a vendor sends for an image and is none is its failure, and costs not
   t.is(answer.status, 502);
   await waitForNoReservation(stack, account.id);
   t.is(await readLoss(stack, account.id, '100'), 0n);
+});
+
+test('an image beside one that is none is returned and paid for, and its vendor is asked once', async (t) => {
+  const account = await stack.createAccount();
+  const body = { model: 'half', prompt: 'two cats', n: 2 };
+  const answer = await stack.post('/v1/images/generations', account.apiKey, body);
+  const { id, data } = (await answer.json()) as { id: string; data: object[] };
+  t.is(data.length, 1);
+  t.is(halvesAsked, 1);
+  t.regex((await findRow(stack, id)).details ?? '', /^1 of 2 images were made/);
+  t.is(await readLoss(stack, account.id, '100'), parseRub('3.02')!);
 });
 
 test('the official client reads a stream of previews, which ends with the image and what it cost', async (t) => {

@@ -14,6 +14,7 @@ const catalogOf = (vendorUrl: string): string => `
 upstreams:
   vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789] }
   narrow: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-narrow-key-0123456789], maxConcurrency: 1 }
+  single: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-single-key-0123456789], maxConcurrency: 1, drops: [n] }
   wide: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-wide-key-0123456789], maxConcurrency: 8 }
 models:
   - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt }] }
@@ -22,6 +23,7 @@ models:
   - { id: busy-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: narrow, model: gpt+slow-60000 }] }
   - { id: busy-vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: narrow, model: emb }] }
   - { id: busy-picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: narrow, model: img }] }
+  - { id: hung-pictures, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: single, model: img+slow-60000 }] }
   - { id: line-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: wide, model: gpt+slow-500 }] }
   - { id: broken-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+fail-400 }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: emb }] }
@@ -219,6 +221,18 @@ test('a job that runs is cancelled: its vendor is hung up on, and it holds nothi
   const again = await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
   t.is(again.status, 200);
   t.deepEqual(await again.json(), ended);
+});
+
+test('a job that is cancelled pays for the images that its vendor had been asked for, and for no others', async (t) => {
+  const account = await stack.createAccount();
+  const word = createWord();
+  const { id } = await createJob(stack, account, images, { model: 'hung-pictures', prompt: word, n: 3 });
+  await waitFor('the vendor to be asked', () => countCalls(word) === 1);
+  await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  t.like(await waitForJob(stack, account, id), { status: 'cancelled', cost_request: 1.5 });
+  t.is(countCalls(word), 1);
+  t.is(await readSpent(account), toNano(1.5));
+  t.is(await readReserved(account), 0n);
 });
 
 test('what cannot start in time costs nothing, and no vendor hears of it: a job fails, and a caller is told', async (t) => {

@@ -2,7 +2,12 @@ import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-sc
 import { invalidField } from '../../shared/contract/errors.ts';
 import { findImageBounds } from '../../shared/pricing/usage-bounds.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
-import { findServingImageRoutes, findUnmetImageNeed, toImageAsk } from '../../shared/routing/image-needs.ts';
+import {
+  countImageCalls,
+  findServingImageRoutes,
+  findUnmetImageNeed,
+  toImageAsk,
+} from '../../shared/routing/image-needs.ts';
 import { loadInputImages, type LoadedInputs } from '../media/load-input-images.ts';
 import { callRoute, type Chance } from '../routing/call-route.ts';
 import {
@@ -34,8 +39,10 @@ export interface MadeImages extends ImageAnswer {
 export interface MakeImagesOptions {
   /** Shows previews; null where the answer is not streamed. */
   readonly stream: ImageStream | null;
-  /** Called before a vendor is asked. */
-  readonly onAsked: () => void;
+  /** Called before a vendor is asked, with how many images each of its calls makes. */
+  readonly onAsked: (imagesPerCall: number) => void;
+  /** Called when a call is written to the vendor. */
+  readonly onSent: () => void;
 }
 
 /**
@@ -69,7 +76,13 @@ async function ask(
   dependencies: JobDependencies,
   job: ImageJob,
   run: RequestRun,
-  { model, loaded, stream, onAsked }: MakeImagesOptions & { model: CatalogModel; loaded: LoadedInputs },
+  {
+    model,
+    loaded,
+    stream,
+    onAsked,
+    onSent,
+  }: MakeImagesOptions & { model: CatalogModel; loaded: LoadedInputs },
 ): Promise<MadeImages> {
   const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
   const remaking = { remakeImage: dependencies.remakeImage, job, signal: context.signal };
@@ -85,7 +98,7 @@ async function ask(
     log: run.log,
     deadlineAtMs: job.request.deadlineAtMs,
     hasOutput: () => stream?.hasOutput ?? false,
-    attempt: async (upstream, target, { isContested }: Chance) => {
+    attempt: async (upstream, target, { route, isContested, enterAgain }: Chance) => {
       if (upstream.generateImages === undefined) {
         throw new UpstreamError('rejected', 'This upstream has no image models.');
       }
@@ -98,13 +111,13 @@ async function ask(
       const call = createCall(job, loaded);
       run.signal.throwIfAborted();
       await run.begin?.();
-      onAsked();
+      onAsked(job.n / countImageCalls(route, job.n));
       const startedAtMs = performance.now();
-      const answer = await upstream.generateImages(
-        target,
-        stream === null ? call : { ...call, onPartial },
-        context,
-      );
+      const answer = await upstream.generateImages(target, stream === null ? call : { ...call, onPartial }, {
+        ...context,
+        onSent,
+        enterAgain,
+      });
       const billedMs = Math.round(performance.now() - startedAtMs);
       return { ...(await remakeOutputs(remaking, answer)), billedMs };
     },

@@ -52,13 +52,19 @@ async function answer(
   /** When the vendor was asked, where the job was cancelled before its images came. */
   let abandonedAtMs: number | null = null;
   let askedAtMs = 0;
+  /** What the vendor was asked for so far. */
+  let asked = { imagesPerCall: 0, calls: 0 };
   try {
     await memory.acquire(expectImageBytes(job.n, job.size), run.signal);
-    const onAsked = (): void => {
+    const onAsked = (imagesPerCall: number): void => {
       reachedModel = true;
       askedAtMs = performance.now();
+      asked = { imagesPerCall, calls: 0 };
     };
-    generated = await makeImages(dependencies, job, run, { stream, onAsked });
+    const onSent = (): void => {
+      asked.calls += 1;
+    };
+    generated = await makeImages(dependencies, job, run, { stream, onAsked, onSent });
     charged = isPaid(job, generated);
     memory.hold(generated.images.reduce((sum, { bytes }) => sum + bytes.length, 0));
     run.signal.throwIfAborted();
@@ -71,18 +77,19 @@ async function answer(
     // A vendor that was asked charges for its images, also where the call is ended.
     if (error instanceof JobCancelled && reachedModel && generated.images.length === 0) {
       abandonedAtMs = performance.now();
-      charged = true;
+      charged = asked.calls > 0;
     }
     failure = isLeftDrawing(error) ? describeLate(job) : describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
   const { images, calls, usage } = generated;
-  const made = abandonedAtMs !== null ? job.n : images.length;
+  const made = abandonedAtMs !== null ? asked.imagesPerCall * asked.calls : images.length;
   const model = dependencies.catalog.find(job.request.model);
   const outcome = {
     usage: {
       ...noUsage,
-      promptTokens: usage?.promptTokens ?? job.request.promptTokens * calls,
+      promptTokens:
+        usage?.promptTokens ?? job.request.promptTokens * (abandonedAtMs === null ? calls : asked.calls),
       completionTokens: usage?.completionTokens ?? countImages(job, made, model),
       images: charged ? made : 0,
       imageQuality: job.quality,

@@ -51,6 +51,8 @@ export function createImageRemaker(decoders: Decoders): RemakeImage {
 
 /** Where a photograph is written a second time, this loses nothing that anybody sees. */
 const fineQuality = 95;
+/** From here on JPEGs keep the colours of each pixel; below it their files would be larger than those of other programs. */
+const leastFullColourQuality = 90;
 
 async function remake(
   sharp: Sharp,
@@ -60,6 +62,7 @@ async function remake(
 ): Promise<RemadeImage | ImageFault> {
   const format = wanted ?? ownFormat(type);
   const quality = Math.max(1, asked ?? fineQuality);
+  const chromaSubsampling = quality < leastFullColourQuality ? '4:2:0' : '4:4:4';
   try {
     const head = await inspectHead(sharp, bytes, { format: type, countsFrames: false });
     if ('fault' in head) return head;
@@ -69,7 +72,7 @@ async function remake(
     if (format === 'png') image.png({ adaptiveFiltering: true });
     else if (format === 'webp') image.webp({ quality });
     // JPEG knows no transparency; without a background it would turn black.
-    else image.flatten({ background: 'white' }).jpeg({ quality, chromaSubsampling: '4:4:4' });
+    else image.flatten({ background: 'white' }).jpeg({ quality, chromaSubsampling });
     const { data, info } = await image.toBuffer({ resolveWithObject: true });
     const { width, height, channels } = info;
     const hasAlpha = channels === 2 || channels === 4;

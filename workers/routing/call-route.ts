@@ -5,9 +5,10 @@ import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { RouteGrant } from '../../shared/routing/grant-script.ts';
 import { findWays, type RouteWay } from '../../shared/routing/route-way.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import { UpstreamError, type Upstream, type UpstreamTarget } from '../upstreams/upstream.ts';
+import { UpstreamError, type EnterAgain, type Upstream, type UpstreamTarget } from '../upstreams/upstream.ts';
+import { enterAgain, leaveFailed } from './further-slot.ts';
 import { orderWays } from './order-ways.ts';
-import { chooseBackoffMs, findSetAside, isOfKey, judgeFailure, mayRetry } from './retry-policy.ts';
+import { chooseBackoffMs, isOfKey, mayRetry } from './retry-policy.ts';
 import type { Patience } from './gate-queue.ts';
 import type { RouteGate } from './route-gate.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
@@ -38,6 +39,8 @@ export interface Chance {
   readonly onAlive: () => void;
   /** Whether another account waits for the slot that this call holds. One trip to Redis. */
   readonly isContested: () => Promise<boolean>;
+  /** Waits for a further slot of the same way, for a call beside this one. */
+  readonly enterAgain: EnterAgain;
   /** To be told of a call that is made for other accounts than that one: how it ends speaks for all of them. */
   readonly onShared: (accountIds: Iterable<string>) => void;
 }
@@ -188,6 +191,7 @@ async function callOnce<T>(
       slots: grant.slots,
       onAlive: () => gate.confirm(grant),
       isContested: () => gate.isContested(grant),
+      enterAgain: (signal) => enterAgain(gate, call, grant, signal),
       onShared: (shared) => {
         accountIds = [...shared];
       },
@@ -195,10 +199,7 @@ async function callOnce<T>(
     gate.leave(grant, 'ok', null, accountIds);
     return { answer };
   } catch (error) {
-    // A call that was ended because its caller left, and a fault of ours, say nothing of the route.
-    if (error instanceof UpstreamError)
-      gate.leave(grant, judgeFailure(error), findSetAside(error), accountIds);
-    else gate.leave(grant, 'none');
+    leaveFailed(gate, grant, error, accountIds);
     throw error;
   }
 }

@@ -1,17 +1,54 @@
-import { type CallContext, type ImageAnswer, UpstreamError, type UpstreamUsage } from './upstream.ts';
+import {
+  type CallContext,
+  type EnterAgain,
+  type ImageAnswer,
+  UpstreamError,
+  type UpstreamUsage,
+} from './upstream.ts';
+
+type OneAnswer = PromiseSettledResult<ImageAnswer>;
+
+const enterFreely: EnterAgain = () => Promise.resolve({ leave: () => undefined });
 
 /**
- * Makes `n` images by as many calls at once, for models that make one a call. The vendor charges for each image that is
- * made, so a call that fails does not end the others.
+ * Makes `n` images by as many calls, for models that make one a call: at once as far as slots are free, and the rest one
+ * after the other in the slot that the request has. The vendor charges for each image that is made, so a call that fails
+ * does not end the others.
  */
 export async function makeOneACall(
   n: number,
-  { signal }: CallContext,
+  { signal, enterAgain = enterFreely }: Pick<CallContext, 'signal' | 'enterAgain'>,
   makeOne: () => Promise<ImageAnswer>,
 ): Promise<ImageAnswer> {
-  const made = await Promise.allSettled(Array.from({ length: n }, makeOne));
+  const calls: Promise<OneAnswer>[] = [];
+  const allBegun = new AbortController();
+  const begin = (): Promise<OneAnswer> => {
+    const call = settle(makeOne());
+    calls.push(call);
+    if (calls.length === n) allBegun.abort();
+    return call;
+  };
+  const isOver = (): boolean => calls.length === n || signal.aborted;
+  const wanted = AbortSignal.any([signal, allBegun.signal]);
+  const beginBeside = async (): Promise<void> => {
+    const slot = await enterAgain(wanted);
+    slot?.leave(isOver() ? null : await begin());
+  };
+
+  const own = begin();
+  // One that still waits when all have begun is not waited for.
+  for (let i = 1; i < n; i++)
+    beginBeside().catch((reason: unknown) => calls.push(settle(Promise.reject(reason as Error))));
+  await own;
+  while (!isOver()) await begin();
+  const made = await Promise.all(calls);
   signal.throwIfAborted();
   return joinImageAnswers(made);
+}
+
+async function settle(call: Promise<ImageAnswer>): Promise<OneAnswer> {
+  const [settled] = await Promise.allSettled([call]);
+  return settled;
 }
 
 /**

@@ -32,6 +32,22 @@ export interface CallContext {
   readonly recalled: Recalled;
   /** Called when a request is written to the vendor: from then on the vendor may charge for it. */
   readonly onSent?: () => void;
+  /** For a further call beside the one under way; where it is left out, such calls need no slot. */
+  readonly enterAgain?: EnterAgain;
+}
+
+/**
+ * Waits for another slot of the way that is being called.
+ * @returns null where there is none in time, or the signal is aborted
+ */
+export type EnterAgain = (signal: AbortSignal) => Promise<FurtherSlot | null>;
+
+export interface FurtherSlot {
+  /**
+   * Gives it back.
+   * @param outcome of its call; null where none was made
+   */
+  leave(outcome: PromiseSettledResult<unknown> | null): void;
 }
 
 /** By `nameCall`, the JSON value that was remembered. */

@@ -1,12 +1,13 @@
 import test from 'ava';
 import { FormReader } from '../../../api/middleware/form-reader.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { ImageEditRequest } from '../../../shared/contract/image-request.ts';
+import { ImageEditRequest, imageFields } from '../../../shared/contract/image-request.ts';
 import { tinyPng } from '../../../shared/contract/image-stream.ts';
 
 /** What a form means is what the same request means as JSON, however it is written and cut; what is none is refused. */
 
 const boundary = 'a-boundary';
+const contract = { schema: ImageEditRequest, files: imageFields };
 const png = Buffer.from(tinyPng, 'base64');
 const pngUri = `data:image/png;base64,${tinyPng}`;
 
@@ -27,7 +28,7 @@ function write(parts: readonly Part[], mark = boundary): Buffer {
 }
 
 async function read(form: Buffer, { mark = boundary, chunkBytes = 65_536 } = {}): Promise<unknown> {
-  const reader = new FormReader(`multipart/form-data; boundary=${mark}`, ImageEditRequest);
+  const reader = new FormReader(`multipart/form-data; boundary=${mark}`, contract);
   for (let at = 0; at < form.length; at += chunkBytes) await reader.push(form.subarray(at, at + chunkBytes));
   return await reader.end();
 }
@@ -56,6 +57,17 @@ test('files become data URIs of what their bytes are, and texts the values that 
   t.deepEqual(await read(write([[file('image'), png]])), { image: pngUri });
   t.deepEqual(await read(write([[file('image', 'text/html; charset=x'), '<svg>']])), {
     image: `data:text/html;base64,${Buffer.from('<svg>').toString('base64')}`,
+  });
+});
+
+test('images may be sent as files under all of their names, and what nobody knows is left alone', async (t) => {
+  const names = ['image', 'image_url[]', 'images[0][image_url]', 'mask[image_url]', 'markup'];
+  t.deepEqual(await read(write(names.map((name): Part => [file(name), png]))), {
+    image: pngUri,
+    image_url: [pngUri],
+    images: [{ image_url: pngUri }],
+    markup: pngUri,
+    mask: { image_url: pngUri },
   });
 });
 
@@ -138,6 +150,8 @@ for (const [what, form, expected] of [
     ]),
     /^mask: /,
   ],
+  ['a prompt that is a file', write([[file('prompt', 'text/plain'), 'a cat']]), /^prompt: is sent as a file/],
+  ['an option that is a file', write([[file('style'), png]]), /^style: is sent as a file/],
   [
     'text that is not UTF-8',
     write([[text('prompt'), Buffer.from([0xc3, 0x28])]]),
@@ -158,7 +172,7 @@ for (const [what, form, expected] of [
 }
 
 test('a Content-Type without a boundary is refused before anything is read', (t) => {
-  const error = t.throws(() => new FormReader('multipart/form-data', ImageEditRequest), {
+  const error = t.throws(() => new FormReader('multipart/form-data', contract), {
     instanceOf: AppError,
   });
   t.is(error?.status, 422);
@@ -166,7 +180,7 @@ test('a Content-Type without a boundary is refused before anything is read', (t)
 });
 
 test('what a form takes of memory is counted as it comes', async (t) => {
-  const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, ImageEditRequest);
+  const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
   const form = write([[file('image'), Buffer.alloc(300_000)]]);
   await reader.push(form.subarray(0, 150_000));
   t.true(reader.extraBytes >= 50_000 && reader.extraBytes < 60_000, String(reader.extraBytes));

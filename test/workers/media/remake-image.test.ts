@@ -5,7 +5,11 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { noImageOptions, type ImageJob } from '../../../shared/queue/job-kinds.ts';
 import { Decoders } from '../../../workers/media/decoders.ts';
 import { loadInputImages } from '../../../workers/media/load-input-images.ts';
-import { createImageRemaker, type RemakeOptions } from '../../../workers/media/remake-image.ts';
+import {
+  createImageRemaker,
+  type RemakeImage,
+  type RemakeOptions,
+} from '../../../workers/media/remake-image.ts';
 import type { SafeFetchClient } from '../../../workers/outbound/safe-fetch-client.ts';
 import { makeBlackPng } from '../../support/make-black-png.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -108,12 +112,16 @@ function load(
     mask = null,
     deadlineInMs = 60_000,
   }: { inputs: readonly string[]; mask?: string | null; deadlineInMs?: number },
-  { fetchClient = noFetches, memory = new FairBudget({ capacity: 512_000_000 }) } = {},
+  {
+    fetchClient = noFetches,
+    memory = new FairBudget({ capacity: 512_000_000 }),
+    remaker = remakeImage,
+  }: { fetchClient?: SafeFetchClient; memory?: FairBudget; remaker?: RemakeImage } = {},
 ) {
   const request = { accountId: 'a', deadlineAtMs: Date.now() + deadlineInMs };
   const inputLocs = inputs.map((_, i) => ['body', 'image', i]);
   const job = { request, inputs, inputLocs, mask, options: noImageOptions } as unknown as ImageJob;
-  return loadInputImages({ fetchClient, memory, remakeImage }, job, signal);
+  return loadInputImages({ fetchClient, memory, remakeImage: remaker }, job, signal);
 }
 
 test('inputs hold memory until their request releases them, and no more than they are', async (t) => {
@@ -125,6 +133,31 @@ test('inputs hold memory until their request releases them, and no more than the
   t.true(memory.held > 0 && memory.held < 10_000, String(memory.held));
   loaded.release();
   t.is(memory.held, 0);
+});
+
+test('a photograph that would be beyond the bound when written anew is as large as it came', async (t) => {
+  const noise = { type: 'gaussian' as const, mean: 128, sigma: 60 };
+  const grain = sharp({ create: { width: 400, height: 400, channels: 3, background: 'grey', noise } });
+  for (const format of ['jpeg', 'webp'] as const) {
+    const photo = await grain.clone().toFormat(format, { quality: 80 }).toBuffer();
+    const fine = await whole(photo);
+    t.true(fine.bytes.length > 1.2 * photo.length, `${format}: ${photo.length}, ${fine.bytes.length}`);
+    // What it would be with as many pixels as photographs have.
+    const remaker: RemakeImage = async (bytes, options) =>
+      options.quality === null
+        ? { ...fine, bytes: Buffer.alloc(20_000_001) }
+        : await remakeImage(bytes, options);
+    const { inputs } = await load({ inputs: [toUri(photo)] }, { remaker });
+    t.true(inputs[0]!.bytes.length <= photo.length);
+  }
+  const endless: RemakeImage = async () => ({
+    ...(await whole(await draw().png().toBuffer())),
+    bytes: Buffer.alloc(20_000_001),
+  });
+  const png = toUri(await draw().png().toBuffer());
+  await t.throwsAsync(load({ inputs: [png] }, { remaker: endless }), {
+    message: /more than 20 MB of pixels/,
+  });
 });
 
 test('memory is waited for as long as the request may wait, and not held by one that fails', async (t) => {

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { CatalogRoute } from '../../../shared/catalog/catalog-schema.ts';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import { findWays } from '../../../shared/routing/route-way.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { callRoute, type Routing } from '../../../workers/routing/call-route.ts';
+import { callRoute, type Chance, type Routing } from '../../../workers/routing/call-route.ts';
 import { RouteGate } from '../../../workers/routing/route-gate.ts';
 import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
+import { makeOneACall } from '../../../workers/upstreams/make-one-a-call.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
@@ -26,7 +28,7 @@ function createRouting(t: ExecutionContext): Routing {
   return { gate, upstreams };
 }
 
-type Attempt = (model: string) => string;
+type Attempt = (model: string, chance: Chance) => string | Promise<string>;
 
 async function call(
   routing: Routing,
@@ -44,7 +46,7 @@ async function call(
     outlastsTimeouts: true,
     log,
     hasOutput: () => false,
-    attempt: (_upstream, { model }) => Promise.resolve(attempt(model)),
+    attempt: async (_upstream, { model }, chance) => await attempt(model, chance),
   });
 }
 
@@ -155,4 +157,26 @@ test('what is durable is asked for again however often its vendor is at its limi
   });
   const tookMs = performance.now() - startedAt;
   t.true(tookMs < 5_000, `${tookMs} ms`);
+});
+
+test('images that are made one a call keep to the slots of their route, whichever worker makes them', async (t) => {
+  const route = createRoute('one-a-call', { routeConcurrency: 2 });
+  const { signal } = new AbortController();
+  let [underWay, most] = [0, 0];
+  const makeOne = async () => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    for (let i = 0; i < 5; i++) await nextTurn();
+    underWay -= 1;
+    return { images: [], calls: 1, usage: null };
+  };
+  const attempt: Attempt = async (_model, { enterAgain }) =>
+    String((await makeOneACall(4, { signal, enterAgain }, makeOne)).calls);
+  const workers = [createRouting(t), createRouting(t), createRouting(t)];
+  t.deepEqual(await Promise.all(workers.map((routing) => call(routing, [route], attempt))), ['4', '4', '4']);
+  t.is(most, 2);
+  // Every slot was given back.
+  await Promise.all(workers.map(({ gate }) => gate.stop()));
+  const answer = await call(createRouting(t), [route], (_model, { spareSlots }) => `${spareSlots} more`);
+  t.is(answer, '1 more');
 });

@@ -1,7 +1,14 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 
 import { joinImageAnswers, makeOneACall } from '../../../workers/upstreams/make-one-a-call.ts';
-import { type ImageAnswer, noUpstreamUsage, UpstreamError } from '../../../workers/upstreams/upstream.ts';
+import { Slots } from '../../../workers/media/slots.ts';
+import {
+  type EnterAgain,
+  type ImageAnswer,
+  noUpstreamUsage,
+  UpstreamError,
+} from '../../../workers/upstreams/upstream.ts';
 import { createContext } from '../../support/upstream-target.ts';
 
 const image = { bytes: Buffer.from('image'), contentType: 'image/png', revisedPrompt: null } as const;
@@ -76,4 +83,60 @@ test('all calls are made at once, and a caller who leaves is the reason of their
     throw new UpstreamError('unavailable', 'cut');
   });
   t.is(await t.throwsAsync(made), reason);
+});
+
+test('where slots are few, no more calls are under way than there are, and every slot is given back', async (t) => {
+  const slots = new Slots(1);
+  let underWay = 0;
+  let most = 0;
+  let left = 0;
+  const outcomes: unknown[] = [];
+  const enterAgain: EnterAgain = async (signal) => {
+    const release = await slots.acquire(signal, Date.now() + 60_000).catch(() => null);
+    if (release === null) return null;
+    return {
+      leave: (outcome) => {
+        outcomes.push(outcome?.status);
+        left += 1;
+        release();
+      },
+    };
+  };
+  let made = 0;
+  const { images, missing } = await makeOneACall(6, createContext({ enterAgain }), async () => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    await nextTurn();
+    underWay -= 1;
+    made += 1;
+    if (made === 3) throw new UpstreamError('unavailable', 'down');
+    return answer(1, 1);
+  });
+  t.is(most, 2);
+  t.is(made, 6);
+  t.is(images.length, 5);
+  t.is(missing?.failure, 'unavailable');
+  t.true(left > 0 && outcomes.length === left);
+  // All are free again.
+  (await slots.acquire(new AbortController().signal, Date.now() + 60_000))();
+});
+
+test('where no further slot comes free, the images are made one after the other in the slot that there is', async (t) => {
+  let underWay = 0;
+  const waited: AbortSignal[] = [];
+  const enterAgain: EnterAgain = (signal) => {
+    waited.push(signal);
+    // Nobody waits for one that never answers.
+    return new Promise(() => undefined);
+  };
+  const { images } = await makeOneACall(4, createContext({ enterAgain }), async () => {
+    underWay += 1;
+    t.is(underWay, 1);
+    await nextTurn();
+    underWay -= 1;
+    return answer(1, 1);
+  });
+  t.is(images.length, 4);
+  t.is(waited.length, 3);
+  t.true(waited.every(({ aborted }) => aborted));
 });

@@ -84,6 +84,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
     ): Promise<ImageAnswer> {
       const make = imageModels.get(target.model);
       if (make === undefined) throw refuseModel(target);
+      context.onSent?.();
       return await make(call, context);
     },
 

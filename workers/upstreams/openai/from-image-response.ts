@@ -11,7 +11,11 @@ import { toErrorWithin } from './from-error.ts';
 import { isErrorBody } from './from-response.ts';
 import { isRecord, type JsonRecord, readArray, readCount, readText } from '../json-value.ts';
 
-/** Images as bytes. More than `n` are cut, fewer are passed on; none is an error. */
+/**
+ * Images as bytes. More than `n` are cut, fewer are passed on, and so are those beside one that cannot be read: the vendor
+ * has charged for them.
+ * @throws UpstreamError where none can be read
+ */
 export async function fromImageResponse(
   body: JsonRecord,
   n: number,
@@ -22,13 +26,20 @@ export async function fromImageResponse(
     throw toErrorWithin(body, apiKey);
   }
   const images: GeneratedImage[] = [];
+  let missing: UpstreamError | undefined;
   for (const item of readArray(body['data']).slice(0, n)) {
-    images.push(await toImage(isRecord(item) ? item : {}, accountId));
+    try {
+      images.push(await toImage(isRecord(item) ? item : {}, accountId));
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      missing ??= error;
+    }
   }
   if (images.length === 0) {
-    throw new UpstreamError('unavailable', 'the upstream sent no images');
+    throw missing ?? new UpstreamError('unavailable', 'the upstream sent no images');
   }
-  return { images, calls: 1, usage: readImageUsage(body, images.length) };
+  const usage = readImageUsage(body, images.length);
+  return { images, calls: 1, usage, ...(missing === undefined ? {} : { missing }) };
 }
 
 /** @throws UpstreamError where the item holds no image in base64 */

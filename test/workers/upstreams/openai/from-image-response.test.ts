@@ -27,6 +27,21 @@ test('no more pictures than asked are passed on', async (t) => {
   t.is((await read([item])).images[0]?.revisedPrompt, null);
 });
 
+test('images beside one that cannot be read are passed on, with what is wrong with that one', async (t) => {
+  const good = { b64_json: (await dot.clone().png().toBuffer()).toString('base64') };
+  const unreadable: [unknown, RegExp][] = [
+    [{ url: 'https://images.example/1.png' }, /a link where base64 was asked/],
+    [{ b64_json: Buffer.from('<svg/>').toString('base64') }, /neither PNG, JPEG nor WebP/],
+    [null, /without data/],
+  ];
+  for (const [item, why] of unreadable) {
+    const { images, missing } = await read([item as object, good], 2);
+    t.is(images.length, 1);
+    t.regex(missing?.message ?? '', why);
+  }
+  t.is((await read([good, good], 2)).missing, undefined);
+});
+
 test('a link, no data, another format and no pictures are errors that say so', async (t) => {
   const failures: [object[], RegExp][] = [
     [[{ url: 'https://images.example/1.png' }], /a link where base64 was asked/],
