@@ -155,8 +155,8 @@ export async function takeJob(
   return { left, job: { id, accountId, attempt, body: inline, bytes, free: free === '1' } };
 }
 
-/** What a run of a job is: which attempt at which job. */
-export interface JobRun {
+/** Which attempt at which job. */
+export interface JobAttempt {
   readonly id: string;
   readonly accountId: string;
   readonly attempt: number;
@@ -165,7 +165,7 @@ export interface JobRun {
 /** @returns `gone` where another worker has it or it has ended, `late` where its deadline has passed: it is over then */
 export async function startJob(
   redis: RedisClient,
-  { accountId, id, attempt }: JobRun,
+  { accountId, id, attempt }: JobAttempt,
 ): Promise<'ok' | 'gone' | 'late' | 'cancelled'> {
   const args = [accountId, id, attempt, tooLate];
   const answer = await callRedis(() => startScript.run(redis, [prefixOf(accountId)], args));
@@ -175,9 +175,9 @@ export async function startJob(
 /** @returns the ids of those that must stop, and why */
 export async function renewJobs(
   redis: RedisClient,
-  runs: readonly JobRun[],
+  runs: readonly JobAttempt[],
 ): Promise<ReadonlyMap<string, 'gone' | 'cancelled'>> {
-  const byShard = new Map<string, JobRun[]>();
+  const byShard = new Map<string, JobAttempt[]>();
   for (const run of runs) {
     const prefix = prefixOf(run.accountId);
     const ofShard = byShard.get(prefix);
@@ -201,7 +201,7 @@ export async function renewJobs(
 /** @returns the weight of its account where it waits again; null where it does not */
 export async function handBackJob(
   redis: RedisClient,
-  { accountId, id, attempt }: JobRun,
+  { accountId, id, attempt }: JobAttempt,
 ): Promise<number | null> {
   const args = [accountId, id, attempt];
   const weight = Number(await callRedis(() => handBackScript.run(redis, [prefixOf(accountId)], args)));
@@ -211,7 +211,7 @@ export async function handBackJob(
 /** Ends a job that cannot be run, free of charge. */
 export async function failJob(
   redis: RedisClient,
-  { accountId, id, attempt }: JobRun,
+  { accountId, id, attempt }: JobAttempt,
   { code, message }: { readonly code: ErrorCode; readonly message: string },
 ): Promise<void> {
   const args = [accountId, id, attempt, code, message];
@@ -219,7 +219,7 @@ export async function failJob(
 }
 
 /** @param progress 0 to 1; never goes back */
-export async function noteProgress(redis: RedisClient, run: JobRun, progress: number): Promise<void> {
+export async function noteProgress(redis: RedisClient, run: JobAttempt, progress: number): Promise<void> {
   const key = redisKeys.job(run.accountId, run.id);
   await callRedis(() => progressScript.run(redis, [key], [run.attempt, progress]));
 }
