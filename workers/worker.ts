@@ -294,10 +294,12 @@ export async function startWorker(
       for (const client of [subscriber, payloadRedis, redis, ...blockings]) client.disconnect();
     },
     async handBack() {
-      await jobs.handBack();
+      // Jobs that were cancelled take a moment to be settled, which the others do not wait for.
+      const handedBack = jobs.handBack();
       await gate.handBack();
       // From then on its chats are dispatched again.
       await heartbeat.stop();
+      await handedBack;
     },
   };
 }
