@@ -141,13 +141,15 @@ export class JobIntake implements Running {
 
   /** @returns how many jobs were taken; null where there were no turns */
   async #takeTurns(queue: QueueName, count: number): Promise<number | null> {
-    const { turns } = this.#options;
-    const otherwise = mostUnbegun[queue];
-    const room = new Map<string, number>();
+    const { turns, dependencies } = this.#options;
+    // Jobs of a model that this worker's catalog lacks wait for a worker that knows it.
+    const names = dependencies.catalog.current.models.flatMap(({ id, aliases }) => [id, ...aliases]);
+    const room = new Map(names.map((model) => [model, mostUnbegun[queue]]));
     for (const { line, hasBegun } of this.#active.values()) {
-      if (line.queue === queue && !hasBegun) room.set(line.model, (room.get(line.model) ?? otherwise) - 1);
+      const left = room.get(line.model);
+      if (line.queue === queue && !hasBegun && left !== undefined) room.set(line.model, left - 1);
     }
-    const given = await turns.take(queue, count, room, otherwise);
+    const given = await turns.take(queue, count, room);
     if (given.length === 0) return null;
     const used = await Promise.all(given.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
     return used.filter(Boolean).length;
@@ -195,10 +197,13 @@ export class JobIntake implements Running {
     this.#active.set(id, run);
     try {
       const model = dependencies.catalog.find(line.model);
-      if (model !== undefined && dependencies.catalog.isDisabled(model)) {
+      // The catalog has changed since the turn was taken.
+      if (model === undefined) await this.#giveBack([run]);
+      else if (dependencies.catalog.isDisabled(model)) {
         await failJob(redis, taken, disabled);
         return;
       }
+      started.signal.throwIfAborted();
       const body = await readJobBody(dependencies, taken, started.signal);
       if (body === null) {
         await failJob(redis, taken, bodyLost);

@@ -1,9 +1,10 @@
+import { writeFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import { cancelJob } from '../../../shared/jobs/end-job-scripts.ts';
 import type { JobRecord } from '../../../shared/jobs/job-record.ts';
 import { hasEnded } from '../../../shared/jobs/job-record.ts';
 import { JobStore } from '../../../shared/jobs/job-store.ts';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { sendControl } from '../../../shared/reply/reply-channel.ts';
 import { readBalance } from '../../support/billing.ts';
 import { createJob } from '../../support/jobs.ts';
@@ -198,4 +199,27 @@ models:
   // A process would not wait for it.
   for (const end of embeddingCalls) end();
   await stopped;
+});
+
+test('a job of a model that a worker does not know is left to one that does, or ends at its deadline', async (t) => {
+  const catalogOf = (...ids: string[]): string => `
+upstreams: { builtin: { kind: builtin } }
+models:
+${ids.map((id) => `  - { id: ${id}, aliases: [alias-of-${id}], type: chat, context: 8192, ${pricing}, routes: [{ upstream: builtin, model: demo-echo }] }`).join('\n')}
+`;
+  const stack = await useStack(t, { catalog: catalogOf('known') });
+  const { id: accountId } = await stack.createAccount();
+  const place = (model: string): Promise<string> => placeChat(stack, accountId, model);
+  const [later, never] = [await place('later'), await place('never')];
+  for (const model of ['known', 'alias-of-known'])
+    t.is((await whenEnded(stack, accountId, await place(model))).status, 'succeeded');
+  for (const id of [later, never])
+    t.like(await readJob(stack, accountId, id), { status: 'queued', attempts: 0 });
+
+  await writeFile(stack.config.catalogPath, catalogOf('known', 'later'));
+  t.like(await whenEnded(stack, accountId, later), { status: 'succeeded', attempts: 1 });
+  await stack.redis.zadd(redisKeys.jobDeadlines(shardOf(accountId)), 1, `${accountId} ${never}`);
+  const ended = await whenEnded(stack, accountId, never);
+  t.like(ended, { status: 'failed', attempts: 0, error: { code: 'deadline_exceeded' } });
+  await expectNothingHeld(t, stack, accountId);
 });
