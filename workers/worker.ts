@@ -135,10 +135,12 @@ export async function startWorker(
       await stores.close();
     },
     async handBack() {
-      await jobs.handBack();
+      // Jobs that were cancelled take a moment to be settled, which the others do not wait for.
+      const handedBack = jobs.handBack();
       await dependencies.handBackCalls();
       // From then on its chats are dispatched again.
       await heartbeat.stop();
+      await handedBack;
     },
   };
 }

@@ -36,7 +36,7 @@ export const runScripts: Pair = async (redis, { id, keyHash }) => {
   const completionTokens = Math.floor(Math.random() * wantedTokens);
   const costNano = fixedNano + BigInt(completionTokens) * priceNano.perCompletionToken;
   const event = describeRequest(requestId, id, completionTokens);
-  const settlement = await runSettlement(redis, event, costNano, false);
+  const settlement = await runSettlement(redis, event, costNano);
   if (settlement.outcome !== 'settled') throw new Error(`a settlement was ${settlement.outcome}`);
   return settlement.costNano;
 };

@@ -6,6 +6,7 @@ import type { UsageEvent } from '../ledger/usage-event.ts';
 import { computeCost, type Usage } from '../pricing/cost.ts';
 import type { AdmittedRequest } from '../queue/job-kinds.ts';
 import { isRedisAway, type RedisClient } from '../redis/redis-client.ts';
+import { throughOutage } from '../redis/through-outage.ts';
 import type { HotAccountStore } from './hot-account-store.ts';
 import type { TrafficRecorder } from '../traffic/traffic-recorder.ts';
 import { releaseReservation, runSettlement, type Settlement } from './settle-script.ts';
@@ -110,7 +111,7 @@ async function settle(
   const { usage, error, charged } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
-    await throughOutage(dependencies, () => releaseReservation(redis, request, error));
+    await insistOnSettling(dependencies, () => releaseReservation(redis, request, error));
     return { receipt: { costNano: 0n, free: false, durationMs }, isSettled: true };
   }
   const event: UsageEvent = {
@@ -139,13 +140,11 @@ async function settle(
     user: request.user,
   };
   prices.note({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });
-  const costNano = charged ? computeCost(request.pricing, usage) : 0n;
-  const settlement = await throughOutage(dependencies, async () => {
+  const { claimHash, jobAttempt } = request;
+  const costNano = charged ? computeCost(request.pricing, usage) : null;
+  const settlement = await insistOnSettling(dependencies, async () => {
     const run = (): Promise<Settlement> =>
-      runSettlement(redis, event, costNano, !charged, request.claimHash, {
-        attempt: request.jobAttempt,
-        error,
-      });
+      runSettlement(redis, event, costNano, { claimHash, jobAttempt, error });
     const first = await run();
     if (first.outcome !== 'unknown') return first;
     await hotAccounts.load(request.accountId);
@@ -157,7 +156,7 @@ async function settle(
     return { receipt: { costNano, free, durationMs }, isSettled: true };
   }
   // Another attempt has the job now, or it has ended: nobody is told of this one.
-  if (request.jobAttempt !== undefined)
+  if (jobAttempt !== undefined)
     return { receipt: { costNano: 0n, free: false, durationMs }, isSettled: false };
   const earlier = await findEarlierCharge(ledger, request.requestId);
   const receipt = { costNano: earlier?.costNano ?? 0n, free: earlier?.free ?? false, durationMs };
@@ -170,26 +169,20 @@ const maxDetails = 1_000;
 const shortenDetails = (text: string | null): string | null =>
   text === null ? null : shorten(text, maxDetails);
 
-const defaultRetryPauseMs = 500;
-
 /**
  * Settling again is harmless, and not settling would lose the charge: an outage is waited for as long as the process
  * lives. Those that wait keep their places among the requests that run at once, which bounds them, and are told of as
  * in hand, which keeps their reservations. What a process leaves unsettled when it ends is the sweeper's to release.
  */
-async function throughOutage(
-  { redis, retryPauseMs = defaultRetryPauseMs }: FinishDependencies,
+async function insistOnSettling(
+  { redis, retryPauseMs: pauseMs }: FinishDependencies,
   settle: () => Promise<Settlement>,
 ): Promise<Settlement> {
-  for (;;) {
-    try {
-      return await settle();
-    } catch (error) {
-      // A connection that has ended is one that the process has closed: it stops.
-      if (!isOutage(error) || redis.status === 'end') throw error;
-      await new Promise((resolve) => setTimeout(resolve, retryPauseMs));
-    }
-  }
+  return await throughOutage(settle, {
+    // A connection that has ended is one that the process has closed: it stops.
+    isOutage: (error) => isOutage(error) && redis.status !== 'end',
+    ...(pauseMs !== undefined && { pauseMs }),
+  });
 }
 
 /** Whatever the clients of Redis and MongoDB fail with; mistakes of ours would only repeat themselves. */

@@ -151,22 +151,25 @@ export interface SettlementRequest {
 /** Why nothing came of a request; null where something did. */
 export type SettledError = { readonly code: ErrorCode; readonly message: string } | null;
 
-/**
- * @param costNano the exact cost; zero where nothing is charged
- * @param keepsFree a free request that was held goes back to the account (it failed before any output)
- */
+export interface SettlementDetails {
+  /** Of the Idempotency-Key that the request was claimed under, if any. */
+  readonly claimHash?: string | null;
+  /** Of a durable job: the attempt that ends it, and why it failed. */
+  readonly jobAttempt?: number | undefined;
+  readonly error?: SettledError;
+}
+
+/** @param costNano the exact cost; null where nothing is charged, so that a free request that was held is free again */
 export async function runSettlement(
   redis: RedisClient,
   event: UsageEvent,
-  costNano: bigint,
-  keepsFree: boolean,
-  claimHash: string | null = null,
-  job: { readonly attempt: number | undefined; readonly error: SettledError } | null = null,
+  costNano: bigint | null,
+  { claimHash = null, jobAttempt, error = null }: SettlementDetails = {},
 ): Promise<Settlement> {
-  const { accountId, requestId } = event;
-  const ending = { costNano, keepsFree, keepsClaim: event.success, event: JSON.stringify(event) };
-  const request = { accountId, requestId, claimHash, jobAttempt: job?.attempt };
-  return await settle(redis, request, { ...ending, error: job?.error ?? null });
+  const { accountId, requestId, success: keepsClaim } = event;
+  const request = { accountId, requestId, claimHash, jobAttempt };
+  const ending = { costNano: costNano ?? 0n, keepsFree: costNano === null, keepsClaim, error };
+  return await settle(redis, request, { ...ending, event: JSON.stringify(event) });
 }
 
 /** Ends a reservation for which no model was asked: nothing is charged, and no row is logged. */

@@ -42,20 +42,17 @@ end
 for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${atOnce})) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   local record = p .. 'job:' .. account .. ':' .. id
-  local r = redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'cx')
+  local r = redis.call('HMGET', record, 'st', 'n', 'q', 'm', 'cx')
   redis.call('ZREM', p .. 'job-leases', member)
   if r[1] == 'q' or r[1] == 'a' then
     if r[5] == '1' then
       endWithoutCharge(p, account, id, 'c', now, 'job_cancelled', ARGV[1])
       ended = ended + 1
-    elseif redis.call('HINCRBY', record, 'x', 1) >= ${maxDeaths} then
+    elseif noteDeath(record, r[2]) >= ${maxDeaths} then
       endWithoutCharge(p, account, id, 'f', now, 'upstream_error', ARGV[2])
       ended = ended + 1
     else
-      if r[1] == 'a' then changeStatus(p, account, id, record, 'a', 'q', r[2], now) end
-      redis.call('HDEL', record, 'w')
-      enterWaiting(p, account, id, r[3], r[4], r[2])
-      again[#again + 1] = {account, id, r[3], r[4], redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'}
+      again[#again + 1] = {account, id, r[3], r[4], waitAgain(p, account, id, now)}
     end
   end
 end
@@ -70,10 +67,10 @@ local lines = {}
 for _, member in ipairs(late) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   redis.call('ZREM', p .. 'job-deadlines', member)
-  local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'st', 'b', 'q', 'm')
-  if r[1] == 'q' and not r[2] then
+  local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'st', 'q', 'm')
+  if r[1] == 'q' then
     endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[1])
-    lines[#lines + 1] = {account, r[3], r[4]}
+    lines[#lines + 1] = {account, r[2], r[3]}
   end
 end
 return {#late, lines}

@@ -43,6 +43,19 @@ local function enterWaiting(p, account, id, queue, model, at)
   redis.call('HINCRBY', p .. 'job-totals', queue, 1)
 end
 
+-- Its worker does not have it any more: it waits again, at its old place and until its deadline.
+local function waitAgain(p, account, id, now)
+  local record = p .. 'job:' .. account .. ':' .. id
+  local member = account .. ' ' .. id
+  local r = redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'dl')
+  if r[1] == 'a' then changeStatus(p, account, id, record, 'a', 'q', r[2], now) end
+  redis.call('HDEL', record, 'w')
+  redis.call('ZREM', p .. 'job-leases', member)
+  redis.call('ZADD', p .. 'job-deadlines', r[5], member)
+  enterWaiting(p, account, id, r[3], r[4], r[2])
+  return redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'
+end
+
 local function leaveWaiting(p, account, id, queue, model)
   local waiting = p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model
   if redis.call('ZREM', waiting, id) == 0 then return end
@@ -106,6 +119,20 @@ end
 local function isHeldBy(record, attempt)
   local r = redis.call('HMGET', record, 'st', 'n', 'w')
   return r[2] == attempt and r[3] and (r[1] == 'q' or r[1] == 'a')
+end
+
+-- The attempt's lease ran out: its worker is taken for dead. Answers with how many deaths there were under the job.
+local function noteDeath(record, attempt)
+  local deaths = (redis.call('HGET', record, 'x') or '') .. '<' .. attempt .. '>'
+  redis.call('HSET', record, 'x', deaths)
+  local _, count = string.gsub(deaths, '<', '')
+  return count
+end
+
+-- The attempt's worker lives: if its lease ran out, that was no death.
+local function takeDeathBack(record, attempt)
+  local deaths = redis.call('HGET', record, 'x')
+  if deaths then redis.call('HSET', record, 'x', (string.gsub(deaths, '<' .. attempt .. '>', ''))) end
 end
 
 -- What the account's jobs hold together changes by one job's hold.

@@ -12,6 +12,9 @@ export const statusLetter = (status: JobStatus): string => status[0]!;
 /** How long a job that has ended, and its answer, can be asked for. */
 export const jobLifetimeMs = 24 * 60 * 60_000;
 
+/** A job that has begun has met its caller's deadline. Where its worker dies or stops, it must begin again within this. */
+export const beginAgainMs = 24 * 60 * 60_000;
+
 /** What created the job: the path of its operation below `/v1/`, with dots. */
 export type JobOperation = 'chat.completions' | 'images.generations' | 'images.edits' | 'embeddings';
 

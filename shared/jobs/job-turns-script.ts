@@ -15,8 +15,8 @@ return 1
 
 /** One turn of each model that has room, then the next of each, in the order in which the models were last served. */
 const takeScript = new RedisScript(`${jobTurnsLua}
-local left, otherwise, room = tonumber(ARGV[1]), tonumber(ARGV[2]), {}
-for i = 3, #ARGV, 2 do room[ARGV[i]] = tonumber(ARGV[i + 1]) end
+local left, room = tonumber(ARGV[1]), {}
+for i = 2, #ARGV, 2 do room[ARGV[i]] = tonumber(ARGV[i + 1]) end
 local taken, lines = {}, {}
 -- Moves all start tags back by the line's virtual time, so that they stay exact. Needed once in months at the most.
 local function rebase(line)
@@ -45,7 +45,7 @@ local function takeOne(line)
   return 1
 end
 for _, model in ipairs(redis.call('ZRANGE', models, 0, -1)) do
-  local line = { model = model, room = room[model] or otherwise }
+  local line = { model = model, room = room[model] or 0 }
   if line.room > 0 then lines[#lines + 1] = line end
 end
 local opened, visits = {}, 0
@@ -141,9 +141,8 @@ export async function runTake(
   queue: QueueName,
   count: number,
   room: ReadonlyMap<string, number>,
-  otherwise: number,
 ): Promise<JobTurn[]> {
-  const args = [count, otherwise, ...[...room].flat()];
+  const args = [count, ...[...room].flat()];
   const reply = (await takeScript.run(redis, keysOf(queue), args)) as (string | number)[];
   const turns: JobTurn[] = [];
   for (let i = 0; i < reply.length; i += 4) {

@@ -33,16 +33,10 @@ export class JobTurns {
 
   /**
    * Up to `count` turns. Models take turns too, so that one without room does not block the others.
-   * @param room how many more jobs of each model the worker takes
-   * @param otherwise the room of models that are not in `room`
+   * @param room how many more jobs of each model the worker takes; none of models that are not in it
    */
-  async take(
-    queue: QueueName,
-    count: number,
-    room: ReadonlyMap<string, number>,
-    otherwise: number,
-  ): Promise<JobTurn[]> {
-    return await callRedis(() => runTake(this.#redis, queue, count, room, otherwise));
+  async take(queue: QueueName, count: number, room: ReadonlyMap<string, number>): Promise<JobTurn[]> {
+    return await callRedis(() => runTake(this.#redis, queue, count, room));
   }
 
   /**

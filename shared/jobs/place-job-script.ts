@@ -3,7 +3,7 @@ import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
-import { describeNewJob, type JobRecord, type NewJobFields } from './job-record.ts';
+import { beginAgainMs, describeNewJob, type JobRecord, type NewJobFields } from './job-record.ts';
 
 /** Jobs that an account may have waiting or running, where its entry names no number. */
 const defaultMaxQueued = 10_000;
@@ -15,7 +15,7 @@ const maxBytesOfShard = 2_000_000_000;
 const maxWaitingOfShard = 500_000;
 
 /** A body outlives the deadline of its job by this, so that the job can still run again. */
-const bodySlackSeconds = 24 * 60 * 60;
+const bodySlackSeconds = beginAgainMs / 1_000;
 /** Work that has begun may take days, where its workers die or are stopped. */
 const claimSlackSeconds = 7 * 24 * 60 * 60;
 /** Until its job is placed, which follows at once. */

@@ -5,6 +5,7 @@ import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
+import { beginAgainMs } from './job-record.ts';
 
 /** A job whose worker did not speak of it for so long has lost it. */
 export const jobLeaseMs = 10_000;
@@ -29,12 +30,12 @@ for _ = 1, 16 do
   local id = redis.call('ZRANGE', waiting, 0, 0)[1]
   if not id then break end
   local record = p .. 'job:' .. account .. ':' .. id
-  local r = redis.call('HMGET', record, 'dl', 'n', 'bytes', 'hold', 'b')
+  local r = redis.call('HMGET', record, 'dl', 'n', 'bytes', 'hold')
   if not r[1] then
     leaveWaiting(p, account, id, queue, model)
   elseif isBanned then
     endWithoutCharge(p, account, id, 'f', now, 'account_banned', ARGV[7])
-  elseif not r[5] and tonumber(r[1]) < now then
+  elseif tonumber(r[1]) < now then
     endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[6])
   else
     local attempt = tonumber(r[2]) + 1
@@ -54,17 +55,16 @@ const startScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
 if not isHeldBy(record, attempt) then return 'gone' end
-local r = redis.call('HMGET', record, 'st', 'n', 'at', 'dl', 'cx', 'b')
-if r[5] == '1' then return 'cancelled' end
+local r = redis.call('HMGET', record, 'st', 'at', 'dl', 'cx')
+if r[4] == '1' then return 'cancelled' end
 local now = nowMs()
 if r[1] == 'a' then return 'ok' end
-if not r[6] and tonumber(r[4]) < now then
+if tonumber(r[3]) < now then
   endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[4])
   return 'late'
 end
-changeStatus(p, account, id, record, 'q', 'a', r[3], now)
--- It has begun once: from then on its deadline does not matter.
-redis.call('HSET', record, 'b', 1)
+changeStatus(p, account, id, record, 'q', 'a', r[2], now)
+redis.call('HSET', record, 'dl', whole(now + ${beginAgainMs}))
 redis.call('ZREM', p .. 'job-deadlines', account .. ' ' .. id)
 return 'ok'
 `);
@@ -77,6 +77,7 @@ for i = 1, #ARGV, 3 do
   local account, id, attempt = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local record = p .. 'job:' .. account .. ':' .. id
   if not isHeldBy(record, attempt) then
+    takeDeathBack(record, attempt)
     stop[#stop + 1] = {id, 'gone'}
   else
     if redis.call('HGET', record, 'cx') == '1' then stop[#stop + 1] = {id, 'cancelled'} end
@@ -86,17 +87,13 @@ end
 return stop
 `);
 
-/** Gives a taken job back to its line, at its old place: its worker stops. */
+/** Gives a taken job back to its line, at its old place: its worker stops, or cannot run it. */
 const handBackScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
-local r = redis.call('HMGET', record, 'st', 'n', 'at', 'q', 'm', 'dl', 'cx')
-if not isHeldBy(record, attempt) or r[7] == '1' then return 0 end
-if r[1] == 'a' then changeStatus(p, account, id, record, 'a', 'q', r[3], nowMs()) end
-redis.call('HDEL', record, 'w')
-redis.call('ZREM', p .. 'job-leases', account .. ' ' .. id)
-enterWaiting(p, account, id, r[4], r[5], r[3])
-return tonumber(redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1')
+if not isHeldBy(record, attempt) then return 'gone' end
+if redis.call('HGET', record, 'cx') == '1' then return 'cancelled' end
+return tonumber(waitAgain(p, account, id, nowMs()))
 `);
 
 /** A job that cannot be run at all, or was cancelled before it could be. */
@@ -155,8 +152,8 @@ export async function takeJob(
   return { left, job: { id, accountId, attempt, body: inline, bytes, free: free === '1' } };
 }
 
-/** What a run of a job is: which attempt at which job. */
-export interface JobRun {
+/** Which attempt at which job. */
+export interface JobAttempt {
   readonly id: string;
   readonly accountId: string;
   readonly attempt: number;
@@ -165,7 +162,7 @@ export interface JobRun {
 /** @returns `gone` where another worker has it or it has ended, `late` where its deadline has passed: it is over then */
 export async function startJob(
   redis: RedisClient,
-  { accountId, id, attempt }: JobRun,
+  { accountId, id, attempt }: JobAttempt,
 ): Promise<'ok' | 'gone' | 'late' | 'cancelled'> {
   const args = [accountId, id, attempt, tooLate];
   const answer = await callRedis(() => startScript.run(redis, [prefixOf(accountId)], args));
@@ -175,9 +172,9 @@ export async function startJob(
 /** @returns the ids of those that must stop, and why */
 export async function renewJobs(
   redis: RedisClient,
-  runs: readonly JobRun[],
+  runs: readonly JobAttempt[],
 ): Promise<ReadonlyMap<string, 'gone' | 'cancelled'>> {
-  const byShard = new Map<string, JobRun[]>();
+  const byShard = new Map<string, JobAttempt[]>();
   for (const run of runs) {
     const prefix = prefixOf(run.accountId);
     const ofShard = byShard.get(prefix);
@@ -198,20 +195,23 @@ export async function renewJobs(
   return new Map(answers.flatMap((answer) => answer as [string, 'gone' | 'cancelled'][]));
 }
 
-/** @returns the weight of its account where it waits again; null where it does not */
+/**
+ * @returns the weight of its account, for which it waits again; `gone` where another worker has it or it has ended. One
+ *   that is `cancelled` is this worker's to end: what a model was asked for is charged, and nobody else knows of that.
+ */
 export async function handBackJob(
   redis: RedisClient,
-  { accountId, id, attempt }: JobRun,
-): Promise<number | null> {
+  { accountId, id, attempt }: JobAttempt,
+): Promise<number | 'gone' | 'cancelled'> {
   const args = [accountId, id, attempt];
-  const weight = Number(await callRedis(() => handBackScript.run(redis, [prefixOf(accountId)], args)));
-  return weight === 0 ? null : weight;
+  const answer = await callRedis(() => handBackScript.run(redis, [prefixOf(accountId)], args));
+  return answer as number | 'gone' | 'cancelled';
 }
 
 /** Ends a job that cannot be run, free of charge. */
 export async function failJob(
   redis: RedisClient,
-  { accountId, id, attempt }: JobRun,
+  { accountId, id, attempt }: JobAttempt,
   { code, message }: { readonly code: ErrorCode; readonly message: string },
 ): Promise<void> {
   const args = [accountId, id, attempt, code, message];
@@ -219,7 +219,7 @@ export async function failJob(
 }
 
 /** @param progress 0 to 1; never goes back */
-export async function noteProgress(redis: RedisClient, run: JobRun, progress: number): Promise<void> {
+export async function noteProgress(redis: RedisClient, run: JobAttempt, progress: number): Promise<void> {
   const key = redisKeys.job(run.accountId, run.id);
   await callRedis(() => progressScript.run(redis, [key], [run.attempt, progress]));
 }

@@ -78,10 +78,14 @@ export class EmbeddingLine {
     const underWay = new AskUnderWay(ask);
     this.#asks.add(underWay);
     this.#deadlines ??= setInterval(() => this.#failOverdue(), deadlineCheckMs);
-    const { signal, stopSignal } = ask;
+    const { signal, stopSignal, stopping } = ask;
     const onStop = (): void => this.#giveUp(underWay.fail(stopSignal.reason));
     const onAbort = (): void => this.#giveUp(underWay.leave(signal.reason));
+    const onStopping = (): void => {
+      if (signal.aborted) this.#giveUp(underWay.fail(signal.reason));
+    };
     stopSignal.addEventListener('abort', onStop, { once: true });
+    stopping?.addEventListener('abort', onStopping, { once: true });
     signal.addEventListener('abort', onAbort, { once: true });
     if (stopSignal.aborted) onStop();
     if (signal.aborted) onAbort();
@@ -91,6 +95,7 @@ export class EmbeddingLine {
     this.#knock();
     const answer = await underWay.answer;
     stopSignal.removeEventListener('abort', onStop);
+    stopping?.removeEventListener('abort', onStopping);
     signal.removeEventListener('abort', onAbort);
     this.#asks.delete(underWay);
     if (this.isIdle && this.#deadlines !== null) {

@@ -65,6 +65,8 @@ export interface EmbeddingAsk {
   readonly signal: AbortSignal;
   /** Aborted before `signal` when it must end at once, whatever a model was asked for. */
   readonly stopSignal: AbortSignal;
+  /** Aborted when the process is about to end: one that has left is then settled by what it has. */
+  readonly stopping?: AbortSignal;
   readonly deadlineAtMs: number;
   readonly log: Logger;
   /** Of a durable job: waited for before a model is asked for it. Where it rejects, the signal is aborted. */

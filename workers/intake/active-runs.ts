@@ -45,7 +45,7 @@ export interface StartedRun {
 export class ActiveRuns {
   readonly #runs = new Map<string, ActiveRun>();
   readonly #stopping = new AbortController();
-  #whenEmpty: (() => void) | null = null;
+  readonly #whenEmpty: (() => void)[] = [];
 
   constructor() {
     // One signal for all that runs: that is no leak for Node to warn of.
@@ -85,7 +85,7 @@ export class ActiveRuns {
       end: () => {
         this.#resume(run);
         if (this.#runs.get(requestId) === run) this.#runs.delete(requestId);
-        if (this.#runs.size === 0) this.#whenEmpty?.();
+        if (this.#runs.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
       },
     };
   }
@@ -143,7 +143,7 @@ export class ActiveRuns {
   async drained(): Promise<void> {
     if (this.#runs.size === 0) return;
     await new Promise<void>((resolve) => {
-      this.#whenEmpty = resolve;
+      this.#whenEmpty.push(resolve);
     });
   }
 

@@ -1,16 +1,14 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../../shared/contract/errors.ts';
 import type { JobLine } from '../../shared/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { jobLeaseMs, noteProgress, startJob, type TakenJob } from '../../shared/jobs/run-job-scripts.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { throughOutage } from '../../shared/redis/through-outage.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { JobCancelled, RunReplaced } from '../jobs/job-context.ts';
 
 /** A job's progress is told as often as this at the most. */
 const progressIntervalMs = 1_000;
-const redisAwayPauseMs = 500;
 
 export interface JobRunOptions {
   readonly redis: RedisClient;
@@ -84,17 +82,14 @@ export class JobRun {
   /** While Redis is away nothing can begin. */
   async #askToStart(): ReturnType<typeof startJob> {
     const { redis, signal, abort } = this.#options;
-    for (;;) {
-      signal.throwIfAborted();
-      try {
+    try {
+      return await throughOutage(async () => {
+        signal.throwIfAborted();
         return await startJob(redis, this.taken);
-      } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'service_unavailable') {
-          abort(new RunReplaced());
-          throw error;
-        }
-        await delay(redisAwayPauseMs);
-      }
+      });
+    } catch (error) {
+      abort(new RunReplaced());
+      throw error;
     }
   }
 }

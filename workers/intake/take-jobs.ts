@@ -61,7 +61,6 @@ export class JobIntake implements Running {
   readonly #loops: Promise<void>[];
   readonly #renewing: NodeJS.Timeout;
   readonly #wakes = new Map<QueueName, () => void>();
-  #whenEmpty: (() => void) | null = null;
 
   constructor(options: JobIntakeOptions) {
     this.#options = options;
@@ -85,32 +84,31 @@ export class JobIntake implements Running {
     this.#stopping.abort();
     for (const wake of this.#wakes.values()) wake();
     await Promise.all(this.#loops);
-    await this.#giveBack((run) => !run.hasBegun);
-    if (this.#active.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#whenEmpty = resolve;
-      });
-    }
+    await this.#giveBack([...this.#active.values()].filter(({ hasBegun }) => !hasBegun));
+    await this.#options.runs.drained();
     clearInterval(this.#renewing);
   }
 
-  /** The process ends now: what runs waits again, at its old place. */
+  /** The process ends now: what runs waits again, at its old place. What was cancelled is settled by what came of it. */
   async handBack(): Promise<void> {
+    const { runs } = this.#options;
     clearInterval(this.#renewing);
-    await this.#giveBack(() => true);
+    await this.#giveBack([...this.#active.values()]);
+    runs.stopReadingOn();
+    await runs.drained();
   }
 
-  async #giveBack(isGiven: (run: JobRun) => boolean): Promise<void> {
+  async #giveBack(given: readonly JobRun[]): Promise<void> {
     const { dependencies, runs, turns } = this.#options;
     await Promise.all(
-      [...this.#active.values()].filter(isGiven).map(async (run) => {
-        const { taken, line } = run;
-        runs.fail(taken.id, new RunReplaced());
+      given.map(async ({ taken, line }) => {
         try {
-          const weight = await handBackJob(dependencies.redis, taken);
-          if (weight !== null) await turns.add(line, taken.accountId, weight);
+          const outcome = await handBackJob(dependencies.redis, taken);
+          runs.fail(taken.id, outcome === 'cancelled' ? new JobCancelled() : new RunReplaced());
+          if (typeof outcome === 'number') await turns.add(line, taken.accountId, outcome);
         } catch (error) {
           // Its lease runs out, and then another worker takes it.
+          runs.fail(taken.id, new RunReplaced());
           dependencies.log.debug({ requestId: taken.id, err: error }, 'a job could not be handed back');
         }
       }),
@@ -143,13 +141,15 @@ export class JobIntake implements Running {
 
   /** @returns how many jobs were taken; null where there were no turns */
   async #takeTurns(queue: QueueName, count: number): Promise<number | null> {
-    const { turns } = this.#options;
-    const otherwise = mostUnbegun[queue];
-    const room = new Map<string, number>();
+    const { turns, dependencies } = this.#options;
+    // Jobs of a model that this worker's catalog lacks wait for a worker that knows it.
+    const names = dependencies.catalog.current.models.flatMap(({ id, aliases }) => [id, ...aliases]);
+    const room = new Map(names.map((model) => [model, mostUnbegun[queue]]));
     for (const { line, hasBegun } of this.#active.values()) {
-      if (line.queue === queue && !hasBegun) room.set(line.model, (room.get(line.model) ?? otherwise) - 1);
+      const left = room.get(line.model);
+      if (line.queue === queue && !hasBegun && left !== undefined) room.set(line.model, left - 1);
     }
-    const given = await turns.take(queue, count, room, otherwise);
+    const given = await turns.take(queue, count, room);
     if (given.length === 0) return null;
     const used = await Promise.all(given.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
     return used.filter(Boolean).length;
@@ -197,10 +197,13 @@ export class JobIntake implements Running {
     this.#active.set(id, run);
     try {
       const model = dependencies.catalog.find(line.model);
-      if (model !== undefined && dependencies.catalog.isDisabled(model)) {
+      // The catalog has changed since the turn was taken.
+      if (model === undefined) await this.#giveBack([run]);
+      else if (dependencies.catalog.isDisabled(model)) {
         await failJob(redis, taken, disabled);
         return;
       }
+      started.signal.throwIfAborted();
       const body = await readJobBody(dependencies, taken, started.signal);
       if (body === null) {
         await failJob(redis, taken, bodyLost);
@@ -228,7 +231,6 @@ export class JobIntake implements Running {
       started.end();
       run.end();
       if (this.#active.get(id) === run) this.#active.delete(id);
-      if (this.#active.size === 0) this.#whenEmpty?.();
       this.wake(line.queue);
     }
   }

@@ -38,7 +38,7 @@ export async function runEmbedding(
     parts.map(async (part, i) => {
       const { request, dimensions, inputs, inputTokens } = part;
       const run = runs[i]!;
-      const { signal, log, begin } = run;
+      const { signal, stopping, log, begin } = run;
       // Listens before the request itself does: what must end at once has not left.
       const stopSignal = createVendorSignal(run, { outlastsCancelling: true });
       const { accountId, user, deadlineAtMs } = request;
@@ -52,6 +52,7 @@ export async function runEmbedding(
         inputTokens,
         signal,
         stopSignal,
+        stopping,
         deadlineAtMs,
         log,
         ...(begin && { begin }),

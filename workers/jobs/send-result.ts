@@ -4,6 +4,7 @@ import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import type { AfterSettlement } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
+import { throughOutage } from '../../shared/redis/through-outage.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
 import type { JobDependencies, RequestRun } from './job-context.ts';
 
@@ -38,29 +39,14 @@ async function keepAnswer(
   attempt: number,
   bytes: Buffer,
 ): Promise<AfterSettlement> {
+  // The vendor was paid for the answer, and the settlement that comes next waits for Redis as well. A frame that is kept
+  // twice, because the reply to the first try was lost, is read once. Nothing ends the wait early: the settlement decides
+  // whether the job is still this worker's.
   const kept = await throughOutage(() => answers.keep(request, attempt, bytes));
   return () => {
     if ('size' in kept) mover.frames(request, kept.size);
     else if (kept.stored.in === 'redis') mover.answer(request, bytes.length);
   };
-}
-
-const redisAwayPauseMs = 500;
-
-/**
- * The vendor was paid for the answer, and the settlement that comes next waits for Redis as well. A frame that is kept
- * twice, because the reply to the first try was lost, is read once. Nothing ends the wait early: the settlement decides
- * whether the job is still this worker's.
- */
-async function throughOutage<T>(keep: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await keep();
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'service_unavailable') throw error;
-      await delay(redisAwayPauseMs);
-    }
-  }
 }
 
 async function storeAnswer(

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { throughOutage } from '../../shared/redis/through-outage.ts';
 import { isContested } from '../../shared/routing/contested-script.ts';
 import {
   maxAccountsPerGrant,
@@ -223,15 +224,10 @@ export class RouteGate implements Running {
   /** What ended while Redis was away is told when it is back; by the end of its lease it need not be told any more. */
   async #throughOutage<T>(tell: () => Promise<T>): Promise<T> {
     const untilMs = performance.now() + this.#leaseMs;
-    for (;;) {
-      try {
-        return await callRedis(tell);
-      } catch (error) {
-        const isOver = this.#isStopping || performance.now() > untilMs;
-        if (!(error instanceof AppError) || isOver) throw error;
-        await delay(redisAwayPauseMs);
-      }
-    }
+    return await throughOutage(() => callRedis(tell), {
+      isOutage: (error) => error instanceof AppError && !this.#isStopping && performance.now() <= untilMs,
+      pauseMs: redisAwayPauseMs,
+    });
   }
 
   async #hand(grant: RouteGrant, signal: AbortSignal): Promise<RouteGrant> {

@@ -278,9 +278,9 @@ test('of a durable job the answer is told that it ended with, and no earlier tha
   t.false(hasEnded);
   const event = usageEvent(accountId, requestId);
   // One that was given up ends nothing.
-  const late = await runSettlement(redis(), event, 10n, false, null, { attempt: first, error: null });
+  const late = await runSettlement(redis(), event, 10n, { jobAttempt: first });
   t.is(late.outcome, 'absent');
-  const settled = await runSettlement(redis(), event, 10n, false, null, { attempt: second, error: null });
+  const settled = await runSettlement(redis(), event, 10n, { jobAttempt: second });
   t.is(settled.outcome, 'settled');
   t.is((await end).bytes.toString(), 'the answer');
   t.is((await follow(rig, request).end).bytes.toString(), 'the answer');
@@ -293,7 +293,7 @@ test('a durable job whose kept answer is lost is told of at once, and one that f
     const { accountId, requestId } = request;
     const attempt = await runJob(rig, request, 'a', 'x');
     const error = request === failed ? ({ code: 'upstream_rejected', message: 'no' } as const) : null;
-    await runSettlement(redis(), usageEvent(accountId, requestId), 10n, false, null, { attempt, error });
+    await runSettlement(redis(), usageEvent(accountId, requestId), 10n, { jobAttempt: attempt, error });
   }
   await redis().del(redisKeys.keptFrames(lost.accountId, lost.requestId));
   t.is((await t.throwsAsync<AppError>(follow(rig, lost).end)).code, 'service_unavailable');

@@ -112,7 +112,7 @@ class Account {
     if (request === undefined) return;
     const costNano = fails ? 0n : wanted;
     const event = (fails ? failureEvent : usageEvent)(this.#id, request.requestId);
-    await runSettlement(redis(), event, costNano, fails, request.claimHash);
+    await runSettlement(redis(), event, fails ? null : costNano, { claimHash: request.claimHash });
     this.#model.settle(request.requestId, costNano, fails);
   }
 
@@ -222,7 +222,7 @@ test.serial(
       await Promise.all(
         requests.flatMap(({ requestId }, i) => {
           const claimHash = i < 2 ? null : claim.keyHash;
-          const settle = () => runSettlement(redis(), usageEvent(id, requestId), 100n, false, claimHash);
+          const settle = () => runSettlement(redis(), usageEvent(id, requestId), 100n, { claimHash });
           const orphan = async () => {
             const value = await redis().hget(redisKeys.reservations(shardOf(id)), requestId);
             if (value !== null) await store.releaseOrphan(parseReservation(requestId, value));

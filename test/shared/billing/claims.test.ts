@@ -105,14 +105,14 @@ test('a banned account and a replaced key are refused before a claim is looked a
 test('success keeps a claim for a day from then on', async (t) => {
   const { id, claim, requestId, key } = await admitClaimed();
   await redis().expire(key, 60);
-  await runSettlement(redis(), usageEvent(id, requestId), 70n, false, claim.keyHash);
+  await runSettlement(redis(), usageEvent(id, requestId), 70n, { claimHash: claim.keyHash });
   t.true((await redis().ttl(key)) > day - 60);
   t.like(await runAdmission(redis(), admission(id, { claim })), { outcome: 'attached', requestId });
 });
 
 test('failure ends a claim, and its key may stand for another body', async (t) => {
   const { id, claim, requestId, key } = await admitClaimed();
-  await runSettlement(redis(), failureEvent(id, requestId), 0n, true, claim.keyHash);
+  await runSettlement(redis(), failureEvent(id, requestId), null, { claimHash: claim.keyHash });
   t.is(await redis().exists(key), 0);
   const other = { ...claim, bodyHash: 'other' };
   t.is((await runAdmission(redis(), admission(id, { claim: other }))).outcome, 'ok');
@@ -120,7 +120,9 @@ test('failure ends a claim, and its key may stand for another body', async (t) =
 
 test('a failure that is paid for, as of a stream that broke, ends its claim too', async (t) => {
   const { id, claim, requestId, key } = await admitClaimed();
-  const { costNano } = await runSettlement(redis(), failureEvent(id, requestId), 60n, false, claim.keyHash);
+  const { costNano } = await runSettlement(redis(), failureEvent(id, requestId), 60n, {
+    claimHash: claim.keyHash,
+  });
   t.is(costNano, 60n);
   t.is(await redis().exists(key), 0);
 });
@@ -136,16 +138,16 @@ test('release ends a claim', async (t) => {
 test('a settlement never ends the claim of another request', async (t) => {
   const first = await admitClaimed();
   const { id, claim, key } = first;
-  await runSettlement(redis(), failureEvent(id, first.requestId), 0n, true, claim.keyHash);
+  await runSettlement(redis(), failureEvent(id, first.requestId), null, { claimHash: claim.keyHash });
   const second = admission(id, { fixedNano: 100n, claim });
   t.is((await runAdmission(redis(), second)).outcome, 'ok');
   // All that may come late of the first.
-  await runSettlement(redis(), failureEvent(id, first.requestId), 0n, true, claim.keyHash);
-  await runSettlement(redis(), usageEvent(id, first.requestId), 10n, false, claim.keyHash);
+  await runSettlement(redis(), failureEvent(id, first.requestId), null, { claimHash: claim.keyHash });
+  await runSettlement(redis(), usageEvent(id, first.requestId), 10n, { claimHash: claim.keyHash });
   await releaseReservation(redis(), { accountId: id, requestId: first.requestId, claimHash: claim.keyHash });
   t.is(await redis().hget(key, 'id'), second.requestId);
   t.is((await readBalance(redis(), id)).reserved, 100n);
-  await runSettlement(redis(), usageEvent(id, second.requestId), 10n, false, claim.keyHash);
+  await runSettlement(redis(), usageEvent(id, second.requestId), 10n, { claimHash: claim.keyHash });
   t.is(await redis().hget(key, 'id'), second.requestId);
 });
 
@@ -167,7 +169,7 @@ test('the claim of an orphan ends with it; once it was sent again, its late sett
   const { id, claim, requestId, key } = await orphanClaimed(t);
   const second = admission(id, { fixedNano: 100n, claim });
   t.is((await runAdmission(redis(), second)).outcome, 'ok');
-  const late = await runSettlement(redis(), usageEvent(id, requestId), 70n, false, claim.keyHash);
+  const late = await runSettlement(redis(), usageEvent(id, requestId), 70n, { claimHash: claim.keyHash });
   t.is(late.outcome, 'absent');
   t.is(await redis().hget(key, 'id'), second.requestId);
   t.like(await readBalance(redis(), id), { balance: 1_000n, reserved: 100n });
@@ -175,7 +177,7 @@ test('the claim of an orphan ends with it; once it was sent again, its late sett
 
 test('an orphan that was not sent again is charged late, once, and its claim stands for its answer', async (t) => {
   const { id, claim, requestId, key } = await orphanClaimed(t);
-  const settle = () => runSettlement(redis(), usageEvent(id, requestId), 70n, false, claim.keyHash);
+  const settle = () => runSettlement(redis(), usageEvent(id, requestId), 70n, { claimHash: claim.keyHash });
   t.like(await settle(), { outcome: 'settled', costNano: 70n });
   t.is((await settle()).outcome, 'absent');
   t.like(await readBalance(redis(), id), { balance: 930n, reserved: 0n });
@@ -189,7 +191,7 @@ test('an orphan that was not sent again is charged late, once, and its claim sta
 
 test('an orphan that broke midway is charged late too, and its key is free', async (t) => {
   const { id, claim, requestId, key } = await orphanClaimed(t);
-  const late = await runSettlement(redis(), failureEvent(id, requestId), 60n, false, claim.keyHash);
+  const late = await runSettlement(redis(), failureEvent(id, requestId), 60n, { claimHash: claim.keyHash });
   t.is(late.costNano, 60n);
   t.is(await redis().exists(key), 0);
   t.is((await readBalance(redis(), id)).balance, 940n);
@@ -198,7 +200,7 @@ test('an orphan that broke midway is charged late too, and its key is free', asy
 test('a claim of a free request gives it back where it fails', async (t) => {
   const { id, claim, requestId, answer } = await admitClaimed({ freeAllowed: true });
   t.true(answer.outcome === 'ok' && answer.free);
-  await runSettlement(redis(), failureEvent(id, requestId), 0n, true, claim.keyHash);
+  await runSettlement(redis(), failureEvent(id, requestId), null, { claimHash: claim.keyHash });
   t.like(await readBalance(redis(), id), { free: 1, freeHeld: 0 });
 });
 

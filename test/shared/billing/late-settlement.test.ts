@@ -36,7 +36,7 @@ test('an orphan that is settled late is charged once, exactly', async (t) => {
   const requestId = await orphan(id, { fixedNano: 100n });
   t.deepEqual(await readBalance(redis(), id), { balance: 1_000n, reserved: 0n, free: 0, freeHeld: 0 });
   const settlements = await Promise.all(
-    Array.from({ length: 10 }, () => runSettlement(redis(), usageEvent(id, requestId), 70n, false)),
+    Array.from({ length: 10 }, () => runSettlement(redis(), usageEvent(id, requestId), 70n)),
   );
   t.is(settlements.filter((one) => one.outcome === 'settled').length, 1);
   t.deepEqual(await readBalance(redis(), id), { balance: 930n, reserved: 0n, free: 0, freeHeld: 0 });
@@ -50,18 +50,18 @@ test('a late settlement takes what is spendable, and the rest is a shortfall', a
   const requestId = await orphan(id, { fixedNano: 600n });
   const other = admission(id, { fixedNano: 900n });
   t.is((await runAdmission(redis(), other)).outcome, 'ok');
-  const late = await runSettlement(redis(), usageEvent(id, requestId), 600n, false);
+  const late = await runSettlement(redis(), usageEvent(id, requestId), 600n);
   t.is(late.costNano, 100n);
   t.like((await readEntries(redis(), id))[0], { costNano: 100n, shortfallNano: 500n });
   t.like(await readBalance(redis(), id), { balance: 900n, reserved: 900n });
-  t.is((await runSettlement(redis(), usageEvent(id, other.requestId), 900n, false)).costNano, 900n);
+  t.is((await runSettlement(redis(), usageEvent(id, other.requestId), 900n)).costNano, 900n);
   t.like(await readBalance(redis(), id), { balance: 0n, reserved: 0n });
 });
 
 test('a late settlement takes at most twice what had been reserved', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
   const requestId = await orphan(id, { fixedNano: 100n });
-  t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n, false)).costNano, 200n);
+  t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n)).costNano, 200n);
   t.like((await readEntries(redis(), id))[0], { costNano: 200n, shortfallNano: 700n });
   t.like(await readBalance(redis(), id), { balance: 800n, reserved: 0n });
 });
@@ -70,18 +70,18 @@ test('a late settlement of an open-ended request takes no more than one in time,
   const openEnded = { fixedNano: 100n, nanoPerUnit: 1n, wantedUnits: 400, sharePermille: 500 };
   const id = await createHotAccount(redis(), 1_000n);
   const requestId = await orphan(id, openEnded);
-  t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n, false)).costNano, 600n);
+  t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n)).costNano, 600n);
   const earlier = randomUUID();
   const key = redisKeys.orphans(shardOf(id));
   await redis().hset(key, earlier, `${id} 100 0 1|1`);
-  t.is((await runSettlement(redis(), usageEvent(id, earlier), 900n, false)).costNano, 200n);
+  t.is((await runSettlement(redis(), usageEvent(id, earlier), 900n)).costNano, 200n);
 });
 
 test('a late settlement on an account with nothing left is all shortfall', async (t) => {
   const id = await createHotAccount(redis(), 100n);
   const requestId = await orphan(id, { fixedNano: 100n });
   await runAdmission(redis(), admission(id, { fixedNano: 100n }));
-  t.is((await runSettlement(redis(), usageEvent(id, requestId), 80n, false)).costNano, 0n);
+  t.is((await runSettlement(redis(), usageEvent(id, requestId), 80n)).costNano, 0n);
   t.like((await readEntries(redis(), id))[0], { costNano: 0n, shortfallNano: 80n, ordinal: 1 });
 });
 
@@ -89,25 +89,25 @@ test('a late free request uses a free one that is left, and money where none is'
   const id = await createHotAccount(redis(), 1_000n, { free: 2 });
   const one = await orphan(id, { fixedNano: 100n, freeAllowed: true });
   t.like(await readBalance(redis(), id), { free: 2, freeHeld: 0 });
-  t.true((await runSettlement(redis(), usageEvent(id, one), 70n, false)).free);
+  t.true((await runSettlement(redis(), usageEvent(id, one), 70n)).free);
   t.like(await readBalance(redis(), id), { balance: 1_000n, free: 1, freeHeld: 0 });
   const two = await orphan(id, { fixedNano: 100n, freeAllowed: true });
   const holder = admission(id, { fixedNano: 100n, freeAllowed: true });
   t.like(await runAdmission(redis(), holder), { outcome: 'ok', free: true });
-  t.deepEqual(await runSettlement(redis(), usageEvent(id, two), 70n, false), {
+  t.deepEqual(await runSettlement(redis(), usageEvent(id, two), 70n), {
     outcome: 'settled',
     costNano: 70n,
     free: false,
   });
   t.like(await readBalance(redis(), id), { balance: 930n, free: 1, freeHeld: 1 });
-  t.true((await runSettlement(redis(), usageEvent(id, holder.requestId), 70n, false)).free);
+  t.true((await runSettlement(redis(), usageEvent(id, holder.requestId), 70n)).free);
   t.like(await readBalance(redis(), id), { balance: 930n, free: 0, freeHeld: 0 });
 });
 
 test('a late failure is logged and takes neither money nor a free request', async (t) => {
   const id = await createHotAccount(redis(), 1_000n, { free: 1 });
   const requestId = await orphan(id, { fixedNano: 100n, freeAllowed: true });
-  t.is((await runSettlement(redis(), failureEvent(id, requestId), 0n, true)).outcome, 'settled');
+  t.is((await runSettlement(redis(), failureEvent(id, requestId), null)).outcome, 'settled');
   t.like(await readBalance(redis(), id), { balance: 1_000n, reserved: 0n, free: 1, freeHeld: 0 });
   t.like((await readEntries(redis(), id))[0], { costNano: 0n, free: false, ordinal: 1 });
 });
@@ -137,7 +137,7 @@ test('a settlement of an account that Redis does not hold changes nothing', asyn
   t.truthy(before.reservation);
   t.truthy(before.orphan);
   for (const requestId of [request.requestId, late])
-    t.is((await runSettlement(redis(), usageEvent(id, requestId), 10n, false)).outcome, 'unknown');
+    t.is((await runSettlement(redis(), usageEvent(id, requestId), 10n)).outcome, 'unknown');
   t.deepEqual(await read(), before);
 });
 

@@ -24,7 +24,7 @@ async function charge(
   const request = admission(account.id, { keyHash: account.keyHash, fixedNano: costNano });
   await runAdmission(books.redis, request);
   const event = (fails ? failureEvent : usageEvent)(account.id, request.requestId);
-  await runSettlement(books.redis, event, fails ? 0n : costNano, fails);
+  await runSettlement(books.redis, event, fails ? null : costNano);
 }
 
 /** Writes what a slot would hold if so much had been spent so many minutes ago. */

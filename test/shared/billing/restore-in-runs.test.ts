@@ -37,7 +37,7 @@ function createInterrupted(entriesPerRun: number, interrupt: () => Promise<void>
 async function charge(account: TestAccount, costNano: bigint): Promise<boolean> {
   const request = admission(account.id, { keyHash: account.keyHash, fixedNano: costNano });
   if ((await runAdmission(books.redis, request)).outcome !== 'ok') return false;
-  await runSettlement(books.redis, usageEvent(account.id, request.requestId), costNano, false);
+  await runSettlement(books.redis, usageEvent(account.id, request.requestId), costNano);
   return true;
 }
 

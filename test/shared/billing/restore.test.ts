@@ -24,7 +24,7 @@ async function charge(account: { id: string; keyHash: string }, costNano: bigint
   const request = admission(account.id, { keyHash: account.keyHash, fixedNano: costNano });
   const { outcome } = await runAdmission(books.redis, request);
   if (outcome !== 'ok') throw new Error(`the request was not admitted: ${outcome}`);
-  await runSettlement(books.redis, usageEvent(account.id, request.requestId), costNano, false);
+  await runSettlement(books.redis, usageEvent(account.id, request.requestId), costNano);
   return request.requestId;
 }
 
@@ -70,12 +70,9 @@ test.serial(
     await books.redis.del(redisKeys.account(account.id));
     await books.hotAccounts.load(account.id);
     t.deepEqual(await readLasting(account.id), before);
-    const used = await runSettlement(books.redis, usageEvent(account.id, free.requestId), 9n, false);
+    const used = await runSettlement(books.redis, usageEvent(account.id, free.requestId), 9n);
     t.true(used.free);
-    t.is(
-      (await runSettlement(books.redis, usageEvent(account.id, open.requestId), 40n, false)).costNano,
-      40n,
-    );
+    t.is((await runSettlement(books.redis, usageEvent(account.id, open.requestId), 40n)).costNano, 40n);
     t.like(await readLasting(account.id), { bal: '1008', res: '0', fres: '0', charges: '4' });
     await books.moveAll();
     t.is((await sumAtRest(account.id)).balance, 1_008n);

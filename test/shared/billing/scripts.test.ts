@@ -42,9 +42,7 @@ test('of 200 simultaneous requests a balance for ten admits ten, and ends at zer
   const admitted = requests.filter((_, i) => answers[i]!.outcome === 'ok');
   t.is(admitted.length, 10);
   t.is(answers.filter((answer) => answer.outcome === 'insufficient').length, 190);
-  await Promise.all(
-    admitted.map(({ requestId }) => runSettlement(redis, usageEvent(id, requestId), 100n, false)),
-  );
+  await Promise.all(admitted.map(({ requestId }) => runSettlement(redis, usageEvent(id, requestId), 100n)));
   t.deepEqual(await readBalance(id), { balance: 0n, reserved: 0n, free: 0, freeHeld: 0 });
   const held = await redis.hvals(redisKeys.reservations(shardOf(id)));
   t.deepEqual(
@@ -58,7 +56,7 @@ test('a settlement that is repeated charges once and writes one entry', async (t
   const request = admission(id, { fixedNano: 100n });
   await runAdmission(redis, request);
   const settlements = await Promise.all(
-    Array.from({ length: 20 }, () => runSettlement(redis, usageEvent(id, request.requestId), 70n, false)),
+    Array.from({ length: 20 }, () => runSettlement(redis, usageEvent(id, request.requestId), 70n)),
   );
   t.is(settlements.filter((one) => one.outcome === 'settled').length, 1);
   t.is((await readBalance(id)).balance, 930n);
@@ -73,10 +71,10 @@ test('more than was reserved is debited from what nobody else holds, and the res
   const second = admission(id, { fixedNano: 400n });
   await runAdmission(redis, first);
   await runAdmission(redis, second);
-  const settlement = await runSettlement(redis, usageEvent(id, first.requestId), 5_000n, false);
+  const settlement = await runSettlement(redis, usageEvent(id, first.requestId), 5_000n);
   t.is(settlement.costNano, 600n);
   t.like((await readEntries(id))[0], { costNano: 600n, shortfallNano: 4_400n });
-  t.is((await runSettlement(redis, usageEvent(id, second.requestId), 400n, false)).costNano, 400n);
+  t.is((await runSettlement(redis, usageEvent(id, second.requestId), 400n)).costNano, 400n);
   t.is((await readBalance(id)).balance, 0n);
 });
 
@@ -89,11 +87,11 @@ test('a free request is used first, and goes back where the request failed', asy
     free: false,
     reservedNano: 100n,
   });
-  await runSettlement(redis, usageEvent(id, request.requestId), 0n, true);
+  await runSettlement(redis, usageEvent(id, request.requestId), null);
   t.like(await readBalance(id), { balance: 1_000n, free: 1, freeHeld: 0 });
   const again = admission(id, { fixedNano: 100n, freeAllowed: true });
   await runAdmission(redis, again);
-  const used = await runSettlement(redis, usageEvent(id, again.requestId), 70n, false);
+  const used = await runSettlement(redis, usageEvent(id, again.requestId), 70n);
   t.deepEqual({ ...used }, { outcome: 'settled', costNano: 0n, free: true });
   t.like(await readBalance(id), { balance: 1_000n, free: 0, freeHeld: 0 });
 });
@@ -180,7 +178,7 @@ test('a request costs at most twice what was reserved for it, however much there
   ] as const) {
     const request = admission(id, { fixedNano: 1_000n });
     await runAdmission(redis, request);
-    const settled = await runSettlement(redis, usageEvent(id, request.requestId), wanted, false);
+    const settled = await runSettlement(redis, usageEvent(id, request.requestId), wanted);
     t.is(settled.costNano, cost);
     t.like((await readEntries(id)).at(-1), { costNano: cost, shortfallNano: wanted - cost });
   }
@@ -196,7 +194,7 @@ test('what an open-ended request left to the balance it costs once at most, and 
     sharePermille: 500,
   });
   t.like(await runAdmission(redis, request), { reservedNano: 500_000n, units: 49_900 });
-  const settled = await runSettlement(redis, usageEvent(id, request.requestId), 990_000n, false);
+  const settled = await runSettlement(redis, usageEvent(id, request.requestId), 990_000n);
   t.is(settled.costNano, 501_000n);
   t.like((await readEntries(id)).at(-1), { costNano: 501_000n, shortfallNano: 489_000n });
   t.like(await readBalance(id), { balance: 499_000n, reserved: 0n });
@@ -207,7 +205,7 @@ test('large sums stay exact to the last nano-rouble', async (t) => {
   const request = admission(id, { fixedNano: 8_999_999_999_999_998n });
   t.like(await runAdmission(redis, request), { outcome: 'ok', reservedNano: 8_999_999_999_999_998n });
   t.is((await runAdmission(redis, admission(id, { fixedNano: 2n }))).outcome, 'insufficient');
-  await runSettlement(redis, usageEvent(id, request.requestId), 8_999_999_999_999_997n, false);
+  await runSettlement(redis, usageEvent(id, request.requestId), 8_999_999_999_999_997n);
   t.is((await readBalance(id)).balance, 2n);
 });
 
@@ -220,7 +218,7 @@ test('of many settlements in one run each is by itself: one that fails harms no 
   const kept = await redis.hget(reservations, spoilt);
   await redis.hset(reservations, spoilt, 'no reservation');
   const outcomes = await Promise.allSettled(
-    requests.map(({ requestId }) => runSettlement(redis, usageEvent(id, requestId), 900n, false)),
+    requests.map(({ requestId }) => runSettlement(redis, usageEvent(id, requestId), 900n)),
   );
   t.deepEqual(
     outcomes.flatMap(({ status }, i) => (status === 'rejected' ? [i] : [])),
@@ -233,7 +231,7 @@ test('of many settlements in one run each is by itself: one that fails harms no 
     freeHeld: 0,
   });
   await redis.hset(reservations, spoilt, kept!);
-  t.is((await runSettlement(redis, usageEvent(id, spoilt), 900n, false)).outcome, 'settled');
+  t.is((await runSettlement(redis, usageEvent(id, spoilt), 900n)).outcome, 'settled');
   const ids = (await readEntries(id)).flatMap((entry) =>
     entry.kind === 'charge' ? [entry.event.requestId] : [],
   );
@@ -244,7 +242,7 @@ test('every entry names its kind first and its account second, which restoring a
   const id = await createAccount(1_000n);
   const request = admission(id, { fixedNano: 100n });
   await runAdmission(redis, request);
-  await runSettlement(redis, usageEvent(id, request.requestId), 100n, false);
+  await runSettlement(redis, usageEvent(id, request.requestId), 100n);
   for (const code of [null, 'CODE']) {
     const event = createRefillEvent(randomUUID(), id, code === null ? 'test' : 'code', code);
     await runRefill(redis, { amountNano: 1n, freeRequests: 0, event });

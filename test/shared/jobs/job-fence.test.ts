@@ -2,7 +2,14 @@ import test, { type ExecutionContext } from 'ava';
 import { ledgerStreamBound } from '../../../shared/billing/admit-script.ts';
 import { finishRequest, type RequestOutcome } from '../../../shared/billing/finish-request.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { cancelJob, forgetJobs, loseJobs, maxDeaths } from '../../../shared/jobs/end-job-scripts.ts';
+import {
+  cancelJob,
+  expireJobs,
+  forgetJobs,
+  loseJobs,
+  maxDeaths,
+} from '../../../shared/jobs/end-job-scripts.ts';
+import { beginAgainMs } from '../../../shared/jobs/job-record.ts';
 import { JobStore } from '../../../shared/jobs/job-store.ts';
 import {
   handBackJob,
@@ -121,7 +128,7 @@ test.serial(
     for (let i = 0; i < 2; i++) {
       t.is(await startJob(books.redis, first), 'gone');
       t.deepEqual([...(await renewJobs(books.redis, [first]))], [[job.id, 'gone']]);
-      t.is(await handBackJob(books.redis, first), null);
+      t.is(await handBackJob(books.redis, first), 'gone');
       if (i === 0) t.is(await countWaiting(job), before);
       else t.is(await countWaiting(job), before - 1);
       if (i === 0) t.is((await take(job, 'another')).attempt, 2);
@@ -134,7 +141,7 @@ test.serial('a job that was given back waits once, however often that is said', 
   const before = await countWaiting(job);
   const taken = await take(job);
   t.is(await handBackJob(books.redis, taken), 1);
-  t.is(await handBackJob(books.redis, taken), null);
+  t.is(await handBackJob(books.redis, taken), 'gone');
   t.is(await countWaiting(job), before);
 });
 
@@ -180,11 +187,50 @@ test('a job under which workers die waits again, and ends free of charge at the 
   await expectNothingHeld(t, job);
 });
 
+test('a lease that ran out is no death once its worker is heard of again, however often that happens', async (t) => {
+  const job = await place();
+  const begin = async (): Promise<TakenJob> => {
+    t.is(await statusOf(job), 'queued');
+    const taken = await take(job);
+    await startJob(books.redis, taken);
+    await lose(job);
+    return taken;
+  };
+  await begin();
+  // The last of them is the eleventh attempt: the first of all, whose worker did die, still counts.
+  for (let stall = 1; stall <= 10; stall++) {
+    const taken = await begin();
+    for (let i = 0; i < 2; i++) t.deepEqual([...(await renewJobs(books.redis, [taken]))], [[job.id, 'gone']]);
+  }
+  for (let death = 2; death <= maxDeaths; death++) await begin();
+  t.is(await statusOf(job), 'failed');
+  await expectNothingHeld(t, job);
+});
+
+test('a job that has begun and waits for another worker ends free of charge where none begins it within a day', async (t) => {
+  const job = await place();
+  const deadlines = redisKeys.jobDeadlines(shardOf(job.accountId));
+  const member = `${job.accountId} ${job.id}`;
+  const taken = await take(job);
+  await startJob(books.redis, taken);
+  t.is(await books.redis.zscore(deadlines, member), null, 'while it is active it has none');
+  const begunAtMs = Date.now();
+  await handBackJob(books.redis, taken);
+  const leftMs = Number(await books.redis.zscore(deadlines, member)) - begunAtMs;
+  t.true(Math.abs(leftMs - beginAgainMs) < 60_000, String(leftMs));
+  await books.redis.zadd(deadlines, 1, member);
+  await expireJobs(books.redis, shardOf(job.accountId));
+  const { job: ended } = (await new JobStore(books.redis).find(job.accountId, job.id))!;
+  t.like(ended, { status: 'failed', error: { code: 'deadline_exceeded' }, receipt: { costNano: 0n } });
+  await expectNothingHeld(t, job);
+});
+
 test('a job that is cancelled while a worker has it does not begin, and ends although that worker dies', async (t) => {
   const job = await place();
   const taken = await take(job);
   t.like(await cancelJob(books.redis, job.accountId, job.id), { outcome: 'asked', workerId: 'worker' });
   t.is(await startJob(books.redis, taken), 'cancelled');
+  t.is(await handBackJob(books.redis, taken), 'cancelled');
   t.is((await readBalance(books.redis, job.accountId)).reserved, chatReservedNano);
   await lose(job);
   t.is(await statusOf(job), 'cancelled');

@@ -26,7 +26,7 @@ test('the position is exactly the number of jobs that start before, where nothin
         const turns = new JobTurns(redis());
         const line: JobLine = { queue: 'chat', model: `model ${(lines += 1)}` };
         const take = async (count: number): Promise<string[]> => {
-          const taken = await turns.take(line.queue, count, new Map([[line.model, count]]), 0);
+          const taken = await turns.take(line.queue, count, new Map([[line.model, count]]));
           return taken.map(({ accountId }) => accountId);
         };
         const addAll = async (which: 'before' | 'after'): Promise<void> => {

@@ -60,7 +60,7 @@ class World {
   }
 
   async take(count: number): Promise<void> {
-    this.taken.push(...(await this.turns.take(this.line.queue, count, roomOf(this.line, count), 0)));
+    this.taken.push(...(await this.turns.take(this.line.queue, count, roomOf(this.line, count))));
   }
 
   pop(which: number): void {
@@ -160,7 +160,7 @@ test('no account gets more than the share of its weight and one turn while other
           for (let i = 0; i < step.jobs; i++) await turns.add(line, step.account, weightOf(step.account));
           continue;
         }
-        for (const { accountId } of await turns.take(line.queue, step.take, roomOf(line, step.take), 0)) {
+        for (const { accountId } of await turns.take(line.queue, step.take, roomOf(line, step.take))) {
           for (const other of accounts) {
             if (other === accountId || waiting.get(other) === 0) continue;
             const own = served.get(accountId + other)! + 1;
@@ -187,7 +187,7 @@ test('every account that waits is served before others have had more than their 
       const all = accounts.map((accountId) => 1 + extra[accountId as keyof typeof extra]);
       for (const [i, accountId] of accounts.entries()) await turns.sync(line, accountId, all[i]!, 1_000);
       const most = all.reduce((sum, weight) => sum + Math.ceil(weight / Math.min(...all)), 0) + 1;
-      const first = await turns.take(line.queue, most, roomOf(line, most), 0);
+      const first = await turns.take(line.queue, most, roomOf(line, most));
       return new Set(first.map(({ accountId }) => accountId)).size === accounts.length;
     }),
     { numRuns: 30 },

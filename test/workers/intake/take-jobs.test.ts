@@ -1,21 +1,35 @@
+import { writeFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import { cancelJob } from '../../../shared/jobs/end-job-scripts.ts';
 import type { JobRecord } from '../../../shared/jobs/job-record.ts';
 import { hasEnded } from '../../../shared/jobs/job-record.ts';
 import { JobStore } from '../../../shared/jobs/job-store.ts';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { sendControl } from '../../../shared/reply/reply-channel.ts';
 import { readBalance } from '../../support/billing.ts';
+import { createJob } from '../../support/jobs.ts';
 import { chatReservedNano, placeChat } from '../../support/place-jobs.ts';
 import { startScriptedVendor, wholeChat } from '../../support/scripted-vendor.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-async function whenEnded({ redis }: TestStack, accountId: string, id: string): Promise<JobRecord> {
-  return await waitFor('the job to end', async () => {
-    const found = await new JobStore(redis).find(accountId, id);
-    return found !== null && hasEnded(found.job) ? found.job : null;
+const readJob = async ({ redis }: TestStack, accountId: string, id: string): Promise<JobRecord> =>
+  (await new JobStore(redis).find(accountId, id))!.job;
+
+async function whenJob(
+  stack: TestStack,
+  accountId: string,
+  id: string,
+  isThere: (job: JobRecord) => boolean,
+): Promise<JobRecord> {
+  return await waitFor('the job', async () => {
+    const job = await readJob(stack, accountId, id);
+    return isThere(job) ? job : null;
   });
 }
+
+const whenEnded = (stack: TestStack, accountId: string, id: string): Promise<JobRecord> =>
+  whenJob(stack, accountId, id, hasEnded);
 
 async function expectNothingHeld(
   t: ExecutionContext,
@@ -61,9 +75,7 @@ test('a cancelled job that waits is refunded and never runs', async (t) => {
   await stack.startWorker();
   const second = await placeChat(stack, accountId, 'demo-echo');
   await whenEnded(stack, accountId, second);
-  const { job } = (await new JobStore(stack.redis).find(accountId, id))!;
-  t.is(job.status, 'cancelled');
-  t.is(job.attempts, 0);
+  t.like(await readJob(stack, accountId, id), { status: 'cancelled', attempts: 0 });
 });
 
 interface HeldCall {
@@ -112,4 +124,102 @@ models:
   t.deepEqual(started, ['many', 'single']);
   endAll();
   t.is((await whenEnded(stack, single.id, id)).status, 'succeeded');
+});
+
+const pricing = 'pricing: { type: tokens, prompt: 100, completion: 200 }';
+
+test('jobs that are cancelled while their worker ends have ended before it has: what was generated is charged, what had not begun is free', async (t) => {
+  const embeddingCalls: (() => void)[] = [];
+  const vendor = await startScriptedVendor(async (_, path, { cut }) => {
+    if (path.endsWith('/embeddings')) {
+      await new Promise<void>((end) => embeddingCalls.push(end));
+      return { data: [] };
+    }
+    const said = { index: 0, delta: { role: 'assistant', content: 'one two three' }, finish_reason: null };
+    return (async function* () {
+      yield JSON.stringify({ choices: [said] });
+      await cut;
+    })();
+  });
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, {
+    workers: [],
+    catalog: `
+upstreams:
+  wide: { kind: openai, baseUrl: '${vendor.url}/v1' }
+  narrow: { kind: openai, baseUrl: '${vendor.url}/v1', maxConcurrency: 1 }
+models:
+  - { id: chat, type: chat, context: 8192, ${pricing}, routes: [{ upstream: narrow, model: chat }] }
+  - { id: drained, type: chat, context: 8192, ${pricing}, routes: [{ upstream: wide, model: chat, onDisconnect: drain }] }
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 3 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: wide, model: emb }] }
+`,
+  });
+  const worker = await stack.startWorker();
+  const account = await stack.createAccount();
+  const { id: accountId } = account;
+  const before = await readBalance(stack.redis, accountId);
+  const hasOutput = ({ progress }: JobRecord): boolean => progress !== null;
+  const generated = [];
+  for (const model of ['chat', 'drained']) {
+    const id = await placeChat(stack, accountId, model);
+    await whenJob(stack, accountId, id, hasOutput);
+    generated.push(id);
+  }
+  const { id: embedding } = await createJob(stack, account, '/v1/embeddings', {
+    model: 'vectors',
+    input: 'cat',
+  });
+  await waitFor('the call for vectors', () => embeddingCalls.length > 0);
+  const unbegun = await placeChat(stack, accountId, 'chat');
+  await whenJob(stack, accountId, unbegun, ({ workerId }) => workerId !== null);
+
+  // The worker has not heard of it when it gives back what it has not begun.
+  await cancelJob(stack.redis, accountId, unbegun);
+  const stopped = worker.stop();
+  t.like(await whenEnded(stack, accountId, unbegun), { status: 'cancelled', receipt: { costNano: 0n } });
+  for (const id of [...generated, embedding]) {
+    const cancellation = await cancelJob(stack.redis, accountId, id);
+    if (cancellation.outcome !== 'asked') throw new Error('no worker has it');
+    // Of the one that it hears of, the vendor's answer would be read to its end.
+    if (id === generated[1])
+      await sendControl(stack.redis, cancellation.workerId, { action: 'cancel-job', jobId: id });
+  }
+  await worker.handBack!();
+
+  let spent = 0n;
+  for (const id of [...generated, embedding, unbegun]) {
+    const { status, receipt, error } = await readJob(stack, accountId, id);
+    t.is(status, 'cancelled');
+    t.regex(error!.message, /What a model had been asked for by then is charged/);
+    if (generated.includes(id)) t.true(receipt!.costNano > 0n);
+    spent += receipt!.costNano;
+  }
+  t.is(before.balance - (await readBalance(stack.redis, accountId)).balance, spent);
+  await expectNothingHeld(t, stack, accountId);
+  // A process would not wait for it.
+  for (const end of embeddingCalls) end();
+  await stopped;
+});
+
+test('a job of a model that a worker does not know is left to one that does, or ends at its deadline', async (t) => {
+  const catalogOf = (...ids: string[]): string => `
+upstreams: { builtin: { kind: builtin } }
+models:
+${ids.map((id) => `  - { id: ${id}, aliases: [alias-of-${id}], type: chat, context: 8192, ${pricing}, routes: [{ upstream: builtin, model: demo-echo }] }`).join('\n')}
+`;
+  const stack = await useStack(t, { catalog: catalogOf('known') });
+  const { id: accountId } = await stack.createAccount();
+  const place = (model: string): Promise<string> => placeChat(stack, accountId, model);
+  const [later, never] = [await place('later'), await place('never')];
+  for (const model of ['known', 'alias-of-known'])
+    t.is((await whenEnded(stack, accountId, await place(model))).status, 'succeeded');
+  for (const id of [later, never])
+    t.like(await readJob(stack, accountId, id), { status: 'queued', attempts: 0 });
+
+  await writeFile(stack.config.catalogPath, catalogOf('known', 'later'));
+  t.like(await whenEnded(stack, accountId, later), { status: 'succeeded', attempts: 1 });
+  await stack.redis.zadd(redisKeys.jobDeadlines(shardOf(accountId)), 1, `${accountId} ${never}`);
+  const ended = await whenEnded(stack, accountId, never);
+  t.like(ended, { status: 'failed', attempts: 0, error: { code: 'deadline_exceeded' } });
+  await expectNothingHeld(t, stack, accountId);
 });

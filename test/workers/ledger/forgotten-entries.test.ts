@@ -50,7 +50,7 @@ async function settle(
   requestId: string,
   cost: bigint,
 ): Promise<void> {
-  await runSettlement(redis, usageEvent(account.id, requestId), cost, false);
+  await runSettlement(redis, usageEvent(account.id, requestId), cost);
 }
 
 async function charge(books: Books, account: TestAccount, costNano: bigint): Promise<void> {

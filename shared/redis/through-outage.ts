@@ -1,0 +1,29 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../contract/errors.ts';
+
+const usualPauseMs = 500;
+
+export interface OutageLimits {
+  /** Whether to try again after this failure. Unless given, wherever Redis was away. */
+  readonly isOutage?: (error: unknown) => boolean;
+  /** Between two tries. */
+  readonly pauseMs?: number;
+}
+
+/** Tries until it succeeds, for as long as an outage of Redis lasts. @throws the first failure that is no outage */
+export async function throughOutage<T>(
+  attempt: () => Promise<T>,
+  { isOutage = isUnavailable, pauseMs = usualPauseMs }: OutageLimits = {},
+): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      await delay(pauseMs);
+    }
+  }
+}
+
+const isUnavailable = (error: unknown): boolean =>
+  error instanceof AppError && error.code === 'service_unavailable';
