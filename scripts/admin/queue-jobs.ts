@@ -1,4 +1,5 @@
 import { cancelJob, listLines } from '../../shared/jobs/end-job-scripts.ts';
+import { finalFailures } from '../../shared/jobs/job-lua.ts';
 import { findTransition, type JobRecord } from '../../shared/jobs/job-record.ts';
 import { JobStore } from '../../shared/jobs/job-store.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
@@ -70,11 +71,17 @@ const reasons: Record<Exclude<RetryOutcome, 'ok'>, string> = {
   retried: 'it was retried before',
   charged: 'it failed after output, which was charged',
   sent_again: 'its caller has sent it again under its Idempotency-Key',
-  not_kept: 'its body is not kept: it was large, or one of very many that failed',
+  not_kept: 'its request is not kept, because it was large, or because very many jobs of its account failed',
   unknown: 'its account could not be loaded',
   banned: 'its account is banned',
   insufficient: 'the balance of its account is too low',
 };
+
+function explainRefusal({ error }: JobRecord, outcome: Exclude<RetryOutcome, 'ok'>): string {
+  return outcome === 'not_kept' && error !== null && finalFailures.includes(error.code)
+    ? `it failed with ${error.code}, which a retry does not mend`
+    : reasons[outcome];
+}
 
 /** @returns why it is not retried; null where it is */
 async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): Promise<string | null> {
@@ -88,7 +95,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
   }
   // It was placed by a command that was cut off before it could say so.
   if (outcome === 'retried') await noteRetried(redis, job);
-  if (outcome !== 'ok') return reasons[outcome];
+  if (outcome !== 'ok') return explainRefusal(job, outcome);
   const deadlineAtMs = nowMs + retryDeadlineMs;
   const renew = (request: AdmittedRequest): AdmittedRequest => ({
     ...request,
