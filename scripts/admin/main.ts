@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
-import { queueNames } from '../../shared/queue/job-kinds.ts';
 import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
 import { formatTable } from './format-table.ts';
 import { describeFailure, withStores } from './with-stores.ts';
@@ -34,7 +33,7 @@ async function describeUsage([resource = '', name = '']: readonly string[]): Pro
   return [call, ...lines].join('\n');
 }
 
-const placeholders = { '<account>': 'an account id or an API key', '<queue>': queueNames.join(', ') };
+const placeholders = { '<account>': 'an account id or an API key', '<queue>': 'chat, image or embedding' };
 
 /** Two lines for each verb, or for the one that is named. */
 function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
