@@ -22,29 +22,51 @@ import {
 export const accountVerbs: Record<string, AdminVerb> = {
   create: {
     usage: '[--balance 100] [--free-requests 10] [--rpm 60] [--type default]',
+    help: 'creates an account with this balance in roubles, and prints its API key',
     positionals: 0,
     options: ['balance', 'free-requests', 'rpm', 'type'],
     run: createAccount,
   },
-  show: { usage: '<account>', positionals: 1, options: [], run: showAccount },
-  list: { usage: '', positionals: 0, options: [], run: listAccounts },
+  show: {
+    usage: '<account>',
+    help: 'shows its balance and limits, and why it is banned',
+    positionals: 1,
+    options: [],
+    run: showAccount,
+  },
+  list: { usage: '', help: 'lists all accounts', positionals: 0, options: [], run: listAccounts },
   credit: {
-    usage: '<account> --balance 5 [--free-requests 1]',
+    usage: '<account> [--balance 5] [--free-requests 1]',
+    help: 'adds roubles, free requests or both; a negative number takes them away',
     positionals: 1,
     options: ['balance', 'free-requests'],
     run: creditAccount,
   },
   limit: {
-    usage: '<account> [--rpm 100] [--max-queued-jobs 100000] [--weight 1]',
+    usage: '<account> [--rpm 60] [--max-queued-jobs 10000] [--weight 1]',
+    help: 'sets requests per minute, jobs that have not ended (0: none), and the share of turns, 1 to 100, that its jobs have',
     positionals: 1,
     options: ['rpm', 'max-queued-jobs', 'weight'],
     run: limitAccount,
   },
-  ban: { usage: '<account> --reason x', positionals: 1, options: ['reason'], run: banAccount },
-  unban: { usage: '<account>', positionals: 1, options: [], run: unbanAccount },
-  'rotate-key': { usage: '<account>', positionals: 1, options: [], run: rotateKey },
+  ban: {
+    usage: '<account> --reason "unpaid bills"',
+    help: 'refuses its requests, and ends those under way',
+    positionals: 1,
+    options: ['reason'],
+    run: banAccount,
+  },
+  unban: { usage: '<account>', help: 'lifts a ban', positionals: 1, options: [], run: unbanAccount },
+  'rotate-key': {
+    usage: '<account>',
+    help: 'replaces its API key at once, and prints the new one',
+    positionals: 1,
+    options: [],
+    run: rotateKey,
+  },
   'webhook-secret': {
     usage: '<account> [--rotate]',
+    help: 'prints the secret that signs its webhooks; --rotate replaces it, and for 24 hours both sign',
     positionals: 1,
     options: [],
     flags: ['rotate'],
@@ -81,7 +103,7 @@ export async function createAccount({
   const amountNano = readMoney(options, 'balance', '0');
   const freeRequests = readInteger(options, 'free-requests', 0, 0);
   const requestsPerMinute = readInteger(options, 'rpm', config.defaultRpm, 1, 1_000_000);
-  if (amountNano < 0n) throw new UsageError('--balance must not be negative');
+  if (amountNano < 0n) throw new UsageError('--balance must not be negative.');
   if (amountNano > maxBalanceNano) throw new RefusedError('A balance cannot exceed 9 000 000 roubles.');
   const { id, apiKey } = await accounts.create({ userType: options['type'] ?? 'default', requestsPerMinute });
   await hotAccounts.load(id);
@@ -139,7 +161,7 @@ async function* readAccounts({ accounts, hotAccounts }: AdminContext): AsyncGene
 async function creditAccount(context: AdminContext): Promise<unknown> {
   const { options, redis, hotAccounts } = context;
   if (options['balance'] === undefined && options['free-requests'] === undefined) {
-    throw new UsageError('say what to credit: --balance, --free-requests or both');
+    throw new UsageError('Say what to credit: --balance, --free-requests or both.');
   }
   const amountNano = readMoney(options, 'balance', '0');
   const freeRequests = readInteger(options, 'free-requests', 0, -1_000_000_000);
@@ -163,7 +185,7 @@ function readLimits(options: AdminContext['options']): AccountChange {
     ...(weight === undefined ? {} : { weight }),
   };
   if (Object.keys(change).length === 0) {
-    throw new UsageError('name a limit to change: --rpm 100, --max-queued-jobs 100000 or --weight 1');
+    throw new UsageError('Name a limit to change: --rpm, --max-queued-jobs or --weight.');
   }
   return change;
 }
@@ -177,7 +199,7 @@ async function limitAccount(context: AdminContext): Promise<unknown> {
 
 async function banAccount(context: AdminContext): Promise<unknown> {
   const reason = context.options['reason'];
-  if (!reason) throw new UsageError('say why: --reason "…"');
+  if (!reason) throw new UsageError('Say why: --reason "…".');
   const id = await findAccountId(context);
   await changeAccount(context, id, { banned: true, banReason: reason });
   return await showAccount(context);

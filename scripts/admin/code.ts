@@ -11,13 +11,27 @@ import {
 
 export const codeVerbs: Record<string, AdminVerb> = {
   create: {
-    usage: '--balance 50 [--free-requests 0] [--count 3] [--expires 2027-01-01]',
+    usage: '[--balance 50] [--free-requests 0] [--count 3] [--expires 2027-01-01]',
+    help: 'creates refill codes, and prints them this once',
     positionals: 0,
     options: ['balance', 'free-requests', 'count', 'expires'],
     run: createCodes,
   },
-  list: { usage: '[--unused]', positionals: 0, options: [], flags: ['unused'], run: listCodes },
-  revoke: { usage: '<code>', positionals: 1, options: [], run: revokeCode },
+  list: {
+    usage: '[--unused]',
+    help: 'lists codes by their last four characters; --unused leaves out those that no longer work',
+    positionals: 0,
+    options: [],
+    flags: ['unused'],
+    run: listCodes,
+  },
+  revoke: {
+    usage: '<code>',
+    help: 'makes a code that nobody has redeemed worthless',
+    positionals: 1,
+    options: [],
+    run: revokeCode,
+  },
 };
 
 /** A code as the admin sees it: by its last group, since it is kept as a hash. */
@@ -39,9 +53,9 @@ async function createCodes({ codes, options }: AdminContext): Promise<unknown> {
   const freeRequests = readInteger(options, 'free-requests', 0, 0);
   const count = readInteger(options, 'count', 1, 1, 10_000);
   if (balanceNano < 0n || balanceNano > maxBalanceNano)
-    throw new UsageError('--balance must be from 0 to 9000000');
+    throw new UsageError('--balance must be from 0 to 9000000.');
   if (balanceNano === 0n && freeRequests === 0)
-    throw new UsageError('say what the code is worth: --balance or --free-requests');
+    throw new UsageError('Say what the code is worth: --balance, --free-requests or both.');
   return {
     codes: await codes.create(count, { balanceNano, freeRequests, expiresAt: readDay(options['expires']) }),
   };

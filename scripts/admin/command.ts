@@ -29,6 +29,8 @@ export interface AdminContext {
 export interface AdminVerb {
   /** After the verb, as the usage shows it. */
   readonly usage: string;
+  /** What it does, as the usage shows it below. */
+  readonly help: string;
   readonly positionals: number;
   /** Those with a value. */
   readonly options: readonly string[];
@@ -38,7 +40,7 @@ export interface AdminVerb {
   readonly run: (context: AdminContext) => Promise<unknown>;
 }
 
-/** The command line is wrong: exit 2, with the usage. */
+/** The command line is wrong: exit 2, with the usage of the verb, or of the resource where the verb is not known. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -66,7 +68,7 @@ export function readMoney(
 ): bigint {
   const nano = parseRub(options[name] ?? byDefault);
   if (nano === null)
-    throw new UsageError(`--${name} must be an amount of roubles with at most nine decimals, such as 12.5`);
+    throw new UsageError(`--${name} must be an amount of roubles with at most nine decimals, such as 12.5.`);
   return nano;
 }
 
@@ -79,7 +81,7 @@ export function readInteger(
 ): number {
   const value = Number(options[name] ?? byDefault);
   if (!Number.isInteger(value) || value < minimum || value > maximum) {
-    throw new UsageError(`--${name} must be a whole number from ${minimum} to ${maximum}`);
+    throw new UsageError(`--${name} must be a whole number from ${minimum} to ${maximum}.`);
   }
   return value;
 }

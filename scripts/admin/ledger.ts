@@ -8,6 +8,9 @@ import { verifyLedger } from './verify/verify-ledger.ts';
 export const ledgerVerbs: Record<string, AdminVerb> = {
   verify: {
     usage: '[--account <account>] [--release-orphans]',
+    help:
+      'recomputes balances and charges, and exits with 1 if any differs; --release-orphans gives back what requests without ' +
+      'a process still hold',
     positionals: 0,
     options: ['account'],
     flags: ['release-orphans'],

@@ -19,19 +19,30 @@ const resources: Record<string, () => Promise<Verbs>> = {
   upstream: async () => (await import('./upstream.ts')).upstreamVerbs,
 };
 
-/** Of the resource that the command line names, or of all where it names none. */
-async function describeUsage([resource = '']: readonly string[]): Promise<string> {
+/** Of the verb that the command line names, else of its resource, or of all where it names none. */
+async function describeUsage([resource = '', name = '']: readonly string[]): Promise<string> {
   const call = 'Usage: npm run -s admin -- <resource> <verb> … [--json]';
   const isKnown = Object.hasOwn(resources, resource);
   if (!isKnown && resource !== '' && !resource.startsWith('-'))
     return `${call}\n<resource> is one of: ${Object.keys(resources).join(', ')}.`;
   const shown = isKnown ? { [resource]: resources[resource]! } : resources;
   const lines: string[] = [];
-  for (const [name, load] of Object.entries(shown))
-    for (const [verb, { usage }] of Object.entries(await load()))
-      lines.push(`  ${name} ${verb} ${usage}`.trimEnd());
-  const text = `${call}\n${lines.join('\n')}`;
-  return text.includes('<account>') ? `${text}\n<account> is an account id or an API key.` : text;
+  for (const [shownResource, load] of Object.entries(shown))
+    lines.push(...describeVerbs(shownResource, await load(), name));
+  for (const [place, meaning] of Object.entries(placeholders))
+    if (lines.some((line) => line.includes(place))) lines.push(`${place} is ${meaning}.`);
+  return [call, ...lines].join('\n');
+}
+
+const placeholders = { '<account>': 'an account id or an API key', '<queue>': 'chat, image or embedding' };
+
+/** Two lines for each verb, or for the one that is named. */
+function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
+  const shown = Object.hasOwn(verbs, only) ? { [only]: verbs[only]! } : verbs;
+  return Object.entries(shown).flatMap(([verb, { usage, help }]) => [
+    `  ${resource} ${verb} ${usage}`.trimEnd(),
+    `      ${help}`,
+  ]);
 }
 
 /** Of what is no terminal. */
@@ -51,7 +62,11 @@ async function readCommandLine(args: string[]): Promise<CommandLine> {
   const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
   if (verb === undefined)
     throw new UsageError(
-      resource === '' ? 'say what to do' : `there is no "${`${resource} ${name}`.trim()}"`,
+      resource === ''
+        ? 'Name a resource and what to do with it.'
+        : (name === '' || name.startsWith('-')) && Object.keys(verbs).length > 0
+          ? `Say what to do with "${resource}".`
+          : `There is no "${`${resource} ${name}`.trim()}".`,
     );
   const known = Object.fromEntries(verb.options.map((option) => [option, { type: 'string' as const }]));
   const knownFlags = Object.fromEntries(
@@ -65,7 +80,7 @@ async function readCommandLine(args: string[]): Promise<CommandLine> {
       allowPositionals: true,
     });
     if (positionals.length !== verb.positionals)
-      throw new UsageError(`"${resource} ${name}" takes ${verb.usage || 'nothing more'}`);
+      throw new UsageError(`"${resource} ${name}" takes ${verb.usage || 'nothing more'}.`);
     const options: Record<string, string> = {};
     const flags = new Set<string>();
     for (const [option, value] of Object.entries(values)) {
@@ -77,7 +92,7 @@ async function readCommandLine(args: string[]): Promise<CommandLine> {
     if (error instanceof UsageError) throw error;
     // Node goes on to explain what nobody meant, such as how a file could be called "--balanc".
     const [sentence] = (error as Error).message.split('. ');
-    throw new UsageError(`${sentence!.replace(/\.$/, '')}, in "${resource} ${name}"`);
+    throw new UsageError(`${sentence!.replace(/\.$/, '')}, in "${resource} ${name}".`);
   }
 }
 

@@ -9,9 +9,27 @@ import { describeStop } from './describe-stop.ts';
 import { withCatalog } from './with-catalog.ts';
 
 export const modelVerbs: Record<string, AdminVerb> = {
-  list: { usage: '', positionals: 0, options: [], run: listModels },
-  disable: { usage: '<id>', positionals: 1, options: [], run: (context) => switchModel(context, false) },
-  enable: { usage: '<id>', positionals: 1, options: [], run: (context) => switchModel(context, true) },
+  list: {
+    usage: '',
+    help: 'lists the models of the catalog, and why one is not served',
+    positionals: 0,
+    options: [],
+    run: listModels,
+  },
+  disable: {
+    usage: '<id>',
+    help: 'refuses requests for the model, on all servers, until it is enabled',
+    positionals: 1,
+    options: [],
+    run: (context) => switchModel(context, false),
+  },
+  enable: {
+    usage: '<id>',
+    help: 'serves the model again',
+    positionals: 1,
+    options: [],
+    run: (context) => switchModel(context, true),
+  },
 };
 
 function describeModel(model: CatalogModel, catalog: CatalogStore, stopped: readonly string[] = []) {

@@ -1,4 +1,5 @@
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
+import { finalFailures } from '../../shared/jobs/job-lua.ts';
 import type { JobRecord } from '../../shared/jobs/job-record.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob } from '../../shared/jobs/place-job-script.ts';
@@ -61,11 +62,17 @@ const reasons: Record<Exclude<RetryOutcome, 'ok'>, string> = {
   retried: 'it was retried before',
   charged: 'it failed after output, which was charged',
   sent_again: 'its caller has sent it again under its Idempotency-Key',
-  not_kept: 'its body is not kept: it was large, or one of very many that failed',
+  not_kept: 'its request is not kept, because it was large, or because very many jobs of its account failed',
   unknown: 'its account could not be loaded',
   banned: 'its account is banned',
   insufficient: 'the balance of its account is too low',
 };
+
+function explainRefusal({ error }: JobRecord, outcome: Exclude<RetryOutcome, 'ok'>): string {
+  return outcome === 'not_kept' && error !== null && finalFailures.includes(error.code)
+    ? `it failed with ${error.code}, which a retry does not mend`
+    : reasons[outcome];
+}
 
 /** @returns why it is not retried; null where it is */
 async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): Promise<string | null> {
@@ -79,7 +86,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
   }
   // It was placed by a command that was cut off before it could say so.
   if (outcome === 'retried') await noteRetried(redis, job);
-  if (outcome !== 'ok') return reasons[outcome];
+  if (outcome !== 'ok') return explainRefusal(job, outcome);
   const deadlineAtMs = nowMs + retryDeadlineMs;
   const renew = (request: AdmittedRequest): AdmittedRequest => ({
     ...request,

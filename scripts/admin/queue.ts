@@ -11,16 +11,40 @@ import { countJobsOf, drainJobs, listFailedJobs } from './queue-jobs.ts';
 import { retryFailedJobs } from './queue-retry.ts';
 
 export const queueVerbs: Record<string, AdminVerb> = {
-  status: { usage: '', positionals: 0, options: [], run: showStatus },
-  failed: { usage: '<queue>', positionals: 1, options: [], run: showFailed },
-  retry: { usage: '<queue>', positionals: 1, options: [], run: retry },
-  drain: { usage: '<queue>', positionals: 1, options: [], run: drain },
+  status: {
+    usage: '',
+    help: 'counts what waits and runs, jobs that failed within a day, and workers',
+    positionals: 0,
+    options: [],
+    run: showStatus,
+  },
+  failed: {
+    usage: '<queue>',
+    help: 'lists the jobs that failed within a day, and why',
+    positionals: 1,
+    options: [],
+    run: showFailed,
+  },
+  retry: {
+    usage: '<queue>',
+    help: 'makes a new job of each that failed, where another try may succeed',
+    positionals: 1,
+    options: [],
+    run: retry,
+  },
+  drain: {
+    usage: '<queue>',
+    help: 'ends and refunds everything that waits; what runs goes on',
+    positionals: 1,
+    options: [],
+    run: drain,
+  },
 };
 
 function readQueue({ positionals: [name = ''] }: AdminContext): QueueName {
   const queue = queueNames.find((known) => known === name);
   if (queue === undefined)
-    throw new UsageError(`there is no queue "${name}"; there are: ${queueNames.join(', ')}`);
+    throw new UsageError(`There is no queue "${name}". There are: ${queueNames.join(', ')}.`);
   return queue;
 }
 

@@ -7,8 +7,20 @@ import { describeStop } from './describe-stop.ts';
 import { withCatalog } from './with-catalog.ts';
 
 export const upstreamVerbs: Record<string, AdminVerb> = {
-  list: { usage: '', positionals: 0, options: [], run: listUpstreams },
-  reset: { usage: '<upstream>', positionals: 1, options: [], run: resetUpstream },
+  list: {
+    usage: '',
+    help: 'lists the routes and keys of all models, their calls, and why one is not called',
+    positionals: 0,
+    options: [],
+    run: listUpstreams,
+  },
+  reset: {
+    usage: '<upstream>',
+    help: 'closes its circuit breakers and ends the pauses of its keys, without waiting for the next probe',
+    positionals: 1,
+    options: [],
+    run: resetUpstream,
+  },
 };
 
 const unset = 'unset:';

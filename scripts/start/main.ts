@@ -1,5 +1,6 @@
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
+import { refuseArguments } from '../../shared/runtime/refuse-arguments.ts';
 import { ConsoleOutput } from './console-output.ts';
 import { startGateway } from './start-gateway.ts';
 import { PartFailed } from './supervise.ts';
@@ -11,6 +12,7 @@ process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 
 try {
+  refuseArguments(process.argv.slice(2), 'npm start');
   await startGateway(process.env, new ConsoleOutput(process.stdout));
 } catch (error) {
   const isExpected = error instanceof ConfigError || error instanceof PartFailed;

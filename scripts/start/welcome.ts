@@ -19,6 +19,7 @@ export function formatWelcome({ baseUrl, demo, models, dataDir, tookMs }: Welcom
     `Ready in ${(tookMs / 1_000).toFixed(1)} s.`,
     '',
     `  API        ${baseUrl}`,
+    `  Reference  ${new URL('/docs', baseUrl).href}`,
     ...describeDemo(demo),
     `  Logs       ${dataDir}/logs`,
     `  Stop       Ctrl-C`,

@@ -40,7 +40,8 @@ const howLong =
 /** JSON, and the parts of a form. */
 const bodyLimitBytes = 32_000_000;
 
-const exampleLink = 'https://gateway.example/files/Zq3vR8xLw0mT5yKc2BnD7hJfU1sPgA9eXiO4tVbQ6kE.png';
+const exampleLink =
+  'https://gateway.example/files/019aa652f259-Zq3vR8xLw0mT5yKc2BnD7hJfU1sPgA9eXiO4tVbQ6kE.png';
 const exampleResponse = {
   id: '019aa652-f259-7b68-b0d2-3f6c1e5a9d80',
   created: 1_763_727_045,

@@ -1,3 +1,4 @@
+import type { JobOperation } from '../jobs/job-record.ts';
 import { chatExample } from './chat-examples.ts';
 import type { OperationExample } from './operation.ts';
 
@@ -66,7 +67,10 @@ const cancelled = {
 
 const response = chatExample.response;
 
-export const acceptedExample: OperationExample = { response: { ...queued, response: null } };
+/** The job that a request becomes. */
+export const createAcceptedExample = (operation: JobOperation, model: string): OperationExample => ({
+  response: { ...queued, operation, model, response: null },
+});
 
 export const jobExample: OperationExample = { path, response: { ...succeeded, response } };
 

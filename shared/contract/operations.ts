@@ -16,10 +16,10 @@ import {
 
 /** Every operation of the API. The server refuses to start while one of them has no handler. */
 export const operations = {
-  createChatCompletion: answersAsync(createChatCompletion),
-  createEmbedding: answersAsync(createEmbedding),
-  createImage: answersAsync(createImage),
-  editImage: answersAsync(editImage),
+  createChatCompletion: answersAsync(createChatCompletion, 'chat.completions'),
+  createEmbedding: answersAsync(createEmbedding, 'embeddings'),
+  createImage: answersAsync(createImage, 'images.generations'),
+  editImage: answersAsync(editImage, 'images.edits'),
   getFile,
   listJobs,
   getJob,

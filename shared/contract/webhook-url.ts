@@ -9,7 +9,7 @@ export const maxWebhookUrlLength = 2_000;
 
 /**
  * Checks the URL of a webhook without looking up its host. The addresses of the host are checked at each delivery, because
- * the name may resolve differently by then.
+ * the name may resolve differently by then. Names that are local by definition are refused at once.
  * @returns the URL in its normal form
  * @throws AppError `unsafe_url`
  */
@@ -27,10 +27,19 @@ function findFault(value: string): string | null {
   if (typeof url === 'string') return url;
   if (value.includes('#')) return 'has a fragment, which is never sent';
   const host = readHost(url);
-  if (isIP(host) !== 0 && !isPublicAddress(host))
-    return 'has a host without an address on the public internet';
+  const isPublic = isIP(host) === 0 ? !isLocalName(host) : isPublicAddress(host);
+  if (!isPublic) return 'has a host without an address on the public internet';
   // What is not ASCII takes six to nine times as many characters in the form that is stored and sent.
   if (url.href.length > maxWebhookUrlLength)
     return `is longer than ${maxWebhookUrlLength} characters when it is percent-encoded`;
   return null;
 }
+
+/** Names that no public name server knows: those without a dot, and those below the domains that RFCs reserve. */
+function isLocalName(host: string): boolean {
+  const labels = host.replace(/\.$/, '').split('.');
+  return labels.length === 1 || localDomains.has(labels.at(-1)!);
+}
+
+/** RFC 6761, RFC 6762, and the domain that ICANN keeps for private use. */
+const localDomains: ReadonlySet<string> = new Set(['localhost', 'local', 'internal', 'invalid']);

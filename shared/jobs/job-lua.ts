@@ -4,8 +4,14 @@ import { jobLifetimeMs } from './job-record.ts';
 /** Bodies of failed jobs that an account keeps for `admin queue retry`. */
 const keptFailedBodies = 1_000;
 
-/** Codes of failures that no retry would mend. */
-const notRetried = ' account_banned content_too_long deadline_exceeded unsafe_url validation_failed ';
+/** Codes of failures that a retry does not mend: the same request is refused again, or its caller wants it no more. */
+export const finalFailures: readonly string[] = [
+  'account_banned',
+  'content_too_long',
+  'deadline_exceeded',
+  'unsafe_url',
+  'validation_failed',
+];
 
 /** What Redis takes for a job beside its body and the URL of its webhook. */
 const recordBytes = 1_500;
@@ -101,7 +107,7 @@ local function endJob(p, account, id, to, now, code, message, cost, free)
   changeStatus(p, account, id, record, r[1], to, r[2], now)
   redis.call('HSET', record, 'cost', cost, 'free', free)
   if code ~= '' then redis.call('HSET', record, 'code', code, 'msg', message) end
-  local keeps = to == 'f' and not string.find('${notRetried}', ' ' .. code .. ' ', 1, true)
+  local keeps = to == 'f' and not string.find(' ${finalFailures.join(' ')} ', ' ' .. code .. ' ', 1, true)
     and tonumber(r[6] or '0') <= ${maxInlineBytes}
     and redis.call('ZCARD', p .. 'jobs:' .. account .. ':f') <= ${keptFailedBodies}
   if to == 'f' then redis.call('ZADD', p .. 'job-failures:' .. r[3], now, member) end

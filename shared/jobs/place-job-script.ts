@@ -131,17 +131,20 @@ function toRefusal(outcome: string, bound: number): AppError {
   switch (outcome) {
     case 'too_many_jobs':
       return new AppError('too_many_jobs', {
-        message: `This account has ${bound} jobs that have not ended, as many as it may. Wait for some of them to end.`,
+        message:
+          bound === 0
+            ? 'This account may not create jobs. Send the request without "Prefer: respond-async", or ask the operator.'
+            : `This account has ${bound} jobs that have not ended, and may not have more. Wait for some of them to end.`,
         headers,
       });
     case 'too_many_kept':
       return new AppError('too_many_jobs', {
-        message: `This account has made ${bound} jobs within the last day, as many as it may. Send fewer, larger ones.`,
+        message: `This account created ${bound} jobs within the last day, which is its limit. Send fewer, larger ones.`,
         headers,
       });
     case 'too_many_bytes':
       return new AppError('too_many_jobs', {
-        message: `The jobs of this account that have not ended hold ${bound} MB, as much as they may. Wait for some to end.`,
+        message: `The jobs of this account that have not ended hold ${bound} MB, which is the limit. Wait for some of them to end.`,
         headers,
       });
     case 'queue_full':

@@ -43,7 +43,7 @@ export type RetryOutcome =
   | 'charged'
   /** Its caller has sent it again under its Idempotency-Key. */
   | 'sent_again'
-  /** Its body is not there any more: it was large, or one of very many failures. */
+  /** Its body is not there any more: it was large, one of very many failures, or failed for good. */
   | 'not_kept'
   /** The account is not in Redis. */
   | 'unknown'

@@ -1,6 +1,6 @@
 /** What is wrong with a URL that a caller sent, to be read after "The URL …". */
 export type UrlFault =
-  | 'is not a URL'
+  | 'cannot be parsed'
   | 'is not https'
   | 'carries a user name or a password'
   | 'names a port that is not 443'
@@ -11,7 +11,7 @@ export const publicPorts: ReadonlySet<number> = new Set([443]);
 
 /** Checks a URL without looking up its host. `from` is where a redirect came from; its target may be relative to that. */
 export function readPublicUrl(text: string, ports: ReadonlySet<number>, from?: URL): URL | UrlFault {
-  if (!URL.canParse(text, from?.href)) return 'is not a URL';
+  if (!URL.canParse(text, from?.href)) return 'cannot be parsed';
   const url = new URL(text, from);
   if (url.protocol !== 'https:') return 'is not https';
   if (url.username !== '' || url.password !== '') return 'carries a user name or a password';

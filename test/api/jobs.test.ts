@@ -205,9 +205,9 @@ test('jobs are listed by pages, the newest first, by status, and without their r
   t.is((await askJobs(stack, account, '?status=done')).status, 422);
 });
 
-test('a job that runs is cancelled: its vendor is hung up on, and it holds nothing any more', async (t) => {
+test('a job that runs is cancelled: its vendor is hung up on, only what it said is charged, and nothing is held any more', async (t) => {
   const account = await stack.createAccount();
-  const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
+  const { id } = await createJob(stack, account, chats, { ...chatOf('hung-chat'), max_tokens: 5_000 });
   const active = await waitForJob(stack, account, id, (job) => job.status === 'active');
   t.truthy(active.started_at);
   t.is(active.position, null);
@@ -217,6 +217,8 @@ test('a job that runs is cancelled: its vendor is hung up on, and it holds nothi
   const ended = await waitForJob(stack, account, id);
   t.like(ended, { status: 'cancelled', error: { code: 'job_cancelled' } });
   t.is(toNano(ended.cost_request!), await readSpent(account));
+  // The prompt: the vendor streams, so it is known to have said nothing.
+  t.true(ended.cost_request! < 20 * 7e-6, String(ended.cost_request));
   t.is(await readReserved(account), 0n);
   const again = await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
   t.is(again.status, 200);

@@ -14,6 +14,7 @@ import { ChatMeter, type CallEnding, type MeteredChat } from './chat-meter.ts';
 import { presentUsage } from './chat-usage.ts';
 import { isOutput } from './count-delta.ts';
 import { createCallContext, hasCallerLeft, type JobDependencies, type RequestRun } from './job-context.ts';
+import { isReadAsStream } from './read-as-stream.ts';
 import { ReasoningSaver } from './reasoning-saver.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
@@ -110,8 +111,7 @@ export class Conversation {
         await this.#run.begin?.();
         this.#restart();
         this.#meter.start(model, route, log);
-        // Of a durable job it is known as it comes what was generated, for its progress and if it is cancelled.
-        const isStreamed = this.#chunks !== null || isDurable;
+        const isStreamed = isReadAsStream(this.#job);
         const call = new CallLifetime(this.#run, {
           route,
           isStreamed,

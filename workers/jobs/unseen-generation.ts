@@ -1,12 +1,12 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { maySearch } from '../../shared/pricing/search-allowance.ts';
 import { mostTokensPerSecond } from '../../shared/pricing/usage-bounds.ts';
-import type { ChatJob } from '../../shared/queue/job-kinds.ts';
 import { countChoices } from '../../shared/routing/chat-needs.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 import { mayReason } from './chat-report-filter.ts';
 import { ChoiceSilence, longestStepMs } from './choice-silence.ts';
 import { isReasoningItself } from './count-delta.ts';
+import { isReadAsStream, type AskedChat } from './read-as-stream.ts';
 
 /** What one choice says. */
 export type ChoiceDelta = Pick<Extract<ChatEvent, { type: 'delta' }>, 'index' | 'delta'>;
@@ -24,14 +24,14 @@ export class UnseenGeneration {
   #seenTokens = 0;
 
   constructor(
-    job: Pick<ChatJob, 'body'>,
+    job: AskedChat,
     model: Pick<CatalogModel, 'published' | 'searchesUnasked'>,
     route: CatalogRoute,
     nowMs: () => number,
   ) {
     const { body } = job;
     this.#route = route;
-    this.#isStreamed = body.stream === true;
+    this.#isStreamed = isReadAsStream(job);
     const hides = hidesAnywhere(job, model, route);
     const startedAtMs = nowMs();
     this.#silences = Array.from(
@@ -95,7 +95,7 @@ export class UnseenGeneration {
 
 /** Whether the model may generate what nobody sees at any time, whatever it said last. */
 function hidesAnywhere(
-  job: Pick<ChatJob, 'body'>,
+  job: AskedChat,
   model: Pick<CatalogModel, 'published' | 'searchesUnasked'>,
   { upstream }: CatalogRoute,
 ): boolean {
@@ -104,7 +104,7 @@ function hidesAnywhere(
   // Gemini sends a tool call whole, and nothing of it before.
   const mayCall = (body.tools?.length ?? 0) > 0 && body.tool_choice !== 'none';
   return (
-    body.stream !== true ||
+    !isReadAsStream(job) ||
     mayReason(job, model) ||
     maySearch(body, model) ||
     modalities.includes('image') ||

@@ -102,7 +102,9 @@ function describeBounds(schema: JsonSchema): string {
     .join(', ');
 }
 
-function describeRange(min: number | undefined, max: number | undefined, unit: string): string {
+function describeRange(min: number | undefined, most: number | undefined, unit: string): string {
+  // The largest exact number stands for no bound of the API's own.
+  const max = most === Number.MAX_SAFE_INTEGER ? undefined : most;
   if (min === undefined && max === undefined) return '';
   const range =
     max === undefined ? `at least ${min}` : min === undefined ? `at most ${max}` : `${min} to ${max}`;

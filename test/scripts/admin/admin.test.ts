@@ -130,26 +130,37 @@ test('a ban shows its reason, an unban forgets it and the guesses that led to it
   t.is(rows.find((row) => row.id === id)?.ban_reason, 'unpaid bills');
 });
 
-test.serial('of a mistake what is wrong comes first, then the usage of its resource alone', async (t) => {
-  const mistakes = [
-    { args: ['account', 'create', '--balanc', '5'], says: `Unknown option '--balanc', in "account create"` },
-    { args: ['account', 'show'], says: '"account show" takes <account>' },
-    { args: ['account', 'sho', 'x'], says: 'there is no "account sho"' },
-  ];
-  for (const { args, says } of mistakes) {
-    const { exitCode, stderr } = await runAdmin(...args);
-    const [first, usage, ...verbs] = stderr.trimEnd().split('\n');
-    t.deepEqual([exitCode, first], [2, says]);
-    t.regex(usage!, /^Usage: /);
-    t.is(verbs.pop(), '<account> is an account id or an API key.');
-    t.true(verbs.length > 3 && verbs.every((verb) => verb.startsWith('  account ')), stderr);
-  }
-  const { stderr } = await runAdmin('acount', 'list');
-  t.is(
-    stderr.trimEnd().split('\n').at(-1),
-    '<resource> is one of: account, code, ledger, model, queue, upstream.',
-  );
-});
+test.serial(
+  'of a mistake what is wrong comes first, then the usage of its verb, or of its resource, alone',
+  async (t) => {
+    const mistakes = [
+      {
+        args: ['account', 'create', '--balanc', '5'],
+        says: `Unknown option '--balanc', in "account create".`,
+      },
+      { args: ['account', 'show'], says: '"account show" takes <account>.' },
+      { args: ['account', 'sho', 'x'], says: 'There is no "account sho".' },
+      { args: ['account'], says: 'Say what to do with "account".' },
+    ];
+    for (const { args, says } of mistakes) {
+      const { exitCode, stderr } = await runAdmin(...args);
+      const [first, usage, ...verbs] = stderr.trimEnd().split('\n');
+      t.deepEqual([exitCode, first], [2, says]);
+      t.regex(usage!, /^Usage: /);
+      const isKnown = ['create', 'show'].includes(args[1] ?? '');
+      if (args[1] !== 'create') t.is(verbs.pop(), '<account> is an account id or an API key.');
+      t.true(isKnown ? verbs.length === 2 : verbs.length > 10, stderr);
+      // A verb, and below it what it does.
+      for (const [i, line] of verbs.entries())
+        t.true(line.startsWith(i % 2 === 0 ? `  account ${isKnown ? args[1] : ''}` : '      '), line);
+    }
+    const { stderr } = await runAdmin('acount', 'list');
+    t.is(
+      stderr.trimEnd().split('\n').at(-1),
+      '<resource> is one of: account, code, ledger, model, queue, upstream.',
+    );
+  },
+);
 
 interface ServedRow {
   readonly id?: string;
@@ -196,7 +207,7 @@ for (const words of [
   test(`"${words.join(' ')}", which every object inherits, is an unknown command and no crash`, async (t) => {
     const { exitCode, stderr } = await runAdmin(...words);
     t.is(exitCode, 2);
-    t.true(stderr.startsWith(`there is no "${words.join(' ')}"\nUsage: `), stderr);
+    t.true(stderr.startsWith(`There is no "${words.join(' ')}".\nUsage: `), stderr);
   });
 }
 

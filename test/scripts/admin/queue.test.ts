@@ -4,6 +4,7 @@ import { queueVerbs } from '../../../scripts/admin/queue.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { readBalance } from '../../support/billing.ts';
 import { createJob, readJob, waitForJob } from '../../support/jobs.ts';
 import { ScriptedRefusal, startScriptedVendor, wholeChat } from '../../support/scripted-vendor.ts';
@@ -42,7 +43,7 @@ async function listFailed(stack: TestStack): Promise<object[]> {
   return rows;
 }
 
-test('a job that failed is shown with its reason, and runs and is charged once when it is retried', async (t) => {
+test('a job that failed is shown with its reason, and runs and is charged once when it is retried; one that would fail again says so', async (t) => {
   let isDown = true;
   const refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
   const vendor = await startScriptedVendor(() => (isDown ? refusal : wholeChat));
@@ -55,14 +56,22 @@ test('a job that failed is shown with its reason, and runs and is charged once w
   t.like(failed, { id, account: account.id, model: 'chat', code: 'upstream_rejected' });
   t.like(await run(stack, 'status', ''), { chat: { failed: 1, waiting: 0, active: 0 } });
 
+  const late = await createJob(stack, account, '/v1/chat/completions', body);
+  await waitForJob(stack, account, late.id);
+  // As of a job that could not start in time.
+  await stack.redis.hset(redisKeys.job(account.id, late.id), 'code', 'deadline_exceeded');
+  await stack.redis.del(redisKeys.jobBody(account.id, late.id));
+
   isDown = false;
   const before = await readBalance(stack.redis, account.id);
-  t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 1, refused: [] });
-  t.deepEqual(await listFailed(stack), []);
+  const why = 'it failed with deadline_exceeded, which a retry does not mend';
+  const refused = [{ why, jobs: 1, example: { id: late.id, account: account.id } }];
+  t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 1, refused });
+  t.like(await listFailed(stack), [{ id: late.id }]);
   const { items } = (await (
     await fetch(`${stack.url}/v1/jobs`, { headers: { authorization: `Bearer ${account.apiKey}` } })
   ).json()) as { items: { id: string }[] };
-  const again = items.find((job) => job.id !== id)!;
+  const again = items.find((job) => job.id !== id && job.id !== late.id)!;
   const job = await waitForJob(stack, account, again.id);
   t.is(job.status, 'succeeded');
   t.true(job.cost_request! > 0);
@@ -70,7 +79,7 @@ test('a job that failed is shown with its reason, and runs and is charged once w
   const after = await readBalance(stack.redis, account.id);
   t.is(Number(before.balance - after.balance) / 1e9, job.cost_request!);
   t.is(after.reserved, 0n);
-  t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 0, refused: [] });
+  t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 0, refused });
 });
 
 test('draining a queue ends and refunds all that waits: jobs are cancelled, and callers are told to try again', async (t) => {

@@ -155,6 +155,7 @@ test('the commands to paste are for models that answer', (t) => {
     demo: { id: 'a1', apiKey: 'mg-1', banReason: null, insteadOf: null },
   });
   t.true(text.startsWith('Ready in 2.1 s.'));
+  t.true(text.includes('http://127.0.0.1:8080/docs'));
   t.true(text.includes('"model":"demo-echo"') && text.includes(`-H 'Authorization: Bearer mg-1'`));
   t.notRegex(text, /gpt|embeddings|images/);
   t.regex(formatWelcome({ ...base, demo: null }), /npm run -s admin -- account create/);

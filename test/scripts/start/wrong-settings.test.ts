@@ -145,3 +145,19 @@ test('an option of MONGODB_URL that there is not is told at once, and never the 
   const env = { MONGODB_URL: 'mongodb://u:hushhush@127.0.0.1:1/?retries=1' };
   await assertRefused(t, env, /^MONGODB_URL is not valid: (?!.*hushhush).*retries/);
 });
+
+for (const [command, entry] of [
+  ['npm start', 'scripts/start/main.js'],
+  ['npm run api', 'api/main.js'],
+] as const) {
+  test(`${command} takes no arguments: it says so, and starts nothing`, async (t) => {
+    const child = spawn(process.execPath, [dist(entry), '--help'], {
+      env: { PATH: process.env['PATH'], DATA_DIR: makeFolder(t), PORT: '0' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    t.teardown(() => child.kill('SIGKILL'));
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+    t.is(code, 1);
+    t.regex(stderr, new RegExp(`^"--help" is not known: "${command}" takes no arguments\\.[^\\n]+\\n$`));
+  });
+}

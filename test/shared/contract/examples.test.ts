@@ -59,6 +59,24 @@ for (const operation of all) {
   }
 }
 
+test('the example of a job is one of its own operation and model', (t) => {
+  const jobs = all.flatMap(({ example, furtherAnswers = [] }) =>
+    furtherAnswers
+      .filter(({ status }) => status === 202)
+      .map((answer) => ({
+        asked: (example?.body as { model: string } | undefined)?.model,
+        ...(answer.example.response as { operation: string; model: string }),
+      })),
+  );
+  t.true(jobs.every(({ asked, model }) => asked === model));
+  t.deepEqual(jobs.map(({ operation }) => operation).sort(), [
+    'chat.completions',
+    'embeddings',
+    'images.edits',
+    'images.generations',
+  ]);
+});
+
 test('the example of a body that is late is what a caller is really sent, and valid', (t) => {
   const example = createErrorExample('deadline_exceeded', [], 408);
   t.deepEqual(example, presentError(new AppError('deadline_exceeded', { status: 408 })));

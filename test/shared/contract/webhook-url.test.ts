@@ -9,8 +9,8 @@ test('a public https URL is taken, in its normal form', (t) => {
 });
 
 const refused: Record<string, RegExp> = {
-  '': /is not a URL/,
-  '/hook': /is not a URL/,
+  '': /cannot be parsed/,
+  '/hook': /cannot be parsed/,
   'http://example.com/': /is not https/,
   'https://user@example.com/': /a user name or a password/,
   'https://example.com:8443/': /a port that is not 443/,
@@ -19,6 +19,10 @@ const refused: Record<string, RegExp> = {
   'https://0x7f.1/': /without an address on the public internet/,
   'https://[::ffff:10.0.0.1]/': /without an address on the public internet/,
   'https://169.254.169.254/latest': /without an address on the public internet/,
+  'https://localhost/hook': /without an address on the public internet/,
+  'https://api.localhost./': /without an address on the public internet/,
+  'https://intranet/': /without an address on the public internet/,
+  'https://hooks.internal/': /without an address on the public internet/,
   [`https://example.com/${'a'.repeat(1_981)}`]: /longer than 2000 characters/,
   [`https://example.com/${'é'.repeat(500)}`]: /longer than 2000 characters when it is percent-encoded/,
 };

@@ -15,13 +15,14 @@ function start(
   kind: CatalogUpstream['kind'],
   body: Partial<ChatRequest> = {},
   published: Partial<CatalogModel['published']> = {},
+  request: { readonly jobAttempt?: number } = {},
 ): Rig {
   let nowMs = 1_000;
   const known = createRoute('lab');
   const route = { ...known, upstream: { ...known.upstream, kind } };
   const asked = { stream: true, ...body } as ChatRequest;
   const model = { published } as unknown as CatalogModel;
-  const unseen = new UnseenGeneration({ body: asked }, model, route, () => nowMs);
+  const unseen = new UnseenGeneration({ body: asked, request }, model, route, () => nowMs);
   return {
     unseen,
     say: (afterMs, delta, tokens = 1, index = 0) => {
@@ -126,4 +127,16 @@ test('a choice that speaks pays for none of its own time, and for that of those 
   unseen.end();
   pass(5_000);
   t.is(unseen.countTokens(), 2 * 700, 'since the report: of the two that have not ended');
+});
+
+test('of a durable job, which the vendor streams as well, no more is unseen than of a stream', (t) => {
+  for (const [request, expected] of [
+    [{ jobAttempt: 1 }, 1],
+    [{}, 10_001],
+  ] as const) {
+    const { unseen, say, pass } = start('openai', { stream: false }, {}, request);
+    say(5_000, { content: 'I write' });
+    pass(5_000);
+    t.is(unseen.countTokens(), expected);
+  }
 });

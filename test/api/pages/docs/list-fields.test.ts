@@ -14,12 +14,14 @@ test('a field tells its type, whether it is required, its default, bounds and ch
     kind: Nullable(StringEnum(['a', 'b'])),
     code: Type.String({ minLength: 1, maxLength: 32 }),
     day: Type.String({ format: 'date' }),
+    page: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
   });
-  const [size, kind, code, day] = listFields(schema, schemas);
+  const [size, kind, code, day, page] = listFields(schema, schemas);
   t.like(size, { name: 'size', type: 'integer', required: false, default: '20', bounds: '1 to 100' });
   t.like(kind, { type: 'string or null', required: true, choices: ['"a"', '"b"', 'null'], default: null });
   t.is(code?.bounds, '1 to 32 characters');
   t.is(day?.bounds, 'YYYY-MM-DD');
+  t.is(page?.bounds, 'at least 1');
 });
 
 test('objects are found behind references, in lists and maps, and among possibilities', (t) => {
