@@ -14,7 +14,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { sendControl } from '../../shared/reply/reply-channel.ts';
 import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import type { ShownJob } from '../present/job-events.ts';
+import type { ShownJob } from '../present/job-text.ts';
 import { JobStandings } from './job-standings.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 

@@ -13,8 +13,8 @@ import {
   parseEventId,
   type EventId,
   type JobEvent,
-  type ShownJob,
 } from '../present/job-events.ts';
+import type { ShownJob } from '../present/job-text.ts';
 import { sendChunks } from '../present/send-chunks.ts';
 import { eventStreamHeaders, keepAliveMs } from '../present/sse-stream.ts';
 import { wrapBody } from '../present/wrap-body.ts';
@@ -89,14 +89,11 @@ async function sendEvent(
   event: JobEvent,
   signal: AbortSignal,
 ): Promise<void> {
-  const [before, behind] = frameJobEvent(event);
-  if (event.job.status !== 'succeeded') {
-    await write(context.res, `${before}null${behind}`, signal);
-    return;
-  }
-  const { body, giveBack } = await readJobResponse(services, context, event.job);
+  const { body, failure, giveBack } = await readJobResponse(services, context, event.job);
   try {
-    await sendChunks(context.res, wrapBody(before, body, behind), () => nextWorkTurn(event.job.accountId));
+    const [before, behind] = frameJobEvent(event, failure);
+    if (!event.isLast) await write(context.res, `${before}null${behind}`, signal);
+    else await sendChunks(context.res, wrapBody(before, body, behind), () => nextWorkTurn(event.job.accountId));
   } finally {
     giveBack();
   }

@@ -7,7 +7,7 @@ import { holderOf } from '../middleware/authenticate.ts';
 import { callerSignal } from '../middleware/caller-signal.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { describePage } from '../present/history.ts';
-import type { ShownJob } from '../present/job-events.ts';
+import type { ShownJob } from '../present/job-text.ts';
 import type { Services } from '../services.ts';
 import { sendJob } from './send-job.ts';
 

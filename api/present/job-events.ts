@@ -1,11 +1,7 @@
+import type { AppError } from '../../shared/contract/errors.ts';
 import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
-import { noStanding, presentJob, type JobStanding } from '../../shared/jobs/present-job.ts';
-
-/** A job, and where it stands. */
-export interface ShownJob {
-  readonly job: JobRecord;
-  readonly standing: JobStanding;
-}
+import { noStanding } from '../../shared/jobs/present-job.ts';
+import { frameJob, type ShownJob } from './job-text.ts';
 
 /**
  * Names an event of a job by what its record says, so that any process can go on from it: which change of the status it
@@ -74,11 +70,12 @@ function isLater({ status }: JobRecord, a: EventId, b: EventId): boolean {
   return status === 'queued' ? a.detail < b.detail : a.detail > b.detail;
 }
 
-/** What comes before the response in the text of an event, and what comes behind it. */
-export function frameJobEvent({ id, job, standing }: JobEvent): [before: string, behind: string] {
-  const summary = JSON.stringify(presentJob(job, standing));
-  return [
-    `id: ${id.index}.${id.detail}\nevent: ${job.status}\ndata: ${summary.slice(0, -1)},"response":`,
-    '}\n\n',
-  ];
+/**
+ * The text of an event up to the response of its job, and the text after that.
+ * @param failure why the response cannot be read now; null where it can, or there is none
+ */
+export function frameJobEvent(event: JobEvent, failure: AppError | null): [before: string, behind: string] {
+  const { id, job } = event;
+  const [before, behind] = frameJob(event, failure);
+  return [`id: ${id.index}.${id.detail}\nevent: ${job.status}\ndata: ${before}`, `${behind}\n\n`];
 }

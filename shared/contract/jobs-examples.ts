@@ -66,11 +66,11 @@ const cancelled = {
 
 const response = chatExample.response;
 
-export const acceptedExample: OperationExample = { response: { ...queued, response: null } };
+export const acceptedExample: OperationExample = { response: { ...queued, response_error: null, response: null } };
 
-export const jobExample: OperationExample = { path, response: { ...succeeded, response } };
+export const jobExample: OperationExample = { path, response: { ...succeeded, response_error: null, response } };
 
-export const cancelledExample: OperationExample = { path, response: { ...cancelled, response: null } };
+export const cancelledExample: OperationExample = { path, response: { ...cancelled, response_error: null, response: null } };
 
 export const jobListExample: OperationExample = {
   query: { page: 1, page_size: 20, status: 'succeeded' },
@@ -83,8 +83,8 @@ const toEvent = (eventId: string, job: { readonly status: string }): string =>
 export const eventsExample: OperationExample = {
   path,
   response: [
-    toEvent('0.3', { ...queued, response: null } as { status: string }),
-    toEvent('1.0', { ...active, response: null } as { status: string }),
-    toEvent('2.0', { ...succeeded, response } as { status: string }),
+    toEvent('0.3', { ...queued, response_error: null, response: null } as { status: string }),
+    toEvent('1.0', { ...active, response_error: null, response: null } as { status: string }),
+    toEvent('2.0', { ...succeeded, response_error: null, response } as { status: string }),
   ].join(''),
 };

@@ -18,6 +18,9 @@ export const encodeStored = (stored: StoredAnswer): string => JSON.stringify(sto
 export const decodeStored = (payload: Buffer): StoredAnswer =>
   JSON.parse(payload.toString('utf8')) as StoredAnswer;
 
+/** A store that is there but silent counts as one that is away: readers are not kept waiting for it any longer. */
+const longestReadMs = 15_000;
+
 /** What is held of an answer while it is copied to the object store. */
 const copyBytes = 256 * 1024;
 
@@ -33,10 +36,13 @@ const contentType = 'application/octet-stream';
 export class AnswerStore {
   readonly #kept: KeptFramesStore;
   readonly #objects: ObjectStore;
+  readonly #readMs: number;
 
-  constructor(kept: KeptFramesStore, objects: ObjectStore) {
+  /** @param readMs how long one read of the object store may take */
+  constructor(kept: KeptFramesStore, objects: ObjectStore, readMs = longestReadMs) {
     this.#kept = kept;
     this.#objects = objects;
+    this.#readMs = readMs;
   }
 
   /** @throws AppError `too_many_jobs` where neither store takes it */
@@ -145,7 +151,8 @@ export class AnswerStore {
     byteLength: number,
   ): Promise<Buffer | null> {
     try {
-      return await this.#objects.getRange(objectKey(request, bytes), from, byteLength);
+      const signal = AbortSignal.timeout(this.#readMs);
+      return await this.#objects.getRange(objectKey(request, bytes), from, byteLength, signal);
     } catch (error) {
       throw new AppError('service_unavailable', { cause: error });
     }

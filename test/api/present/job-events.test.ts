@@ -5,8 +5,8 @@ import {
   listJobEvents,
   parseEventId,
   type EventId,
-  type ShownJob,
 } from '../../../api/present/job-events.ts';
+import type { ShownJob } from '../../../api/present/job-text.ts';
 import type { JobRecord, JobStatus } from '../../../shared/jobs/job-record.ts';
 
 interface State {
@@ -57,7 +57,7 @@ test('every status that a job has had is an event, with the time of that status 
   );
   const [queued, active] = events;
   t.is(queued!.job.error, null);
-  const data = JSON.parse(frameJobEvent(active!)[0].split('\ndata: ')[1]! + 'null}') as Record<
+  const data = JSON.parse(frameJobEvent(active!, null)[0].split('\ndata: ')[1]! + 'null}') as Record<
     string,
     unknown
   >;
