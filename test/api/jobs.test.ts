@@ -301,7 +301,7 @@ test('the same key and body is one job, for callers who wait and for those who d
   t.is(await readSpent(account), toNano(ended.cost_request!));
 });
 
-test('a caller who waits for a job that fails is told what it failed with', async (t) => {
+test('a caller who waits for a job that another cancels is told so, as no fault of his, and may have it done anew', async (t) => {
   const account = await stack.createAccount();
   const key = { 'idempotency-key': randomUUID() };
   const body = chatOf('hung-chat', createWord());
@@ -309,7 +309,21 @@ test('a caller who waits for a job that fails is told what it failed with', asyn
   const waiting = stack.post(chats, account.apiKey, body, key);
   await waitForJob(stack, account, job.id, ({ status }) => status === 'active');
   await askJobs(stack, account, `/${job.id}`, { method: 'DELETE' });
-  t.is(((await (await waiting).json()) as { error: { code: string } }).error.code, 'job_cancelled');
+  const answer = await waiting;
+  t.is(answer.status, 409);
+  t.is(answer.headers.get('x-should-retry'), 'false');
+  const { error, detail } = (await answer.json()) as {
+    error: { code: string; message: string; type: string };
+    detail: { message_ru: string };
+  };
+  t.is(error.code, 'job_cancelled');
+  t.is(error.type, 'invalid_request_error');
+  t.regex(error.message, /job of the same Idempotency-Key.*cancelled.*charged.*Send/);
+  t.notRegex(error.message, /connection/);
+  t.regex(detail.message_ru, /Задача.*отменена/);
+  const again = await createJob(stack, account, chats, body, key);
+  t.not(again.id, job.id);
+  await askJobs(stack, account, `/${again.id}`, { method: 'DELETE' });
 });
 
 test('who prefers a job of a request that somebody waits for is answered like that one', async (t) => {
