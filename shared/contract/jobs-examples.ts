@@ -66,11 +66,19 @@ const cancelled = {
 
 const response = chatExample.response;
 
-export const acceptedExample: OperationExample = { response: { ...queued, response_error: null, response: null } };
+export const acceptedExample: OperationExample = {
+  response: { ...queued, response_error: null, response: null },
+};
 
-export const jobExample: OperationExample = { path, response: { ...succeeded, response_error: null, response } };
+export const jobExample: OperationExample = {
+  path,
+  response: { ...succeeded, response_error: null, response },
+};
 
-export const cancelledExample: OperationExample = { path, response: { ...cancelled, response_error: null, response: null } };
+export const cancelledExample: OperationExample = {
+  path,
+  response: { ...cancelled, response_error: null, response: null },
+};
 
 export const jobListExample: OperationExample = {
   query: { page: 1, page_size: 20, status: 'succeeded' },

@@ -5,6 +5,7 @@ import type { AfterSettlement } from '../../shared/billing/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
+import type { KeptJob } from '../../shared/reply/answer-store.ts';
 import type { JobDependencies, RequestRun } from './job-context.ts';
 
 /**
@@ -21,7 +22,7 @@ export async function sendResult(
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const { jobAttempt } = request;
   if (jobAttempt !== undefined)
-    return await keepAnswer(dependencies, request, jobAttempt, Buffer.concat(parts, length));
+    return await keepAnswer(dependencies, { ...request, jobAttempt }, Buffer.concat(parts, length));
   if (length <= maxInlineBytes) run.reply.result(Buffer.concat(parts, length));
   else if (request.claimHash === null) await sendPieces(run, parts, length);
   else await storeAnswer(dependencies, request, run, Buffer.concat(parts, length));
@@ -34,11 +35,11 @@ export async function sendResult(
  */
 async function keepAnswer(
   { answers, mover }: Pick<JobDependencies, 'answers' | 'mover'>,
-  request: HeldRequest,
-  attempt: number,
+  { requestId, accountId, jobAttempt }: KeptJob,
   bytes: Buffer,
 ): Promise<AfterSettlement> {
-  const kept = await throughOutage(() => answers.keep(request, attempt, bytes));
+  const request = { requestId, accountId, jobAttempt };
+  const kept = await throughOutage(() => answers.keep(request, bytes));
   return () => {
     if ('size' in kept) mover.frames(request, kept.size);
     else if (kept.stored.in === 'redis') mover.answer(request, bytes.length);

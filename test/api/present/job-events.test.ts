@@ -1,11 +1,6 @@
 import fc from 'fast-check';
 import test from 'ava';
-import {
-  frameJobEvent,
-  listJobEvents,
-  parseEventId,
-  type EventId,
-} from '../../../api/present/job-events.ts';
+import { frameJobEvent, listJobEvents, parseEventId, type EventId } from '../../../api/present/job-events.ts';
 import type { ShownJob } from '../../../api/present/job-text.ts';
 import type { JobRecord, JobStatus } from '../../../shared/jobs/job-record.ts';
 

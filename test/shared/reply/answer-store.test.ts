@@ -37,6 +37,19 @@ test('frames are in the object store byte for byte after they have moved, and no
   t.true(sum! < 50);
 });
 
+test('what jobs keep is counted apart from what Idempotency-Keys do, until it has moved', async (t) => {
+  const { objects } = await useObjects(t);
+  const answers = new AnswerStore(new KeptFramesStore(redis(), redis()), objects);
+  const request = { ...createRequest(), jobAttempt: 1 };
+  const read = () => readKeptBytes(redis(), request.accountId, 'jobKeptBytes');
+  const kept = await answers.keep(request, randomBytes(20_000));
+  if (!('size' in kept)) throw new Error('it is not in Redis');
+  t.is((await read())['sum'], kept.size.bytes);
+  t.true(await answers.move('frames', request, kept.size.bytes));
+  t.true((await read())['sum']! < 50);
+  t.deepEqual(await readKeptBytes(redis(), request.accountId), {});
+});
+
 test('a copy that comes second neither fails nor harms what the first one stored', async (t) => {
   const { objects } = await useObjects(t);
   const frames = new KeptFramesStore(redis(), redis());
