@@ -19,12 +19,18 @@ export interface JobEvent extends ShownJob {
   readonly isLast: boolean;
 }
 
-const written = /^(\d{1,6})\.(\d{1,9})$/;
+const written = /^(\d{1,6})\.(\d{1,9})\.([\da-f]+)$/;
 
-/** Null for one that is none of ours. */
-export function parseEventId(text: string | undefined): EventId | null {
-  const [, index, detail] = written.exec(text?.trim() ?? '') ?? [];
-  return index === undefined ? null : { index: Number(index), detail: Number(detail) };
+/** The end of a job's id differs from that of another: a reader who mixes up two of them misses nothing. */
+const markOf = (jobId: string): string => jobId.slice(-8);
+
+export const writeEventId = ({ index, detail }: EventId, jobId: string): string =>
+  `${index}.${detail}.${markOf(jobId)}`;
+
+/** Null for one that is none of this job. */
+export function parseEventId(text: string | undefined, jobId: string): EventId | null {
+  const [, index, detail, mark] = written.exec(text?.trim() ?? '') ?? [];
+  return mark === markOf(jobId) ? { index: Number(index), detail: Number(detail) } : null;
 }
 
 /** The events of a job that come after this one, in their order; all of them after null, or after one that never was. */
@@ -77,5 +83,5 @@ function isLater({ status }: JobRecord, a: EventId, b: EventId): boolean {
 export function frameJobEvent(event: JobEvent, failure: AppError | null): [before: string, behind: string] {
   const { id, job } = event;
   const [before, behind] = frameJob(event, failure);
-  return [`id: ${id.index}.${id.detail}\nevent: ${job.status}\ndata: ${before}`, `${behind}\n\n`];
+  return [`id: ${writeEventId(id, job.id)}\nevent: ${job.status}\ndata: ${before}`, `${behind}\n\n`];
 }

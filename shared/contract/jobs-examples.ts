@@ -91,8 +91,8 @@ const toEvent = (eventId: string, job: { readonly status: string }): string =>
 export const eventsExample: OperationExample = {
   path,
   response: [
-    toEvent('0.3', { ...queued, response_error: null, response: null } as { status: string }),
-    toEvent('1.0', { ...active, response_error: null, response: null } as { status: string }),
-    toEvent('2.0', { ...succeeded, response_error: null, response } as { status: string }),
+    toEvent('0.3.7e8d4b16', { ...queued, response_error: null, response: null } as { status: string }),
+    toEvent('1.0.7e8d4b16', { ...active, response_error: null, response: null } as { status: string }),
+    toEvent('2.0.7e8d4b16', { ...succeeded, response_error: null, response } as { status: string }),
   ].join(''),
 };
