@@ -17,6 +17,7 @@ import {
 import type { ShownJob } from '../present/job-text.ts';
 import { sendChunks } from '../present/send-chunks.ts';
 import { eventStreamHeaders, keepAliveMs } from '../present/sse-stream.ts';
+import { whileKeptAlive } from '../present/while-kept-alive.ts';
 import { wrapBody } from '../present/wrap-body.ts';
 import type { Services } from '../services.ts';
 import { findJob } from './jobs.ts';
@@ -102,12 +103,16 @@ async function sendEvent(
   event: JobEvent,
   signal: AbortSignal,
 ): Promise<void> {
-  const { body, failure, giveBack } = await readJobResponse(services, context, event.job);
+  // A large response may wait for memory, or for the object store.
+  const reading = readJobResponse(services, context, event.job);
+  const { body, failure, giveBack } = await whileKeptAlive(context.res, reading);
   try {
     const [before, behind] = frameJobEvent(event, failure);
-    if (!event.isLast) await write(context.res, `${before}null${behind}`, signal);
-    else
-      await sendChunks(context.res, wrapBody(before, body, behind), () => nextWorkTurn(event.job.accountId));
+    if (!event.isLast) {
+      await write(context.res, `${before}null${behind}`, signal);
+      return;
+    }
+    await sendChunks(context.res, wrapBody(before, body, behind), () => nextWorkTurn(event.job.accountId));
   } finally {
     giveBack();
   }
