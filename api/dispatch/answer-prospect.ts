@@ -1,6 +1,6 @@
 import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
-import { AppError } from '../../shared/contract/errors.ts';
-import { hasEnded } from '../../shared/jobs/job-record.ts';
+import { AppError, cancelledJobStatus } from '../../shared/contract/errors.ts';
+import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
 import { JobStore } from '../../shared/jobs/job-store.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
@@ -44,7 +44,7 @@ export class AnswerProspect {
     const job = (await this.#jobs.find(accountId, requestId))?.job ?? null;
     if (job === null) return true;
     if (!hasEnded(job)) return false;
-    if (job.error !== null) throw new AppError(job.error.code, { message: job.error.message, expose: true });
+    if (job.error !== null) throw toFailure(job.error);
     this.#lastAttempt = job.attempts;
     return true;
   }
@@ -77,4 +77,15 @@ export class AnswerProspect {
     // What a durable job holds is in its own record.
     return !(await this.mayBeTold());
   }
+}
+
+/** What callers who wait for the answer of a job are told of its end without one. */
+function toFailure({ code, message }: NonNullable<JobRecord['error']>): AppError {
+  if (code !== 'job_cancelled') return new AppError(code, { message, expose: true });
+  return new AppError(code, {
+    status: cancelledJobStatus,
+    message:
+      `This request waited for a job of the same Idempotency-Key. ${message} Send the request again to have it done: the ` +
+      'key is free for that.',
+  });
 }

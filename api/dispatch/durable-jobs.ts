@@ -10,11 +10,12 @@ import { placeJob, type PlacedJob } from '../../shared/jobs/place-job-script.ts'
 import { noStanding } from '../../shared/jobs/present-job.ts';
 import { isKept, type AdmittedRequest, type Job } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { sendControl } from '../../shared/reply/reply-channel.ts';
 import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import type { ShownJob } from '../present/job-events.ts';
+import type { ShownJob } from '../present/job-text.ts';
 import { JobStandings } from './job-standings.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 
@@ -118,11 +119,18 @@ export class DurableJobs {
     return found === null ? null : { job: found.job, standing: await this.#standings.find(found) };
   }
 
-  /** As `find`, of a request that another call has just been admitted for, and may be about to place. */
+  /**
+   * As `find`, of a request that another call has been admitted for, and may be about to place. One that holds nothing, in
+   * a job or without one, has ended: nothing is waited for then.
+   */
   async findWhenPlaced(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
+    const { redis } = this.#dependencies;
+    const reservations = redisKeys.reservations(shardOf(accountId));
     for (const untilMs = performance.now() + placingMs; ;) {
+      // In this order: what it holds becomes the job's in one step.
+      const isHeld = (await callRedis(() => redis.hexists(reservations, id))) === 1;
       const shown = await this.find(accountId, id);
-      if (shown !== null || performance.now() > untilMs || signal.aborted) return shown;
+      if (shown !== null || !isHeld || performance.now() > untilMs || signal.aborted) return shown;
       await delay(lookAgainMs);
     }
   }
@@ -152,10 +160,18 @@ export class DurableJobs {
       const { queue, model } = cancellation;
       await this.#noteTurn(() => this.#turns.drop({ queue, model }, accountId));
     }
-    // A worker that does not hear it reads it in the record when it next says that it has the job.
-    if (cancellation.outcome === 'asked')
-      await sendControl(redis, cancellation.workerId, { action: 'cancel-job', jobId: id });
+    if (cancellation.outcome === 'asked') await this.#tellWorker(cancellation.workerId, id);
     return cancellation.outcome !== 'unknown';
+  }
+
+  /** A worker that does not hear it reads it in the record when it next says that it has the job. */
+  async #tellWorker(workerId: string, jobId: string): Promise<void> {
+    const { redis, log } = this.#dependencies;
+    try {
+      await sendControl(redis, workerId, { action: 'cancel-job', jobId });
+    } catch (error) {
+      log.debug({ jobId, err: error }, 'a worker could not be told');
+    }
   }
 
   /** The index of turns is repaired from the lists of the jobs: what it misses is no reason to fail. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { toAppError } from '../../shared/contract/errors.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { JobEventsQuery } from '../../shared/contract/jobs.ts';
 import { hasEnded } from '../../shared/jobs/job-record.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
@@ -13,10 +13,11 @@ import {
   parseEventId,
   type EventId,
   type JobEvent,
-  type ShownJob,
 } from '../present/job-events.ts';
+import type { ShownJob } from '../present/job-text.ts';
 import { sendChunks } from '../present/send-chunks.ts';
 import { eventStreamHeaders, keepAliveMs } from '../present/sse-stream.ts';
+import { whileKeptAlive } from '../present/while-kept-alive.ts';
 import { wrapBody } from '../present/wrap-body.ts';
 import type { Services } from '../services.ts';
 import { findJob } from './jobs.ts';
@@ -32,7 +33,7 @@ export function streamJobEvents(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const shown = await findJob(services, context);
     const query = context.state.query as JobEventsQuery;
-    const after = parseEventId(context.get('last-event-id') || query.last_event_id);
+    const after = parseEventId(context.get('last-event-id') || query.last_event_id, shown.job.id);
     if (hasEnded(shown.job) && listJobEvents(shown, after).length === 0) {
       // Tells an EventSource not to connect again.
       context.status = 204;
@@ -47,8 +48,8 @@ export function streamJobEvents(services: Services) {
 }
 
 /**
- * Writes the events of a job until it has ended, its caller has left or the process stops. Whatever fails ends the stream: a
- * client that connects again goes on where it was.
+ * Writes the events of a job until it has ended, its caller has left or the process stops. An outage of Redis is waited for,
+ * and any other failure ends the stream: a client that connects again goes on where it was.
  */
 async function followJob(
   services: Services,
@@ -76,10 +77,23 @@ async function followJob(
       }
       lookMs = events.length > 0 ? shortestLookMs : Math.min(longestLookMs, lookMs * 1.25);
       await delay(lookMs, undefined, { signal });
-      shown = await findJob(services, context);
+      shown = (await lookAgain(services, context)) ?? shown;
     }
   } catch (error) {
     if (!signal.aborted) context.state.error = toAppError(error);
+  }
+}
+
+/**
+ * Null while Redis is away. The stream outlasts that: an EventSource that connects again meanwhile is answered with a 503, and
+ * gives up for good.
+ */
+async function lookAgain(services: Services, context: ApiContext): Promise<ShownJob | null> {
+  try {
+    return await findJob(services, context);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'service_unavailable') return null;
+    throw error;
   }
 }
 
@@ -89,13 +103,15 @@ async function sendEvent(
   event: JobEvent,
   signal: AbortSignal,
 ): Promise<void> {
-  const [before, behind] = frameJobEvent(event);
-  if (event.job.status !== 'succeeded') {
-    await write(context.res, `${before}null${behind}`, signal);
-    return;
-  }
-  const { body, giveBack } = await readJobResponse(services, context, event.job);
+  // A large response may wait for memory, or for the object store.
+  const reading = readJobResponse(services, context, event.job);
+  const { body, failure, giveBack } = await whileKeptAlive(context.res, reading);
   try {
+    const [before, behind] = frameJobEvent(event, failure);
+    if (!event.isLast) {
+      await write(context.res, `${before}null${behind}`, signal);
+      return;
+    }
     await sendChunks(context.res, wrapBody(before, body, behind), () => nextWorkTurn(event.job.accountId));
   } finally {
     giveBack();

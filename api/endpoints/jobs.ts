@@ -7,7 +7,7 @@ import { holderOf } from '../middleware/authenticate.ts';
 import { callerSignal } from '../middleware/caller-signal.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { describePage } from '../present/history.ts';
-import type { ShownJob } from '../present/job-events.ts';
+import type { ShownJob } from '../present/job-text.ts';
 import type { Services } from '../services.ts';
 import { sendJob } from './send-job.ts';
 
@@ -53,11 +53,12 @@ export function cancelJob(services: Services) {
 /** The job once it has ended, or as it is when that takes too long. */
 async function waitForEnd(services: Services, context: ApiContext): Promise<ShownJob> {
   const untilMs = performance.now() + cancelWaitMs;
+  const signal = callerSignal(context.res);
   for (;;) {
     const shown = await findJob(services, context);
     if (hasEnded(shown.job) || performance.now() > untilMs) return shown;
-    // Rejects when the caller disconnects, because nobody is waiting for the response then.
-    await delay(cancelLookMs, undefined, { signal: callerSignal(context.res) });
+    // It rejects where the caller has left, and for nothing else: nobody waits for the response then.
+    await delay(cancelLookMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }
 

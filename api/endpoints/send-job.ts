@@ -1,11 +1,10 @@
-import { AppError } from '../../shared/contract/errors.ts';
-import { presentJob } from '../../shared/jobs/present-job.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { JobRecord } from '../../shared/jobs/job-record.ts';
 import { decodeResult } from '../../shared/reply/result.ts';
 import { withCost } from '../present/chat-cost.ts';
 import { presentEmbeddings } from '../present/embeddings.ts';
 import { presentImages } from '../present/images.ts';
-import type { ShownJob } from '../present/job-events.ts';
+import { frameJob, type ShownJob } from '../present/job-text.ts';
 import type { ChunkedBody } from '../present/send-chunks.ts';
 import { wrapBody } from '../present/wrap-body.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
@@ -14,33 +13,39 @@ import { cancelWhenGone } from './cancel-when-gone.ts';
 import { createFileLinks } from './file-links.ts';
 import { sendBody } from './send-body.ts';
 
-/** Answers with a job, and with its response once it has succeeded. */
+/**
+ * Answers with a job, and with its response once it has succeeded. The job is shown also where its response cannot be read:
+ * what became of it, and what it cost, is known without that.
+ */
 export async function sendJob(
   services: Services,
   context: ApiContext,
-  { job, standing }: ShownJob,
+  shown: ShownJob,
   status = 200,
 ): Promise<void> {
-  const summary = JSON.stringify(presentJob(job, standing)).slice(0, -1);
-  const response = await readJobResponse(services, context, job);
+  const { body, failure, giveBack } = await readJobResponse(services, context, shown.job);
   try {
-    await sendBody(context, wrapBody(`${summary},"response":`, response.body, '}'), status);
+    const [before, behind] = frameJob(shown, failure);
+    await sendBody(context, wrapBody(before, body, behind), status);
   } finally {
-    response.giveBack();
+    giveBack();
   }
 }
 
 /** What a job answers, as the synchronous call would have been answered. */
 export interface JobResponse {
   readonly body: Buffer | ChunkedBody;
+  /** Why the response of a job that has succeeded cannot be read now: the body is `null` then. */
+  readonly failure: AppError | null;
   readonly giveBack: () => void;
 }
 
-const noResponse: JobResponse = { body: Buffer.from('null'), giveBack: () => undefined };
+const noResponse: JobResponse = { body: Buffer.from('null'), failure: null, giveBack: () => undefined };
 
 /**
- * The response of a job that has succeeded, from the kept answer of its request; null for any other job.
- * @throws AppError `service_unavailable` where it cannot be read now; `queue_full` where there is no memory for it
+ * The response of a job that has succeeded, from the kept answer of its request; null for any other job. A failure to read
+ * it is logged with the call.
+ * @throws AppError `job_cancelled` where the caller has left, `account_banned`
  */
 export async function readJobResponse(
   services: Services,
@@ -49,11 +54,21 @@ export async function readJobResponse(
 ): Promise<JobResponse> {
   if (job.status !== 'succeeded') return noResponse;
   const request = { requestId: job.id, accountId: job.accountId };
-  const { bytes, giveBack } = await cancelWhenGone(
-    context,
-    services.jobs.attach(request, context.res, job.attempts),
-  );
-  return { body: presentResponse(services, job, bytes), giveBack };
+  try {
+    const attached = services.jobs.attach(request, context.res, job.attempts);
+    const { bytes, giveBack } = await cancelWhenGone(context, attached);
+    try {
+      return { body: presentResponse(services, job, bytes), failure: null, giveBack };
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+  } catch (error) {
+    const failure = toAppError(error);
+    if (failure.status < 500) throw failure;
+    context.state.error = failure;
+    return { ...noResponse, failure };
+  }
 }
 
 /** What was debited is told by the job: the answer was kept before it was settled. */

@@ -131,9 +131,9 @@ async function toRefusal(services: Services, holder: KeyHolder, answer: Refusal)
     case 'kept_too_much':
       return new AppError('too_many_jobs', {
         message:
-          `Answers of this account that are kept under Idempotency-Keys take more than ` +
-          `${maxKeptBytesPerAccount / 1_000_000} MB. Wait for requests under way to end, or send this one without ` +
-          'the Idempotency-Key header.',
+          `Answers of this account that are kept under Idempotency-Keys take ${maxKeptBytesPerAccount / 1_000_000} MB, as ` +
+          'much as they may. Send this request without the header, or later: requests under way make room once their ' +
+          'answers have moved to the object store, and answers that stay, very short ones above all, within a day.',
         headers: { 'retry-after': String(keptRetryAfterSeconds) },
       });
     case 'insufficient':

@@ -1,11 +1,7 @@
+import type { AppError } from '../../shared/contract/errors.ts';
 import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
-import { noStanding, presentJob, type JobStanding } from '../../shared/jobs/present-job.ts';
-
-/** A job, and where it stands. */
-export interface ShownJob {
-  readonly job: JobRecord;
-  readonly standing: JobStanding;
-}
+import { noStanding } from '../../shared/jobs/present-job.ts';
+import { frameJob, type ShownJob } from './job-text.ts';
 
 /**
  * Names an event of a job by what its record says, so that any process can go on from it: which change of the status it
@@ -23,12 +19,18 @@ export interface JobEvent extends ShownJob {
   readonly isLast: boolean;
 }
 
-const written = /^(\d{1,6})\.(\d{1,9})$/;
+const written = /^(\d{1,6})\.(\d{1,9})\.([\da-f]+)$/;
 
-/** Null for one that is none of ours. */
-export function parseEventId(text: string | undefined): EventId | null {
-  const [, index, detail] = written.exec(text?.trim() ?? '') ?? [];
-  return index === undefined ? null : { index: Number(index), detail: Number(detail) };
+/** The end of a job's id differs from that of another: a reader who mixes up two of them misses nothing. */
+const markOf = (jobId: string): string => jobId.slice(-8);
+
+export const writeEventId = ({ index, detail }: EventId, jobId: string): string =>
+  `${index}.${detail}.${markOf(jobId)}`;
+
+/** Null for one that is none of this job. */
+export function parseEventId(text: string | undefined, jobId: string): EventId | null {
+  const [, index, detail, mark] = written.exec(text?.trim() ?? '') ?? [];
+  return mark === markOf(jobId) ? { index: Number(index), detail: Number(detail) } : null;
 }
 
 /** The events of a job that come after this one, in their order; all of them after null, or after one that never was. */
@@ -74,11 +76,12 @@ function isLater({ status }: JobRecord, a: EventId, b: EventId): boolean {
   return status === 'queued' ? a.detail < b.detail : a.detail > b.detail;
 }
 
-/** What comes before the response in the text of an event, and what comes behind it. */
-export function frameJobEvent({ id, job, standing }: JobEvent): [before: string, behind: string] {
-  const summary = JSON.stringify(presentJob(job, standing));
-  return [
-    `id: ${id.index}.${id.detail}\nevent: ${job.status}\ndata: ${summary.slice(0, -1)},"response":`,
-    '}\n\n',
-  ];
+/**
+ * The text of an event up to the response of its job, and the text after that.
+ * @param failure why the response cannot be read now; null where it can, or there is none
+ */
+export function frameJobEvent(event: JobEvent, failure: AppError | null): [before: string, behind: string] {
+  const { id, job } = event;
+  const [before, behind] = frameJob(event, failure);
+  return [`id: ${writeEventId(id, job.id)}\nevent: ${job.status}\ndata: ${before}`, `${behind}\n\n`];
 }

@@ -1,19 +1,23 @@
 /**
- * What answers kept under Idempotency-Keys take of Redis, by account. A hash counts them: `sum`, and one field for each
- * ten minutes in which keys expire (its end, in Unix seconds). Nobody subtracts a key that expires; `sum` is therefore
- * an upper bound, and it is computed again from the fields when a bound is reached.
+ * What kept answers take of Redis, by account: those under Idempotency-Keys, and apart from them those of durable jobs, which
+ * have bounds of their own and must not use up the other's. A hash counts them: `sum`, and one field for each ten minutes in
+ * which keys expire (its end, in Unix seconds). Nobody subtracts a key that expires; `sum` is therefore an upper bound, and
+ * it is computed again from the fields when a bound is reached.
  */
 
-/** Above this, further requests of the account with an Idempotency-Key are refused. */
+/**
+ * Above this, further requests of the account with an Idempotency-Key are refused. Jobs are not: how many an account may make
+ * in a day is bounded, and so is what is left in Redis of each.
+ */
 export const maxKeptBytesPerAccount = 64_000_000;
 
 /**
  * Requests that were admitted below that bound go on producing output. Above this one their output is not kept any more,
- * and they end: a full Redis would admit nobody.
+ * and they end: a full Redis would admit nobody. Answers of jobs go to the object store above it, and fail while that is away.
  */
 export const maxKeptBytesUnderWay = 4 * maxKeptBytesPerAccount;
 
-/** Above this, smaller answers of the account leave Redis as well once they have ended. */
+/** Above this, of one kind, smaller answers of the account leave Redis as well once they have ended. */
 export const crowdedBytes = maxKeptBytesPerAccount / 2;
 
 /** Of one answer. */

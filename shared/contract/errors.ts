@@ -289,9 +289,16 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(errorKinds, value);
 }
 
+/**
+ * The status of `job_cancelled` for callers who wait for a job that another cancels: they have not left, and clients must not
+ * send by themselves what somebody did not want done.
+ */
+export const cancelledJobStatus = 409;
+
 /** What the table says of a code, as its general type; with the words of the status, where it is not the code's own. */
 export function errorKind(code: ErrorCode, status: number = errorKinds[code].status): ErrorKind {
-  return { ...errorKinds[code], ...httpFaults[status], status };
+  const kind = errorKinds[code];
+  return status === kind.status ? kind : { ...kind, ...httpFaults[status], status };
 }
 
 /** One fault of a request: `loc` leads to it, such as `["body","messages",0,"role"]`. */

@@ -9,7 +9,7 @@ const type = 'invalid_request_error';
 
 /**
  * Statuses that HTTP has for a request, and the closed set of codes has no code of its own for: such an error has the
- * nearest code, and the words of its status.
+ * nearest code, and the words of its status. A code whose own status is among them keeps its words.
  */
 export const httpFaults: Readonly<Record<number, HttpFault>> = {
   400: {
@@ -21,6 +21,11 @@ export const httpFaults: Readonly<Record<number, HttpFault>> = {
     type,
     en: 'The request, or its body, did not arrive in time. Send it again, whole.',
     ru: 'Запрос или его тело не поступили вовремя. Отправьте запрос снова, целиком.',
+  },
+  409: {
+    type,
+    en: 'The job that does this request was cancelled. Send the request again to have it done by another.',
+    ru: 'Задача, выполнявшая этот запрос, отменена. Отправьте запрос снова, чтобы его выполнила другая.',
   },
   412: {
     type,

@@ -69,12 +69,18 @@ const response = chatExample.response;
 
 /** The job that a request becomes. */
 export const createAcceptedExample = (operation: JobOperation, model: string): OperationExample => ({
-  response: { ...queued, operation, model, response: null },
+  response: { ...queued, operation, model, response_error: null, response: null },
 });
 
-export const jobExample: OperationExample = { path, response: { ...succeeded, response } };
+export const jobExample: OperationExample = {
+  path,
+  response: { ...succeeded, response_error: null, response },
+};
 
-export const cancelledExample: OperationExample = { path, response: { ...cancelled, response: null } };
+export const cancelledExample: OperationExample = {
+  path,
+  response: { ...cancelled, response_error: null, response: null },
+};
 
 export const jobListExample: OperationExample = {
   query: { page: 1, page_size: 20, status: 'succeeded' },
@@ -87,8 +93,8 @@ const toEvent = (eventId: string, job: { readonly status: string }): string =>
 export const eventsExample: OperationExample = {
   path,
   response: [
-    toEvent('0.3', { ...queued, response: null } as { status: string }),
-    toEvent('1.0', { ...active, response: null } as { status: string }),
-    toEvent('2.0', { ...succeeded, response } as { status: string }),
+    toEvent('0.3.7e8d4b16', { ...queued, response_error: null, response: null } as { status: string }),
+    toEvent('1.0.7e8d4b16', { ...active, response_error: null, response: null } as { status: string }),
+    toEvent('2.0.7e8d4b16', { ...succeeded, response_error: null, response } as { status: string }),
   ].join(''),
 };

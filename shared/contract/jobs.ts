@@ -38,6 +38,7 @@ export const JobError = Type.Object(
   },
   { title: 'JobError' },
 );
+export type JobError = Static<typeof JobError>;
 
 export const JobWebhook = Type.Object(
   {
@@ -104,10 +105,17 @@ export type JobSummary = Static<typeof JobSummary>;
 export const Job = Type.Object(
   {
     ...summaryFields,
+    response_error: Nullable({
+      ...JobError,
+      description:
+        'Why the `response` of a job that has succeeded is null: it cannot be read now. The job is not affected by that, ' +
+        'and its response is kept until `expires_at`: ask for the job again shortly. Null in every other case.',
+    }),
     response: Type.Unsafe<object | null>({
       anyOf: [ChatResponse, ImageResponse, EmbeddingResponse, { type: 'null' }],
       description:
-        'The body that the synchronous call would have been answered with; null until it has succeeded.',
+        'The body that the synchronous call would have been answered with; null until it has succeeded, and while ' +
+        '`response_error` says that it cannot be read.',
     }),
   },
   { title: 'Job' },
@@ -161,13 +169,14 @@ export const getJob = defineOperation({
   tag: 'Jobs',
   summary: 'Show a job',
   description:
-    'Once it has succeeded, `response` is the body that the synchronous call would have been answered with.',
+    'Once it has succeeded, `response` is the body that the synchronous call would have been answered with. The job is ' +
+    'shown also while its response cannot be read; `response_error` says so then.',
   method: 'get',
   path: '/jobs/{job_id}',
   auth: 'key',
   pathParameters,
   response: Job,
-  errors: ['not_found', 'queue_full'],
+  errors: ['not_found'],
   example: jobExample,
 });
 
@@ -185,7 +194,7 @@ export const cancelJob = defineOperation({
   auth: 'key',
   pathParameters,
   response: Job,
-  errors: ['not_found', 'queue_full'],
+  errors: ['not_found'],
   example: cancelledExample,
 });
 
@@ -205,7 +214,8 @@ export const streamJobEvents = defineOperation({
   summary: 'Follow a job',
   description:
     'An event stream: one event for each change of the status, named after it, and for each change of the position or ' +
-    'the progress. The data is the job; that of the last event includes its `response`. The stream ends after it. ' +
+    'the progress. The data is the job; that of the last event includes its `response`, or says in `response_error` why ' +
+    'it has to be asked for by `GET /v1/jobs/{job_id}` later. The stream ends after it. ' +
     'Every event has an id: a client that connects again and sends the last one as `Last-Event-ID` misses nothing and ' +
     'gets nothing twice.',
   method: 'get',
@@ -223,6 +233,6 @@ export const streamJobEvents = defineOperation({
       example: {},
     },
   ],
-  errors: ['not_found', 'queue_full'],
+  errors: ['not_found'],
   example: eventsExample,
 });

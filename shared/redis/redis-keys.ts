@@ -45,8 +45,13 @@ export const redisKeys = {
   /** String: a large whole answer that is kept, while the object store does not take it; a day. */
   keptAnswer: (accountId: string, requestId: string) =>
     `mg:${tag(shardOf(accountId))}:kept-answer:${requestId}`,
-  /** Hash: `sum` of the bytes that are kept for one account in Redis, and their share by when they expire; a day. */
+  /**
+   * Hash: `sum` of the bytes that are kept for one account in Redis under Idempotency-Keys, and their share by when they
+   * expire; a day.
+   */
   keptBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:kept-bytes:${accountId}`,
+  /** Hash: the same of the answers of durable jobs. */
+  jobKeptBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:job-kept-bytes:${accountId}`,
   /**
    * Durable jobs. All keys of an account's jobs begin with this, so that one script can change a job, what it reserves and
    * the lists it stands in; `shared/jobs/job-lua.ts` names them.

@@ -5,7 +5,7 @@ import { answerPrefix } from '../storage/lifecycle-rules.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { encodeFrame } from './frame.ts';
-import type { KeptFramesStore, KeptPart, KeptSize } from './kept-frames-store.ts';
+import type { KeptFramesStore, KeptPart, KeptRequest, KeptSize } from './kept-frames-store.ts';
 
 /** Where a whole answer was put, as a `stored` frame tells it: its reader knows its length before it takes any of it. */
 export interface StoredAnswer {
@@ -13,10 +13,16 @@ export interface StoredAnswer {
   readonly bytes: number;
 }
 
+/** A durable job whose answer is kept. */
+export type KeptJob = KeptRequest & { readonly jobAttempt: number };
+
 export const encodeStored = (stored: StoredAnswer): string => JSON.stringify(stored);
 
 export const decodeStored = (payload: Buffer): StoredAnswer =>
   JSON.parse(payload.toString('utf8')) as StoredAnswer;
+
+/** A store that is there but silent counts as one that is away: readers are not kept waiting for it any longer. */
+const longestReadMs = 15_000;
 
 /** What is held of an answer while it is copied to the object store. */
 const copyBytes = 256 * 1024;
@@ -33,14 +39,17 @@ const contentType = 'application/octet-stream';
 export class AnswerStore {
   readonly #kept: KeptFramesStore;
   readonly #objects: ObjectStore;
+  readonly #readMs: number;
 
-  constructor(kept: KeptFramesStore, objects: ObjectStore) {
+  /** @param readMs how long one read of the object store may take */
+  constructor(kept: KeptFramesStore, objects: ObjectStore, readMs = longestReadMs) {
     this.#kept = kept;
     this.#objects = objects;
+    this.#readMs = readMs;
   }
 
   /** @throws AppError `too_many_jobs` where neither store takes it */
-  async put(request: HeldRequest, bytes: Buffer): Promise<StoredAnswer> {
+  async put(request: KeptRequest, bytes: Buffer): Promise<StoredAnswer> {
     try {
       await this.#objects.put(objectKey(request, bytes.length), bytes, contentType);
       return { in: 'objects', bytes: bytes.length };
@@ -57,13 +66,13 @@ export class AnswerStore {
    * @throws AppError `too_many_jobs` where neither store takes it
    */
   async keep(
-    request: HeldRequest,
-    attempt: number,
+    request: KeptJob,
     bytes: Buffer,
   ): Promise<{ readonly size: KeptSize } | { readonly stored: StoredAnswer }> {
+    const { requestId, jobAttempt: attempt } = request;
     // Readers begin at the first frame: what an earlier attempt kept may even have moved.
     if (attempt > 1) await this.#kept.clear(request);
-    const header = { requestId: request.requestId, attempt, sequence: 0, tokens: 0 } as const;
+    const header = { requestId, attempt, sequence: 0, tokens: 0 } as const;
     if (bytes.length <= maxInlineBytes) {
       const frame = encodeFrame({ ...header, kind: 'result', payload: bytes });
       const size = await this.#kept.append(request, 'result', frame, { isBounded: true, isAlone: true });
@@ -106,7 +115,7 @@ export class AnswerStore {
    * @returns false where it changed or expired meanwhile; it stays as it is then
    * @throws Error while either store is away
    */
-  async move(part: KeptPart, request: HeldRequest, bytes: number): Promise<boolean> {
+  async move(part: KeptPart, request: KeptRequest, bytes: number): Promise<boolean> {
     const kept = this.#kept;
     const stopping = new AbortController();
     let hasChanged = false;
@@ -145,7 +154,8 @@ export class AnswerStore {
     byteLength: number,
   ): Promise<Buffer | null> {
     try {
-      return await this.#objects.getRange(objectKey(request, bytes), from, byteLength);
+      const signal = AbortSignal.timeout(this.#readMs);
+      return await this.#objects.getRange(objectKey(request, bytes), from, byteLength, signal);
     } catch (error) {
       throw new AppError('service_unavailable', { cause: error });
     }

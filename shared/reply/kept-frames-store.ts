@@ -78,11 +78,17 @@ export interface KeptSize {
   readonly isCrowded: boolean;
 }
 
+/** A request whose answer is kept. */
+export interface KeptRequest extends HeldRequest {
+  /** Which attempt at a durable job keeps it; of no other request. What jobs keep is counted by itself. */
+  readonly jobAttempt?: number | undefined;
+}
+
 const keyOf = (part: KeptPart, { accountId, requestId }: HeldRequest): string =>
   part === 'frames' ? redisKeys.keptFrames(accountId, requestId) : redisKeys.keptAnswer(accountId, requestId);
 
 /**
- * Answers under Idempotency-Keys, as Redis keeps them: the frames of a request one after the other in one string, so that
+ * Answers under Idempotency-Keys, and of durable jobs, as Redis keeps them: the frames of a request one after the other in one string, so that
  * a reader takes as many bytes as it wants from where it stopped.
  */
 export class KeptFramesStore {
@@ -101,7 +107,7 @@ export class KeptFramesStore {
    * @param isAlone no other frame of the request is under way: the script's text need not be sent to keep them in order
    */
   async append(
-    request: HeldRequest,
+    request: KeptRequest,
     kind: FrameKind,
     frame: Buffer,
     { isBounded = kind === 'delta', isAlone = false } = {},
@@ -161,14 +167,15 @@ export class KeptFramesStore {
   }
 
   /** Drops the frames of a request: another attempt keeps others. */
-  async clear(request: HeldRequest): Promise<void> {
+  async clear(request: KeptRequest): Promise<void> {
     await this.#replace(this.#redis, 'frames', request, Buffer.alloc(0), '', '');
   }
 
   /** @throws AppError `too_many_jobs` where the account has too much in Redis already */
-  async putAnswer(request: HeldRequest, bytes: Buffer): Promise<void> {
+  async putAnswer(request: KeptRequest, bytes: Buffer): Promise<void> {
     const isKept = await this.#replace(this.#payloads, 'answer', request, bytes, '', lifetimeSeconds);
-    if (!isKept) throw new AppError('too_many_jobs', { message: tooMuchKept });
+    const message = request.jobAttempt === undefined ? tooMuchKept : tooMuchOfJobs;
+    if (!isKept) throw new AppError('too_many_jobs', { message });
   }
 
   /**
@@ -176,7 +183,7 @@ export class KeptFramesStore {
    * @param bytes how long it was when it was copied
    * @returns false where it changed or expired meanwhile; it stays as it is then
    */
-  async leaveMoved(part: KeptPart, request: HeldRequest, bytes: number): Promise<boolean> {
+  async leaveMoved(part: KeptPart, request: KeptRequest, bytes: number): Promise<boolean> {
     const { requestId } = request;
     const header = { requestId, attempt: 0, sequence: 0, kind: 'moved', tokens: 0 } as const;
     const marker =
@@ -187,7 +194,7 @@ export class KeptFramesStore {
   async #replace(
     redis: RedisClient,
     part: KeptPart,
-    request: HeldRequest,
+    request: KeptRequest,
     value: Buffer,
     expectedBytes: number | '',
     lifetime: number | '',
@@ -196,8 +203,10 @@ export class KeptFramesStore {
     return (await callRedis(() => replaceScript.run(redis, this.#keys(part, request), args))) === 1;
   }
 
-  #keys(part: KeptPart, request: HeldRequest): string[] {
-    return [keyOf(part, request), redisKeys.keptBytes(request.accountId)];
+  #keys(part: KeptPart, request: KeptRequest): string[] {
+    const { accountId, jobAttempt } = request;
+    const counter = jobAttempt === undefined ? redisKeys.keptBytes : redisKeys.jobKeptBytes;
+    return [keyOf(part, request), counter(accountId)];
   }
 }
 
@@ -208,3 +217,8 @@ export const tooMuchKept =
   `An answer under an Idempotency-Key is kept up to ${megabytes(maxKeptBytesPerAnswer)} MB, and those of an account ` +
   `that are under way up to ${megabytes(maxKeptBytesUnderWay)} MB together. Send fewer of them at once, or send this ` +
   'request without the header.';
+
+/** What a job fails with whose response neither store takes; nothing is charged for it. */
+const tooMuchOfJobs =
+  `The response could not be kept, and nothing was charged: the object store is away, and those of the account's other jobs ` +
+  `take ${megabytes(maxKeptBytesUnderWay)} MB already. Make fewer jobs until it is back, and this one again then.`;

@@ -5,12 +5,11 @@ import { publishParts } from '../redis/publish-parts.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { isKept, type AdmittedRequest } from '../queue/job-kinds.ts';
-import type { HeldRequest } from '../billing/reservation-store.ts';
 import { encodeStored, type StoredAnswer } from './answer-store.ts';
 import type { ErrorPayload } from './error-payload.ts';
 import { ChannelWindow } from './channel-window.ts';
 import { encodeHeader, encodeMark, encodeOffer, packRequestId, type FrameKind } from './frame.ts';
-import type { KeptFramesStore, KeptSize } from './kept-frames-store.ts';
+import type { KeptFramesStore, KeptRequest, KeptSize } from './kept-frames-store.ts';
 
 /** Redis cuts a subscriber with 32 MB pending; a message stays far below it. */
 const maxMessageBytes = 1_000_000;
@@ -23,7 +22,7 @@ export const noChannel = '';
 /** A frame on its way: text may be added to a delta until its tick ends. */
 interface PendingFrame {
   /** The request whose answer is kept beyond its socket; null where it is not. */
-  readonly keptAs: HeldRequest | null;
+  readonly keptAs: KeptRequest | null;
   readonly packedId: Uint8Array;
   readonly attempt: number;
   readonly sequence: number;
@@ -43,9 +42,9 @@ export interface ReplyPublisherOptions {
   /** Nobody listens to this channel. */
   readonly onDeaf: (channel: string) => void;
   /** All frames of an answer have been kept. */
-  readonly onKept?: (request: HeldRequest, size: KeptSize) => void;
+  readonly onKept?: (request: KeptRequest, size: KeptSize) => void;
   /** A frame was not kept because too much is: none of the later ones has a reader. */
-  readonly onKeptTooMuch?: (request: HeldRequest) => void;
+  readonly onKeptTooMuch?: (request: KeptRequest) => void;
 }
 
 /**
@@ -157,7 +156,7 @@ export class ReplyPublisher {
   }
 
   /** Before it is published: whoever is woken by the message finds the frame. */
-  #keep(request: HeldRequest, kind: FrameKind, frame: Buffer): void {
+  #keep(request: KeptRequest, kind: FrameKind, frame: Buffer): void {
     const { keptFrames, onKept, onKeptTooMuch } = this.#options;
     const kept = keptFrames
       .append(request, kind, frame)
@@ -202,7 +201,7 @@ export class ReplyWriter {
   readonly #channel: string;
   readonly #packedId: Uint8Array;
   readonly #attempt: number;
-  readonly #keptAs: HeldRequest | null;
+  readonly #keptAs: KeptRequest | null;
   #sequence = 0;
   #lastDelta: PendingFrame | null = null;
 
@@ -214,9 +213,9 @@ export class ReplyWriter {
   ) {
     this.#publisher = publisher;
     this.#channel = channel;
-    const { requestId, accountId } = request;
+    const { requestId, accountId, jobAttempt } = request;
     this.#packedId = packRequestId(requestId);
-    this.#keptAs = isKept(request) ? { requestId, accountId } : null;
+    this.#keptAs = isKept(request) ? { requestId, accountId, jobAttempt } : null;
     this.#attempt = attempt;
   }
 

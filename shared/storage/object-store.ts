@@ -130,9 +130,14 @@ export class ObjectStore {
   }
 
   /** Some of an object's bytes, held once; null where there are none. */
-  async getRange(key: string, from: number, byteLength: number): Promise<Buffer | null> {
+  async getRange(
+    key: string,
+    from: number,
+    byteLength: number,
+    signal?: AbortSignal,
+  ): Promise<Buffer | null> {
     const bytes = Buffer.allocUnsafeSlow(byteLength);
-    const read = await this.readRange(key, from, bytes);
+    const read = await this.readRange(key, from, bytes, signal);
     return read === null ? null : bytes.subarray(0, read.byteLength);
   }
 

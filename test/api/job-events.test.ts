@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { startApi } from '../../api/server.ts';
+import { maxCallsPerAccount } from '../../shared/contract/operation.ts';
 import { askJobs, createJob, hasEnded, waitForJob, type JobBody } from '../support/jobs.ts';
 import { parseNamedEvents, type NamedEvent } from '../support/named-events.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
@@ -133,6 +134,37 @@ test('HEAD of a stream of events says what it is, and does not wait', async (t) 
   await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
   t.is((await askJobs(stack, account, `/${randomUUID()}/events`)).status, 404);
 });
+
+// Serial: so many look at their jobs often enough to delay what other tests wait for.
+test.serial(
+  'an account follows jobs by so many streams at each process, and those keep no other call out',
+  async (t) => {
+    const [account, other] = [await stack.createAccount(), await stack.createAccount()];
+    const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
+    const { id: ofOther } = await createJob(stack, other, chats, chatOf('hung-chat'));
+    const leaving = new AbortController();
+    t.teardown(() => leaving.abort());
+    const open = async (of: TestAccount, jobId: string): Promise<Response> =>
+      await askJobs(stack, of, `/${jobId}/events`, { signal: leaving.signal });
+    const opened = await Promise.all(Array.from({ length: maxCallsPerAccount }, () => open(account, id)));
+    t.true(opened.every(({ status }) => status === 200));
+    const refused = await open(account, id);
+    t.is(refused.status, 429);
+    t.truthy(refused.headers.get('retry-after'));
+    t.is(((await refused.json()) as { error: { code: string } }).error.code, 'rate_limit_exceeded');
+    t.is((await open(other, ofOther)).status, 200);
+    t.is((await askJobs(stack, account, `/${id}`)).status, 200);
+    for (const [owner, jobId] of [
+      [account, id],
+      [other, ofOther],
+    ] as const)
+      await askJobs(stack, owner, `/${jobId}`, { method: 'DELETE' });
+    // Each of them is told of the end, and makes room.
+    const texts = await Promise.all(opened.map((answer) => answer.text()));
+    t.true(texts.every((text) => parseNamedEvents<JobBody>(text).at(-1)?.name === 'cancelled'));
+    await waitFor('room', async () => (await open(account, id)).status === 200);
+  },
+);
 
 test('a job whose reader has left is not looked at any more', async (t) => {
   const account = await stack.createAccount();

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { startApi } from '../../api/server.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { askJobs, createJob, readJob, respondAsync, waitForJob, type JobBody } from '../support/jobs.ts';
+import { parseNamedEvents } from '../support/named-events.ts';
 import { findReservations, toNano } from '../support/observe.ts';
+import { postJson } from '../support/post-json.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -314,7 +317,7 @@ test('the same key and body is one job, for callers who wait and for those who d
   t.is(await readSpent(account), toNano(ended.cost_request!));
 });
 
-test('a caller who waits for a job that fails is told what it failed with', async (t) => {
+test('a caller who waits for a job that another cancels is told so, as no fault of his, and may have it done anew', async (t) => {
   const account = await stack.createAccount();
   const key = { 'idempotency-key': randomUUID() };
   const body = chatOf('hung-chat', createWord());
@@ -322,7 +325,21 @@ test('a caller who waits for a job that fails is told what it failed with', asyn
   const waiting = stack.post(chats, account.apiKey, body, key);
   await waitForJob(stack, account, job.id, ({ status }) => status === 'active');
   await askJobs(stack, account, `/${job.id}`, { method: 'DELETE' });
-  t.is(((await (await waiting).json()) as { error: { code: string } }).error.code, 'job_cancelled');
+  const answer = await waiting;
+  t.is(answer.status, 409);
+  t.is(answer.headers.get('x-should-retry'), 'false');
+  const { error, detail } = (await answer.json()) as {
+    error: { code: string; message: string; type: string };
+    detail: { message_ru: string };
+  };
+  t.is(error.code, 'job_cancelled');
+  t.is(error.type, 'invalid_request_error');
+  t.regex(error.message, /job of the same Idempotency-Key.*cancelled.*charged.*Send/);
+  t.notRegex(error.message, /connection/);
+  t.regex(detail.message_ru, /Задача.*отменена/);
+  const again = await createJob(stack, account, chats, body, key);
+  t.not(again.id, job.id);
+  await askJobs(stack, account, `/${again.id}`, { method: 'DELETE' });
 });
 
 test('who prefers a job of a request that somebody waits for is answered like that one', async (t) => {
@@ -347,6 +364,45 @@ test('a large response of a job comes whole', async (t) => {
     input.map((_, i) => i),
   );
   t.true(data.every(({ embedding }) => embedding.length === 1536));
+});
+
+test('a job whose response cannot be read is shown with all else, and with its response once the store is back', async (t) => {
+  const account = await stack.createAccount();
+  // Nothing listens there: another process serves this account while it cannot reach the object store.
+  const s3 = { ...stack.config.s3, endpoint: 'http://127.0.0.1:9' };
+  const cutOff = await startApi({ ...stack.config, s3 }, stack.env, stack.log);
+  t.teardown(() => cutOff.stop());
+  const key = { 'idempotency-key': randomUUID() };
+  const body = { model: 'vectors', input: Array.from({ length: 60 }, (_, i) => `text ${i} ${createWord()}`) };
+  const { id } = await createJob(stack, account, embeddings, body, key);
+  const { response, response_error: none, ...ended } = await waitForJob(stack, account, id);
+  t.is(none, null);
+  t.truthy(response);
+  const check = (shown: JobBody): void => {
+    const { response: missing, response_error: failure, ...rest } = shown;
+    t.deepEqual(rest, ended);
+    t.is(missing, null);
+    t.like(failure, { code: 'service_unavailable', type: 'api_error' });
+    t.regex(failure!.message, /again/);
+  };
+  for (const method of ['GET', 'DELETE']) {
+    const answer = await askJobs(cutOff, account, `/${id}`, { method });
+    t.is(answer.status, 200);
+    check((await answer.json()) as JobBody);
+  }
+  const replayed = await postJson(`${cutOff.url}${embeddings}`, account.apiKey, body, {
+    ...respondAsync,
+    ...key,
+  });
+  t.is(replayed.status, 202);
+  check((await replayed.json()) as JobBody);
+  const events = await askJobs(cutOff, account, `/${id}/events`);
+  const last = parseNamedEvents<JobBody>(await events.text()).at(-1)!;
+  t.is(last.name, 'succeeded');
+  check(last.data);
+  const headers = { 'last-event-id': last.id };
+  t.is((await askJobs(cutOff, account, `/${id}/events`, { headers })).status, 204);
+  t.deepEqual((await readJob(stack, account, id)).response, response);
 });
 
 interface Sight {

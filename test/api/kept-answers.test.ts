@@ -7,6 +7,7 @@ import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { maxKeptBytesPerAccount, maxKeptBytesUnderWay } from '../../shared/billing/kept-bytes.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { createJob, waitForJob } from '../support/jobs.ts';
 import { pretendKept, readKeptBytes } from '../support/kept-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { answerWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
@@ -178,7 +179,7 @@ test('an account that has too much in Redis is told to wait or to leave the head
   t.is(refused.headers.get('x-ratelimit-limit-requests'), '100000');
   const { error } = JSON.parse(refused.text) as { error: { code: string; message: string } };
   t.is(error.code, 'too_many_jobs');
-  t.regex(error.message, /Idempotency-Key/);
+  t.regex(error.message, /Idempotency-Key.*Send .* without the header, or later.* within a day/);
   t.is((await send(account, ask(1), {})).status, 200, 'without the header');
   t.is((await send(account, ask(1), key)).text, kept.text, 'a replay');
   t.is((await send(other, ask(1), createKey())).status, 200);
@@ -191,6 +192,22 @@ test('an account that has too much in Redis is told to wait or to leave the head
   );
   t.is((await send(account, ask(1), createKey())).status, 200, 'when it has expired');
   await waitForNoReservation(stack, account.id);
+});
+
+test('answers of jobs that have ended, however many, keep no request with an Idempotency-Key out', async (t) => {
+  const account = await stack.createAccount();
+  const { redis } = stack;
+  const job = await createJob(stack, account, chats, ask(0), createKey());
+  await waitForJob(stack, account, job.id);
+  t.deepEqual(await readKeptBytes(redis, account.id), {});
+  t.true((await readKeptBytes(redis, account.id, 'jobKeptBytes'))['sum']! > 0);
+  await pretendKept(redis, account.id, maxKeptBytesUnderWay, 600, 'jobKeptBytes');
+  t.is((await send(account, ask(1), createKey())).status, 200);
+  // Past the bound what a further job leaves in Redis says no more than where its response is.
+  const more = await createJob(stack, account, chats, ask(0));
+  const { response } = await waitForJob(stack, account, more.id);
+  t.is(response!['id'], more.id);
+  t.true((await lengthInRedis(account, more.id)) < 100);
 });
 
 test('a stream whose account comes to have too much in Redis ends, and what came of it is charged', async (t) => {

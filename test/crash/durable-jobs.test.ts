@@ -183,8 +183,7 @@ test('a job whose worker died between the kept answer and the settlement runs ag
   t.teardown(() => objects.close());
   const answers = new AnswerStore(new KeptFramesStore(redis, payloads), objects);
   await answers.keep(
-    { requestId: id, accountId: account.id },
-    1,
+    { requestId: id, accountId: account.id, jobAttempt: 1 },
     Buffer.from('{"from": "the first attempt"}'),
   );
   t.is((await readJob(stack, account, id)).response ?? null, null);

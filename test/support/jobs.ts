@@ -21,6 +21,7 @@ export interface JobBody {
   readonly free_request: boolean | null;
   readonly error: { readonly code: string; readonly message: string; readonly type: string } | null;
   readonly webhook: Readonly<Record<string, unknown>> | null;
+  readonly response_error?: { readonly code: string; readonly message: string; readonly type: string } | null;
   readonly response?: Readonly<Record<string, unknown>> | null;
 }
 

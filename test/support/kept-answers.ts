@@ -43,9 +43,16 @@ export async function keepStream(
   return (await frames.append(request, 'result', last))!.bytes;
 }
 
+/** Which answers are counted together. */
+type KeptCounter = 'keptBytes' | 'jobKeptBytes';
+
 /** What Redis has counted for an account, by the end of the ten minutes in which it expires, and in sum. */
-export async function readKeptBytes(redis: RedisClient, accountId: string): Promise<Record<string, number>> {
-  const fields = await redis.hgetall(redisKeys.keptBytes(accountId));
+export async function readKeptBytes(
+  redis: RedisClient,
+  accountId: string,
+  counter: KeptCounter = 'keptBytes',
+): Promise<Record<string, number>> {
+  const fields = await redis.hgetall(redisKeys[counter](accountId));
   return Object.fromEntries(
     Object.entries(fields)
       .map(([field, bytes]) => [field, Number(bytes)] as const)
@@ -59,9 +66,10 @@ export async function pretendKept(
   accountId: string,
   bytes: number,
   inMinutes = 600,
+  counter: KeptCounter = 'keptBytes',
 ): Promise<void> {
   const at = Math.floor(Date.now() / 1_000) + inMinutes * 60;
-  await redis.hset(redisKeys.keptBytes(accountId), { sum: bytes, [Math.floor(at / 600) * 600]: bytes });
+  await redis.hset(redisKeys[counter](accountId), { sum: bytes, [Math.floor(at / 600) * 600]: bytes });
 }
 
 export interface TestObjects {

@@ -1,5 +1,6 @@
 import { Worker, type Job as BullJob } from 'bullmq';
 import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import {
   listRequests,
   type AdmittedRequest,
@@ -132,7 +133,8 @@ function openRuns(
     const { requestId, deadlineAtMs } = request;
     const reply = new ReplyWriter(publisher, item.replyChannel, request, attempt);
     const run = runs.start(request, item.replyChannel, attempt);
-    if (nowMs > deadlineAtMs) runs.control({ action: 'cancel', requestId });
+    // Whoever waits for it has not left: it is no cancelled one.
+    if (nowMs > deadlineAtMs) runs.fail(requestId, new AppError('deadline_exceeded'));
     else reply.accepted(dependencies.workerId);
     bans.checkStarted(request);
     return { reply, ...run, log: dependencies.log.child({ requestId }) };

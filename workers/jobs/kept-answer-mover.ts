@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { HeldRequest } from '../../shared/billing/reservation-store.ts';
 import { FairQueue } from '../../shared/fairness/fair-queue.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { AnswerStore } from '../../shared/reply/answer-store.ts';
-import type { KeptPart, KeptSize } from '../../shared/reply/kept-frames-store.ts';
+import type { KeptPart, KeptRequest, KeptSize } from '../../shared/reply/kept-frames-store.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
@@ -18,7 +17,7 @@ const retryMs = { first: 1_000, most: 30_000 };
 
 interface Move {
   readonly part: KeptPart;
-  readonly request: HeldRequest;
+  readonly request: KeptRequest;
   readonly bytes: number;
 }
 
@@ -41,13 +40,13 @@ export class KeptAnswerMover implements Running {
   }
 
   /** The frames of this request are complete. Those of short answers stay in Redis, unless their account has many. */
-  frames(request: HeldRequest, { bytes, isCrowded }: KeptSize): void {
+  frames(request: KeptRequest, { bytes, isCrowded }: KeptSize): void {
     const least = isCrowded ? leastMovedBytes : maxInlineBytes;
     if (bytes > least) this.#add({ part: 'frames', request, bytes });
   }
 
   /** A whole answer is in Redis because the object store did not take it. */
-  answer(request: HeldRequest, bytes: number): void {
+  answer(request: KeptRequest, bytes: number): void {
     this.#add({ part: 'answer', request, bytes });
   }
 

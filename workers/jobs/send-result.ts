@@ -6,6 +6,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../shared/queue/job-kinds.ts';
 import { throughOutage } from '../../shared/redis/through-outage.ts';
 import { pieceBytes } from '../../shared/reply/frame.ts';
+import type { KeptJob } from '../../shared/reply/answer-store.ts';
 import type { JobDependencies, RequestRun } from './job-context.ts';
 
 /**
@@ -22,7 +23,7 @@ export async function sendResult(
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const { jobAttempt } = request;
   if (jobAttempt !== undefined)
-    return await keepAnswer(dependencies, request, jobAttempt, Buffer.concat(parts, length));
+    return await keepAnswer(dependencies, { ...request, jobAttempt }, Buffer.concat(parts, length));
   if (length <= maxInlineBytes) run.reply.result(Buffer.concat(parts, length));
   else if (request.claimHash === null) await sendPieces(run, parts, length);
   else await storeAnswer(dependencies, request, run, Buffer.concat(parts, length));
@@ -35,14 +36,14 @@ export async function sendResult(
  */
 async function keepAnswer(
   { answers, mover }: Pick<JobDependencies, 'answers' | 'mover'>,
-  request: HeldRequest,
-  attempt: number,
+  { requestId, accountId, jobAttempt }: KeptJob,
   bytes: Buffer,
 ): Promise<AfterSettlement> {
+  const request = { requestId, accountId, jobAttempt };
   // The vendor was paid for the answer, and the settlement that comes next waits for Redis as well. A frame that is kept
   // twice, because the reply to the first try was lost, is read once. Nothing ends the wait early: the settlement decides
   // whether the job is still this worker's.
-  const kept = await throughOutage(() => answers.keep(request, attempt, bytes));
+  const kept = await throughOutage(() => answers.keep(request, bytes));
   return () => {
     if ('size' in kept) mover.frames(request, kept.size);
     else if (kept.stored.in === 'redis') mover.answer(request, bytes.length);

@@ -1,5 +1,5 @@
 import { createErrorExample, ErrorBody, ValidationErrorBody } from '../error-bodies.ts';
-import { errorKind, errorKinds, type ErrorCode } from '../errors.ts';
+import { cancelledJobStatus, errorKind, errorKinds, type ErrorCode } from '../errors.ts';
 import { asksForOwnAccount, type Operation } from '../operation.ts';
 import type { JsonSchema, ResponseObject } from './description.ts';
 import { headersOf } from './headers.ts';
@@ -28,6 +28,9 @@ export function describeErrors(
   const errors = findErrorCodes(operation).map((code) => ({ code, status: errorKind(code).status }));
   // A body that comes too slowly. What else HTTP has a status of its own for belongs to no operation.
   if (operation.body !== undefined) errors.push({ code: 'deadline_exceeded', status: 408 });
+  // Of the job that a request is attached to by its Idempotency-Key.
+  if (operation.errors.includes('idempotency_conflict'))
+    errors.push({ code: 'job_cancelled', status: cancelledJobStatus });
   if (operation.servesRanges === true) {
     errors.push({ code: 'validation_failed', status: 412 }, { code: 'validation_failed', status: 416 });
   }

@@ -1,4 +1,4 @@
-import { errorKinds } from '../errors.ts';
+import { cancelledJobStatus, errorKinds } from '../errors.ts';
 import { maxRequestTimeoutMs, requestTimeoutHeader } from '../prefer.ts';
 import { maxWebhookUrlLength, webhookUrlHeader } from '../webhook-url.ts';
 import { answersAsStream, type Operation } from '../operation.ts';
@@ -201,7 +201,8 @@ export function requestHeaders(operation: Operation): ParameterObject[] {
         'same body attaches to the request while it runs, or gets its answer for 24 hours, and is charged once; the ' +
         'work goes on if you disconnect. Each of them counts as a request of your minute. A failure is not kept: the ' +
         'next request with the key starts anew. The same ' +
-        `key with another body is a ${errorKinds.idempotency_conflict.status}, \`idempotency_conflict\`.`,
+        `key with another body is a ${errorKinds.idempotency_conflict.status}, \`idempotency_conflict\`. A request that ` +
+        `waits for a job of the same key is a ${cancelledJobStatus}, \`job_cancelled\`, when that job is cancelled.`,
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
       example: 'order-1742-summary',
     },

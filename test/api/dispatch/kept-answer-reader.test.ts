@@ -256,7 +256,7 @@ async function runJob(
 ): Promise<number> {
   const { job } = await takeJob(redis(), line, request.accountId, worker);
   await startJob(redis(), job!);
-  await answers.keep(request, job!.attempt, Buffer.from(answer));
+  await answers.keep({ ...request, jobAttempt: job!.attempt }, Buffer.from(answer));
   return job!.attempt;
 }
 

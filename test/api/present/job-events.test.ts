@@ -4,47 +4,19 @@ import {
   frameJobEvent,
   listJobEvents,
   parseEventId,
+  writeEventId,
   type EventId,
-  type ShownJob,
 } from '../../../api/present/job-events.ts';
-import type { JobRecord, JobStatus } from '../../../shared/jobs/job-record.ts';
-
-interface State {
-  readonly position?: number;
-  readonly progress?: number;
-}
-
-function show(statuses: readonly JobStatus[], { position = 0, progress = 0 }: State = {}): ShownJob {
-  const status = statuses.at(-1)!;
-  const job: JobRecord = {
-    id: '019aa64f-d5de-7c5b-9a51-0c2f7e8d4b16',
-    accountId: 'account',
-    status,
-    operation: 'chat.completions',
-    queue: 'chat',
-    model: 'm',
-    createdAtMs: 1_000,
-    deadlineAtMs: 9_000,
-    transitions: statuses.map((one, i) => ({ status: one, atMs: 1_000 + i * 100 })),
-    attempts: 1,
-    workerId: null,
-    isCancelRequested: false,
-    format: null,
-    progress,
-    position: null,
-    error: status === 'failed' ? { code: 'upstream_error', message: 'broken' } : null,
-    receipt: null,
-    webhook: null,
-  };
-  return { job, standing: { position: status === 'queued' ? position : null, etaSeconds: null } };
-}
+import type { ShownJob } from '../../../api/present/job-text.ts';
+import type { JobStatus } from '../../../shared/jobs/job-record.ts';
+import { showJob, shownJobId as jobId } from '../../support/show-job.ts';
 
 const textOf = ({ index, detail }: EventId): string => `${index}.${detail}`;
 const idsOf = (shown: ShownJob, after: EventId | null): string[] =>
   listJobEvents(shown, after).map(({ id }) => textOf(id));
 
 test('every status that a job has had is an event, with the time of that status and nothing of later ones', (t) => {
-  const events = listJobEvents(show(['queued', 'active', 'queued', 'active', 'failed']), null);
+  const events = listJobEvents(showJob(['queued', 'active', 'queued', 'active', 'failed']), null);
   t.deepEqual(
     events.map(({ id, job, isLast }) => [textOf(id), job.status, isLast]),
     [
@@ -57,7 +29,7 @@ test('every status that a job has had is an event, with the time of that status 
   );
   const [queued, active] = events;
   t.is(queued!.job.error, null);
-  const data = JSON.parse(frameJobEvent(active!)[0].split('\ndata: ')[1]! + 'null}') as Record<
+  const data = JSON.parse(frameJobEvent(active!, null)[0].split('\ndata: ')[1]! + 'null}') as Record<
     string,
     unknown
   >;
@@ -65,23 +37,28 @@ test('every status that a job has had is an event, with the time of that status 
 });
 
 test('after an event come those that are later, and of the same status only what has moved on', (t) => {
-  const queued = show(['queued'], { position: 7 });
+  const queued = showJob(['queued'], { position: 7 });
   t.deepEqual(idsOf(queued, null), ['0.7']);
   t.deepEqual(idsOf(queued, { index: 0, detail: 9 }), ['0.7']);
   t.deepEqual(idsOf(queued, { index: 0, detail: 7 }), []);
   t.deepEqual(idsOf(queued, { index: 0, detail: 3 }), []);
-  const active = show(['queued', 'active'], { progress: 0.5 });
+  const active = showJob(['queued', 'active'], { progress: 0.5 });
   t.deepEqual(idsOf(active, { index: 0, detail: 7 }), ['1.50']);
   t.deepEqual(idsOf(active, { index: 1, detail: 20 }), ['1.50']);
   t.deepEqual(idsOf(active, { index: 1, detail: 50 }), []);
-  t.deepEqual(idsOf(show(['queued', 'active', 'succeeded']), { index: 2, detail: 0 }), []);
+  t.deepEqual(idsOf(showJob(['queued', 'active', 'succeeded']), { index: 2, detail: 0 }), []);
 });
 
 test('an id that is none of the job starts from the beginning', (t) => {
-  for (const text of [undefined, '', 'x', '1', '1.', '-1.0', '1.2.3', '0x1.0', '9999999.0'])
-    t.is(parseEventId(text), null, text);
-  t.deepEqual(parseEventId(' 12.34 '), { index: 12, detail: 34 });
-  t.deepEqual(idsOf(show(['queued', 'active']), { index: 5, detail: 0 }), ['0.0', '1.0']);
+  const [mark, other] = ['7e8d4b16', jobId.replace('7e8d4b16', '7e8d4b17')];
+  const garbage = ['', 'x', '1', '1.', '1.2', `-1.0.${mark}`, `1.2.3.${mark}`, `0x1.0.${mark}`];
+  for (const text of [undefined, ...garbage, `9999999.0.${mark}`, `1.2.${mark}x`, `1.2.${mark}, 1.2.${mark}`])
+    t.is(parseEventId(text, jobId), null, text);
+  const ofOther = writeEventId({ index: 2, detail: 0 }, other);
+  t.deepEqual(parseEventId(ofOther, other), { index: 2, detail: 0 });
+  t.is(parseEventId(ofOther, jobId), null, 'it is of another job');
+  t.deepEqual(parseEventId(` 12.34.${mark} `, jobId), { index: 12, detail: 34 });
+  t.deepEqual(idsOf(showJob(['queued', 'active']), { index: 5, detail: 0 }), ['0.0', '1.0']);
 });
 
 /** A life of a job, as looks at it find it: positions fall, progress rises, and a lost job waits again. */
@@ -98,14 +75,14 @@ const lives = fc
       statuses.push('queued');
       for (const wait of [60, ...waits]) {
         lowest = Math.min(lowest, wait);
-        states.push(show([...statuses], { position: lowest }));
+        states.push(showJob([...statuses], { position: lowest }));
       }
       statuses.push('active');
       for (const run of [0, ...runs.toSorted((a, b) => a - b)])
-        states.push(show([...statuses], { progress: run / 100 }));
+        states.push(showJob([...statuses], { progress: run / 100 }));
     }
     statuses.push('succeeded');
-    return [...states, show(statuses)];
+    return [...states, showJob(statuses)];
   });
 
 test('whenever a reader looks and reconnects, it gets every status once, in order, and the last event once', (t) => {
@@ -120,7 +97,7 @@ test('whenever a reader looks and reconnects, it gets every status once, in orde
         for (const event of listJobEvents(state, cursor)) {
           seen.push(event.id);
           statuses.set(event.id.index, event.job.status);
-          cursor = parseEventId(textOf(event.id));
+          cursor = parseEventId(writeEventId(event.id, jobId), jobId);
         }
       }
       const last = states.at(-1)!.job;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { httpFaults } from '../../../shared/contract/http-faults.ts';
-import { AppError, errorKinds, type ErrorCode } from '../../../shared/contract/errors.ts';
+import { AppError, cancelledJobStatus, errorKinds, type ErrorCode } from '../../../shared/contract/errors.ts';
 
 /** A sentence or clause that tells the caller to do something, or where to look. */
 const instructions = {
@@ -27,6 +27,9 @@ test('an error of another status than its code has the words of that status', (t
   t.is(late.message, httpFaults[408]!.en);
   t.like(late.kind, { type: 'invalid_request_error', ru: httpFaults[408]!.ru, status: 408 });
   t.like(new AppError('deadline_exceeded').kind, errorKinds.deadline_exceeded);
+  const cancelled = new AppError('job_cancelled', { status: cancelledJobStatus });
+  t.like(cancelled.kind, { status: 409, en: httpFaults[409]!.en });
+  t.is(new AppError('idempotency_conflict').message, errorKinds.idempotency_conflict.en);
 });
 
 test('a text that only the log is for leaves the process where the error says so itself', (t) => {

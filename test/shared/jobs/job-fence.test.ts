@@ -272,11 +272,11 @@ test('the answer of a later attempt can be read although that of an earlier one 
   const request = { requestId: job.id, accountId: job.accountId };
   const kept = new KeptFramesStore(books.redis, books.redis);
   const answers = new AnswerStore(kept, {} as ObjectStore);
-  const first = await answers.keep(request, 1, Buffer.alloc(4_000, 1));
+  const first = await answers.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
   if (!('size' in first)) throw new Error('it is not in Redis');
   // What is left behind of frames that were copied.
   t.true(await kept.leaveMoved('frames', request, first.size.bytes));
-  await answers.keep(request, 2, Buffer.alloc(4_000, 2));
+  await answers.keep({ ...request, jobAttempt: 2 }, Buffer.alloc(4_000, 2));
   const read = await kept.readFrames(request, 0, 100_000);
   if (!('bytes' in read)) throw new Error('it is said to have moved');
   const { frame } = decodeFirstFrame(read.bytes)!;

@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
+import type { AppError } from '../../../shared/contract/errors.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { AnswerStore } from '../../../shared/reply/answer-store.ts';
 import { KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
+import { ObjectStore } from '../../../shared/storage/object-store.ts';
 import {
   createRequest,
   keepStream,
@@ -31,6 +35,19 @@ test('frames are in the object store byte for byte after they have moved, and no
   const { sum } = await readKeptBytes(redis(), request.accountId);
   t.is(sum, await redis().strlen(redisKeys.keptFrames(request.accountId, request.requestId)));
   t.true(sum! < 50);
+});
+
+test('what jobs keep is counted apart from what Idempotency-Keys do, until it has moved', async (t) => {
+  const { objects } = await useObjects(t);
+  const answers = new AnswerStore(new KeptFramesStore(redis(), redis()), objects);
+  const request = { ...createRequest(), jobAttempt: 1 };
+  const read = () => readKeptBytes(redis(), request.accountId, 'jobKeptBytes');
+  const kept = await answers.keep(request, randomBytes(20_000));
+  if (!('size' in kept)) throw new Error('it is not in Redis');
+  t.is((await read())['sum'], kept.size.bytes);
+  t.true(await answers.move('frames', request, kept.size.bytes));
+  t.true((await read())['sum']! < 50);
+  t.deepEqual(await readKeptBytes(redis(), request.accountId), {});
 });
 
 test('a copy that comes second neither fails nor harms what the first one stored', async (t) => {
@@ -85,6 +102,20 @@ test('while the object store is away everything stays where it is, and moves whe
   t.true((await answers.readMovedFrames(stream, bytes, 0, bytes)).equals(before));
   t.true((await answers.read(whole, stored))!.equals(answer), 'its reader finds it there');
   t.deepEqual(await readKeptBytes(redis(), whole.accountId), {});
+});
+
+test('an object store that is there but does not answer is a 503 in time', async (t) => {
+  const silent = createServer((socket) => socket.unref()).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  t.teardown(() => silent.close());
+  const { port } = silent.address() as AddressInfo;
+  const credentials = { accessKeyId: 'k', secretAccessKey: 's' };
+  const endpoint = `http://127.0.0.1:${port}`;
+  const objects = new ObjectStore({ endpoint, region: 'r', bucket: 'b', publicUrl: null, ...credentials });
+  t.teardown(() => objects.close());
+  const answers = new AnswerStore(new KeptFramesStore(redis(), redis()), objects, 50);
+  const error = await t.throwsAsync(answers.readMovedFrames(createRequest(), 100, 0, 100));
+  t.is((error as AppError).code, 'service_unavailable');
 });
 
 test('moved frames that are gone or whose store is away are a 503, not a fault', async (t) => {

@@ -1,0 +1,16 @@
+import type { Writable } from 'node:stream';
+import { keepAliveMs } from './sse-stream.ts';
+
+/** Writes comments to a stream of events until the work is done, so that no proxy cuts it meanwhile. */
+export async function whileKeptAlive<T>(
+  stream: Writable,
+  work: Promise<T>,
+  everyMs = keepAliveMs,
+): Promise<T> {
+  const timer = setInterval(() => stream.write(': keep-alive\n\n'), everyMs);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+  }
+}
