@@ -334,13 +334,35 @@ test('a large response of a job comes whole', async (t) => {
 });
 
 interface Sight {
-  readonly atMs: number;
+  /** The estimate was made between these two. */
+  readonly askedAtMs: number;
+  readonly answeredAtMs: number;
   readonly position: number;
   readonly etaSeconds: number | null;
 }
 
 /** An outlook is half a second old at the most: after so long it knows of the first job that ended. */
 const measuredAfterMs = 600;
+
+/** By which factor an estimate was off. */
+function findError({ askedAtMs, answeredAtMs, etaSeconds }: Sight, endedAtMs: number): number {
+  const saidMs = etaSeconds! * 1_000;
+  const [leastMs, mostMs] = [endedAtMs - answeredAtMs, endedAtMs - askedAtMs];
+  return Math.max(leastMs / saidMs, saidMs / mostMs);
+}
+
+/** Calls that the vendor of the line takes at once. */
+const linePlaces = 8;
+
+/**
+ * By which factor the pace of the line itself changed. Each call takes the vendor equally long, so it is the machine that
+ * was slower at one time than at another: as slow as it was while two rounds of jobs ended, against the quickest two.
+ */
+function findDrift(endedAtMs: readonly number[]): number {
+  const sorted = endedAtMs.toSorted((a, b) => a - b);
+  const rounds = sorted.slice(2 * linePlaces).map((atMs, i) => atMs - sorted[i]!);
+  return Math.max(...rounds) / Math.min(...rounds);
+}
 
 // Serial, as those come first: other tests would make the jobs slower, and their ends would make them quicker.
 test.serial(
@@ -353,35 +375,38 @@ test.serial(
     const seen = new Map<string, Sight[]>(jobs.map(({ id }) => [id, []]));
     let ended: JobBody[] = [];
     await waitFor('all to end', async () => {
+      const askedAtMs = Date.now();
       const answer = await askJobs(stack, account, '?page_size=100');
       const { items } = (await answer.json()) as { items: JobBody[] };
+      const answeredAtMs = Date.now();
       for (const { id, position, eta_seconds: etaSeconds } of items)
-        if (position !== null) seen.get(id)!.push({ atMs: Date.now(), position, etaSeconds });
+        if (position !== null) seen.get(id)!.push({ askedAtMs, answeredAtMs, position, etaSeconds });
       ended = items.filter(({ status }) => status === 'succeeded');
       return ended.length === jobs.length;
     });
-    const off: number[] = [];
-    const measuredAtMs = Math.min(...ended.map((job) => Date.parse(job.ended_at!))) + measuredAfterMs;
-    for (const { id, ended_at: endedAt } of ended) {
-      const sights = seen.get(id)!;
+    const endOf = (job: JobBody): number => Date.parse(job.ended_at!);
+    const endsMs = ended.map(endOf);
+    const measuredAtMs = Math.min(...endsMs) + measuredAfterMs;
+    const errors: number[] = [];
+    for (const job of ended) {
+      const sights = seen.get(job.id)!;
       const positions = sights.map(({ position }) => position);
       t.deepEqual(
         positions,
         positions.toSorted((a, b) => b - a),
-        id,
+        job.id,
       );
-      for (const { atMs, etaSeconds } of sights) {
-        if (atMs < measuredAtMs || etaSeconds === null) continue;
-        off.push(etaSeconds / ((Date.parse(endedAt!) - atMs) / 1_000));
+      for (const sight of sights) {
+        if (sight.askedAtMs >= measuredAtMs && sight.etaSeconds !== null)
+          errors.push(findError(sight, endOf(job)));
       }
     }
     const farthest = Math.max(...jobs.map(({ id }) => seen.get(id)![0]?.position ?? 0));
     t.true(farthest >= 30, `the last of them stood at ${farthest}`);
-    t.true(off.length > 50);
-    const wrong = off.filter((factor) => factor > 3 || factor < 1 / 3);
-    t.true(
-      wrong.length <= off.length / 50,
-      `${wrong.length} of ${off.length}: ${wrong.slice(0, 5).join(', ')}`,
-    );
+    t.true(errors.length > 50);
+    // Nobody can foresee that others will take the machine, or leave it: what that comes to is not the estimate's error.
+    const bound = Math.max(3, 2 * findDrift(endsMs));
+    const largest = Math.max(...errors);
+    t.true(largest <= bound, `off by a factor of ${largest}, and may be by ${bound}`);
   },
 );
