@@ -156,9 +156,10 @@ export async function startApi(
   const traffic = new TrafficRecorder(trafficStore, log);
   const finish = { redis, ledger, hotAccounts, traffic, prices };
   const reservations = new ReservationStore(redis);
-  const holding = startHolding(reservations, listRequests, log);
   const jobs = new JobWaiting(finish, waiters, kept, reservations, log);
   const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, kept, log });
+  const listHeld = () => [...listRequests(), ...durableJobs.placing()];
+  const holding = startHolding(reservations, listHeld, log);
   const bulkShares = new BulkShares(redis, workers, log);
   const embeddingQueues = {
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { releaseReservation } from '../../shared/billing/settle-script.ts';
-import { toAppError } from '../../shared/contract/errors.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
+import { jobPath } from '../../shared/contract/jobs.ts';
 import { cancelJob } from '../../shared/jobs/end-job-scripts.ts';
 import { JobOutlooks } from '../../shared/jobs/job-outlooks.ts';
 import type { JobOperation, JobStatus } from '../../shared/jobs/job-record.ts';
-import { JobStore } from '../../shared/jobs/job-store.ts';
+import { JobStore, type FoundJob } from '../../shared/jobs/job-store.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob, type PlacedJob } from '../../shared/jobs/place-job-script.ts';
 import { noStanding } from '../../shared/jobs/present-job.ts';
@@ -45,6 +46,9 @@ export interface ShownJobPage {
 /** From the admission of a request until its job is placed, but for very large ones. */
 const placingMs = 2_000;
 const lookAgainMs = 50;
+/** For so long it is asked whether a job was made of whose making Redis said nothing. */
+const doubtMs = 5_000;
+const outagePauseMs = 200;
 
 /** Durable jobs, as the api makes, shows and cancels them. All methods throw `service_unavailable` while Redis is away. */
 export class DurableJobs {
@@ -53,6 +57,7 @@ export class DurableJobs {
   readonly #store: JobStore;
   readonly #standings: JobStandings;
   readonly #closing = new AbortController();
+  readonly #placing = new Set<AdmittedRequest>();
 
   constructor(dependencies: DurableJobsDependencies) {
     const { redis } = dependencies;
@@ -71,12 +76,26 @@ export class DurableJobs {
     this.#closing.abort();
   }
 
+  /** Admitted requests whose jobs are being made. A large body takes its time, and their reservations must last for it. */
+  placing(): Iterable<AdmittedRequest> {
+    return this.#placing;
+  }
+
   /**
    * Makes a durable job of an admitted request, and answers with it as it was made. Where that fails the request holds
    * nothing any more.
    * @throws AppError `too_many_jobs`, `queue_full`
    */
-  async place(
+  async place(request: AdmittedRequest, work: DurableWork): Promise<ShownJob> {
+    this.#placing.add(request);
+    try {
+      return await this.#place(request, work);
+    } finally {
+      this.#placing.delete(request);
+    }
+  }
+
+  async #place(
     request: AdmittedRequest,
     { operation, job, format, webhookUrl }: DurableWork,
   ): Promise<ShownJob> {
@@ -91,26 +110,28 @@ export class DurableJobs {
         queue,
         model,
         operation,
-        createdAtMs: request.admittedAtMs,
-        deadlineAtMs: request.deadlineAtMs,
+        timeoutMs: request.deadlineAtMs - request.admittedAtMs,
         format,
         webhookUrl,
         body: await encodeBody({ v: 1, job }, accountId),
       });
     } catch (error) {
-      await this.#release(request, error);
-      // Where the answer was lost on its way the job is there, and a request that is sent again would be paid twice.
-      // Where that cannot be known either, the first failure is the one to tell.
-      const shown = isOutage(error) ? await this.find(accountId, id).catch(() => null) : null;
-      if (shown === null) throw error;
-      return shown;
+      const found = await this.#releaseOrFind(request, error);
+      if (found === null) throw error;
+      // The index of turns learns of it from the account's list.
+      return await this.#describe(found);
     }
     // Both in one trip; the index is told first, so that it knows of this job when it is asked for the job's place.
-    const [, standing] = await Promise.all([
+    const [, shown] = await Promise.all([
       this.#noteTurn(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
-      this.#standings.find(placed).catch(() => noStanding),
+      this.#describe(placed),
     ]);
-    return { job: placed.job, standing };
+    return shown;
+  }
+
+  /** A job that is there is answered with as such, whether or not it is known where it stands. */
+  async #describe(found: FoundJob): Promise<ShownJob> {
+    return { job: found.job, standing: await this.#standings.find(found).catch(() => noStanding) };
   }
 
   /** Null where the account has no such job. */
@@ -183,18 +204,44 @@ export class DurableJobs {
     }
   }
 
-  /** Gives back what a request holds that did not become a job, and tells those who sent it again meanwhile. */
-  async #release(request: AdmittedRequest, reason: unknown): Promise<void> {
+  /**
+   * Gives back what a request holds that did not become a job, and tells those who sent it again meanwhile. Where Redis was
+   * asked for the job and did not answer, the job may be there all the same: then the request holds nothing any more, and
+   * whoever sent it again would pay twice. So it is asked until it answers, for some seconds.
+   * @returns the job where it is there
+   * @throws AppError `service_unavailable` where that cannot be known
+   */
+  async #releaseOrFind(request: AdmittedRequest, reason: unknown): Promise<FoundJob | null> {
     const { redis, kept, log } = this.#dependencies;
-    try {
-      const { outcome } = await releaseReservation(redis, request);
-      // One that holds nothing may have become a job all the same, whose answer is to come.
-      if (outcome === 'settled' && isKept(request)) kept.fail(request, toAppError(reason));
-    } catch (error) {
-      log.warn({ requestId: request.requestId, err: error }, 'a reservation could not be released yet');
+    const { accountId, requestId } = request;
+    const mayBeThere = isOutage(reason);
+    for (const untilMs = performance.now() + doubtMs; ;) {
+      try {
+        const { outcome } = await releaseReservation(redis, request);
+        if (outcome !== 'settled') return mayBeThere ? await this.#store.find(accountId, requestId) : null;
+        if (isKept(request)) kept.fail(request, toAppError(reason));
+        return null;
+      } catch (error) {
+        if (mayBeThere && performance.now() < untilMs) {
+          await delay(outagePauseMs);
+          continue;
+        }
+        log.warn({ requestId, err: error }, 'a reservation could not be released yet');
+        if (mayBeThere) throw inDoubt(requestId, reason);
+        return null;
+      }
     }
   }
 }
+
+const inDoubt = (id: string, cause: unknown): AppError =>
+  new AppError('service_unavailable', {
+    message:
+      'A part of the service is away, and it is not known whether the job was made. Before you send the request again, ' +
+      `look for it with GET ${jobPath(id)}.`,
+    expose: true,
+    cause,
+  });
 
 const isOutage = (error: unknown): boolean => toAppError(error).code === 'service_unavailable';
 

@@ -16,12 +16,12 @@ export class JobStandings {
   }
 
   /** @throws AppError `service_unavailable` while Redis is away */
-  async find({ job, rank }: FoundJob): Promise<JobStanding> {
+  async find({ job, rank, nowMs }: FoundJob): Promise<JobStanding> {
     if (hasEnded(job)) return noStanding;
     const outlook = await this.#outlooks.get({ queue: job.queue, model: job.model });
     if (job.status === 'active') {
       const sinceMs = job.transitions.at(-1)?.atMs ?? job.createdAtMs;
-      return { position: null, etaSeconds: estimateRest(outlook, Math.max(0, Date.now() - sinceMs)) };
+      return { position: null, etaSeconds: estimateRest(outlook, Math.max(0, nowMs - sinceMs)) };
     }
     // A worker that waits for a slot at a vendor has taken it: none of those that still wait is before it.
     const estimated = rank === null ? 0 : estimatePosition(outlook, job.accountId, rank);

@@ -77,22 +77,21 @@ function explainRefusal({ error }: JobRecord, outcome: Exclude<RetryOutcome, 'ok
 /** @returns why it is not retried; null where it is */
 async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): Promise<string | null> {
   const { accountId, queue, model } = job;
-  const nowMs = Date.now();
   const id = createTimeOrderedId();
-  let outcome = await reserveRetry(redis, job, id, nowMs);
+  let outcome = await reserveRetry(redis, job, id);
   if (outcome === 'unknown') {
     await hotAccounts.load(accountId);
-    outcome = await reserveRetry(redis, job, id, nowMs);
+    outcome = await reserveRetry(redis, job, id);
   }
   // It was placed by a command that was cut off before it could say so.
   if (outcome === 'retried') await noteRetried(redis, job);
   if (outcome !== 'ok') return explainRefusal(job, outcome);
-  const deadlineAtMs = nowMs + retryDeadlineMs;
+  const admittedAtMs = Date.now();
   const renew = (request: AdmittedRequest): AdmittedRequest => ({
     ...request,
     requestId: id,
-    admittedAtMs: nowMs,
-    deadlineAtMs,
+    admittedAtMs,
+    deadlineAtMs: admittedAtMs + retryDeadlineMs,
     claimHash: null,
   });
   try {
@@ -109,9 +108,8 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
       accountId,
       queue,
       model,
-      deadlineAtMs,
+      timeoutMs: retryDeadlineMs,
       operation: job.operation,
-      createdAtMs: nowMs,
       format: job.format,
       webhookUrl: job.webhook?.url ?? null,
       body: Buffer.from(JSON.stringify({ ...body, job: again })),

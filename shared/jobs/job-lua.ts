@@ -19,19 +19,23 @@ const recordBytes = 1_500;
 /** A record may be looked at a little longer than its lists lead to it. */
 const recordSlackSeconds = 600;
 
-/**
- * Lua that the scripts of durable jobs share. `p` is what all keys of a shard begin with; a script of an account touches
- * keys of its shard alone, and names them by that and by the ids that it finds.
- *
- * A record's `hold` is its reservation without the account: `cost free admittedAt <most claim`.
- */
-export const jobFunctions = `
+/** The clock that all times of durable jobs are of, and how numbers are written without losing digits. */
+export const clockFunctions = `
 local function nowMs()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
 local function whole(number) return string.format('%.0f', number) end
+`;
+
+/**
+ * Lua that the scripts of durable jobs share. `p` is what all keys of a shard begin with; a script of an account touches
+ * keys of its shard alone, and names them by that and by the ids that it finds.
+ *
+ * A record's `hold` is its reservation without the account: `cost free admittedAt <most claim`.
+ */
+export const jobFunctions = `${clockFunctions}
 
 local function changeStatus(p, account, id, record, from, to, at, now)
   if from ~= to then

@@ -1,4 +1,4 @@
-import { findMedian } from './service-time.ts';
+import { averageRunning, findMedian, type EndedRun } from './service-time.ts';
 
 /** An account with waiting jobs of a line. */
 export interface WaitingAccount {
@@ -17,7 +17,9 @@ export interface JobOutlook {
   readonly running: number;
   /** For how long each of the running jobs has run. */
   readonly runningMs: readonly number[];
-  /** Average of the latest jobs that ended; null where none was ever measured. */
+  /** The latest jobs that ended, the last one first. */
+  readonly ended: readonly EndedRun[];
+  /** What jobs took on average; null where none was ever measured. */
   readonly serviceMs: number | null;
 }
 
@@ -25,7 +27,7 @@ export interface JobOutlook {
 interface Pace {
   /** What a job takes now. */
   readonly serviceMs: number;
-  /** When each of the running jobs is expected to end, the first one first. */
+  /** When each of the places where jobs run is expected to be free, the first one first. */
   readonly restsMs: readonly number[];
 }
 
@@ -43,12 +45,18 @@ function findPace(outlook: JobOutlook): Pace | null {
 /**
  * A running job is seen half-way on average. Where the running ones have been at it for longer than jobs used to take in
  * all, jobs have become slower. The median: one job that hangs says nothing of others.
+ *
+ * Where fewer run than ran on average for as long as a job takes, the next ones are on their way to the places of those that
+ * have just ended. Jobs that were begun together end together: without these places, whoever looked at that moment would
+ * be told that the line goes on one job at a time.
  */
-function measurePace({ serviceMs: measuredMs, runningMs }: JobOutlook): Pace | null {
+function measurePace({ serviceMs: measuredMs, runningMs, ended }: JobOutlook): Pace | null {
   const elapsedMs = findMedian(runningMs);
   const serviceMs = elapsedMs === null ? measuredMs : Math.max(measuredMs ?? 2 * elapsedMs, elapsedMs);
   if (serviceMs === null) return null;
   const restsMs = runningMs.map((elapsedMs) => findRestMs(serviceMs, elapsedMs));
+  const free = Math.round(averageRunning(runningMs, ended, serviceMs)) - runningMs.length;
+  for (let i = 0; i < free; i++) restsMs.push(0);
   return { serviceMs, restsMs: restsMs.sort((one, other) => one - other) };
 }
 
@@ -60,7 +68,7 @@ const toSeconds = (ms: number): number => Math.round(ms) / 1_000;
 
 /**
  * Seconds until a waiting job is done, to the millisecond; null where nothing is known of the line yet. Each of those that
- * wait is taken to start when one of the running jobs, or of those that follow them, ends.
+ * wait is taken to start when one of the places is free, or when one of those that start there before it ends.
  * @param position jobs of the line that start before it
  */
 export function estimateEta(outlook: JobOutlook, position: number): number | null {

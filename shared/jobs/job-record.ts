@@ -24,7 +24,7 @@ export interface JobTransition {
   readonly atMs: number;
 }
 
-/** A durable job, as Redis keeps it. */
+/** A durable job, as Redis keeps it. All of its times are of Redis's clock. */
 export interface JobRecord {
   readonly id: string;
   readonly accountId: string;
@@ -104,15 +104,17 @@ export function parseJob(
 /** What is known of a job when it is made. */
 export interface NewJobFields extends Pick<
   JobRecord,
-  'id' | 'accountId' | 'queue' | 'model' | 'operation' | 'createdAtMs' | 'deadlineAtMs' | 'format'
+  'id' | 'accountId' | 'queue' | 'model' | 'operation' | 'format'
 > {
+  /** From the admission of its request until it must have started. */
+  readonly timeoutMs: number;
   /** Null where the caller named none. */
   readonly webhookUrl: string | null;
 }
 
 /** The record of a job that was made just now, as reading it would give it. */
-export function describeNewJob(made: NewJobFields): JobRecord {
-  const { id, accountId, queue, model, operation, createdAtMs, deadlineAtMs, format, webhookUrl } = made;
+export function describeNewJob(made: NewJobFields, createdAtMs: number, deadlineAtMs: number): JobRecord {
+  const { id, accountId, queue, model, operation, format, webhookUrl } = made;
   return {
     id,
     accountId,

@@ -1,15 +1,16 @@
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import { clockFunctions } from './job-lua.ts';
 import { parseJob, statusLetter, type JobRecord, type JobStatus } from './job-record.ts';
 
 /** A job, and its place among the account's own jobs of its line: null where it does not wait there. */
-const findScript = new RedisScript(`
+const findScript = new RedisScript(`${clockFunctions}
 local p, account, id = KEYS[1], ARGV[1], ARGV[2]
 local fields = redis.call('HGETALL', p .. 'job:' .. account .. ':' .. id)
 local f = {}
 for i = 1, #fields, 2 do f[fields[i]] = fields[i + 1] end
 local rank = f.st == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. f.q .. ':' .. f.m, id)
-return {fields, rank or -1}
+return {fields, rank or -1, nowMs()}
 `);
 
 /** A place that was told never rises afterwards. */
@@ -37,6 +38,8 @@ export interface FoundJob {
   readonly job: JobRecord;
   /** How many of the account's own jobs of the same line are before it; null where it does not wait. */
   readonly rank: number | null;
+  /** When it was read, by the clock of its own times. */
+  readonly nowMs: number;
 }
 
 export interface JobPage {
@@ -56,11 +59,11 @@ export class JobStore {
   async find(accountId: string, id: string): Promise<FoundJob | null> {
     const keys = [redisKeys.jobsOf(shardOf(accountId))];
     const answer = await callRedis(() => findScript.run(this.#redis, keys, [accountId, id]));
-    const [pairs, rank] = answer as [string[], number];
+    const [pairs, rank, nowMs] = answer as [string[], number, number];
     const fields: Record<string, string> = {};
     for (let i = 0; i + 1 < pairs.length; i += 2) fields[pairs[i]!] = pairs[i + 1]!;
     const job = parseJob(accountId, id, fields);
-    return job === null ? null : { job, rank: rank < 0 ? null : rank };
+    return job === null ? null : { job, rank: rank < 0 ? null : rank, nowMs };
   }
 
   /** The newest first. @param status null for all of them */

@@ -66,13 +66,14 @@ export class JobTurns {
     await callRedis(() => runStart(this.#redis, { line, jobId }, leaseMs));
   }
 
-  /** They still run. A job that the index has lost is put back. */
+  /** They still run. A job that the index has lost is put back: so all of it is sent before any of them can end. */
   async renewed(jobs: readonly RunningJob[], leaseMs: number): Promise<void> {
-    const queues = new Set(jobs.map(({ line }) => line.queue));
-    for (const queue of queues) {
+    const queues = [...new Set(jobs.map(({ line }) => line.queue))];
+    const renewQueue = async (queue: QueueName): Promise<void> => {
       const ofQueue = jobs.filter(({ line }) => line.queue === queue);
-      await callRedis(() => runRenew(this.#redis, queue, ofQueue, leaseMs));
-    }
+      await runRenew(this.#redis, queue, ofQueue, leaseMs);
+    };
+    await callRedis(() => Promise.all(queues.map(renewQueue)));
   }
 
   /** @param serviceMs how long it took from its start to its end; null where that says nothing about other jobs */

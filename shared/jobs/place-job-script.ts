@@ -3,7 +3,8 @@ import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { jobFunctions } from './job-lua.ts';
-import { beginAgainMs, describeNewJob, type JobRecord, type NewJobFields } from './job-record.ts';
+import { beginAgainMs, describeNewJob, type NewJobFields } from './job-record.ts';
+import type { FoundJob } from './job-store.ts';
 
 /** Jobs that an account may have waiting or running, where its entry names no number. */
 const defaultMaxQueued = 10_000;
@@ -24,12 +25,15 @@ const unplacedBodySeconds = 60;
 /**
  * Makes a durable job of an admitted request, all at once: its reservation becomes the job's, and the job begins to wait.
  * From then on the reservation ends with the job alone.
+ *
+ * The job's times are of Redis's clock, which all that reads them goes by: it was created when its request was admitted, as
+ * the reservation says, and has its timeout from then on.
  */
 const script = new RedisScript(`${jobFunctions}
 local p, reservations = KEYS[1], KEYS[2]
-local body, lifetime = ARGV[11], ARGV[12]
+local body, lifetime = ARGV[10], ARGV[11]
 local account, id, queue, model, operation = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local at, deadline, bytes, format, url = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
+local timeoutMs, bytes, format, url = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9]
 local record = p .. 'job:' .. account .. ':' .. id
 
 local limits = redis.call('HMGET', p .. 'account:' .. account, 'mqj', 'wgt')
@@ -51,7 +55,8 @@ local reservation = redis.call('HGET', reservations, id)
 if not reservation then return {'gone'} end
 
 local hold = string.match(reservation, '^%S+ (.*)$')
-local cost, isFree = string.match(hold, '^(%d+) (%d)')
+local cost, isFree, at = string.match(hold, '^(%d+) (%d) (%d+)')
+local deadline = whole(tonumber(at) + timeoutMs)
 local bodyKey = p .. 'job-body:' .. account .. ':' .. id
 if body ~= '' then redis.call('SET', bodyKey, body, 'EX', lifetime)
 elseif redis.call('EXPIRE', bodyKey, lifetime) == 0 then return {'gone'} end
@@ -69,7 +74,8 @@ redis.call('ZADD', lists .. 'q', at, id)
 redis.call('ZADD', lists .. 'all', at, id)
 enterWaiting(p, account, id, queue, model, at)
 redis.call('ZADD', p .. 'job-deadlines', deadline, account .. ' ' .. id)
-return {'ok', weight, redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id)}
+local rank = redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id)
+return {'ok', weight, rank, at, deadline, nowMs()}
 `);
 
 export interface NewJob extends NewJobFields {
@@ -78,11 +84,9 @@ export interface NewJob extends NewJobFields {
 }
 
 /** A job that was made just now, and what its maker would otherwise ask for next. */
-export interface PlacedJob {
-  readonly job: JobRecord;
+export interface PlacedJob extends FoundJob {
   /** The account's weight. */
   readonly weight: number;
-  /** How many of the account's own jobs of the same line are before it. */
   readonly rank: number;
 }
 
@@ -93,7 +97,7 @@ export async function placeJob(redis: RedisClient, payloads: RedisClient, job: N
   const { id, accountId, body } = job;
   const shard = shardOf(accountId);
   const bodyKey = redisKeys.jobBody(accountId, id);
-  const lifetime = Math.ceil((job.deadlineAtMs - Date.now()) / 1_000) + bodySlackSeconds;
+  const lifetime = Math.ceil(job.timeoutMs / 1_000) + bodySlackSeconds;
   // A job that can be found has its body: it is there first.
   if (body.length > maxInlineBytes)
     await callRedis(() => payloads.set(bodyKey, body, 'EX', unplacedBodySeconds));
@@ -107,8 +111,7 @@ export async function placeJob(redis: RedisClient, payloads: RedisClient, job: N
         job.queue,
         job.model,
         job.operation,
-        job.createdAtMs,
-        job.deadlineAtMs,
+        job.timeoutMs,
         body.length,
         job.format ?? '',
         job.webhookUrl ?? '',
@@ -117,11 +120,15 @@ export async function placeJob(redis: RedisClient, payloads: RedisClient, job: N
       ],
     ),
   );
-  const [outcome, number, rank] = answer as [string, number?, number?];
-  if (outcome === 'ok') return { job: describeNewJob(job), weight: number ?? 1, rank: rank ?? 0 };
+  const [outcome, number = 0, ...placed] = answer as [string, number?, number?, string?, string?, number?];
+  if (outcome === 'ok') {
+    const [rank = 0, createdAt, deadlineAt, nowMs = 0] = placed;
+    const made = describeNewJob(job, Number(createdAt), Number(deadlineAt));
+    return { job: made, weight: number, rank, nowMs };
+  }
   // It runs out by itself as well.
   if (body.length > maxInlineBytes) payloads.unlink(bodyKey).catch(() => undefined);
-  throw toRefusal(outcome, number ?? 0);
+  throw toRefusal(outcome, number);
 }
 
 const retryAfterSeconds = 30;

@@ -1,13 +1,14 @@
 import type { QueueName } from '../queue/job-kinds.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import { clockFunctions } from './job-lua.ts';
 
 /**
  * Reserves once more what a failed job had reserved, for a new request that is to do the same work: the failed one has its
  * row in the log, and its id is never charged again. A job is retried once; the new one may be retried in its turn.
  */
-const script = new RedisScript(`
-local p, account, id, newId, now = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+const script = new RedisScript(`${clockFunctions}
+local p, account, id, newId = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record, hot = p .. 'job:' .. account .. ':' .. id, p .. 'account:' .. account
 local r = redis.call('HMGET', record, 'st', 'was', 'rt', 'cost')
 if r[1] ~= 'f' then return 'not_failed' end
@@ -29,7 +30,7 @@ else
   if tonumber(a[1]) - tonumber(a[2]) < tonumber(cost) then return 'insufficient' end
   redis.call('HINCRBY', hot, 'res', cost)
 end
-redis.call('HSET', p .. 'reservations', newId, account .. ' ' .. cost .. ' ' .. isFree .. ' ' .. now .. ' ' .. most)
+redis.call('HSET', p .. 'reservations', newId, account .. ' ' .. cost .. ' ' .. isFree .. ' ' .. whole(nowMs()) .. ' ' .. most)
 redis.call('HSET', record, 'rt', newId)
 return 'ok'
 `);
@@ -63,9 +64,8 @@ export async function reserveRetry(
   redis: RedisClient,
   job: { readonly accountId: string; readonly id: string },
   newId: string,
-  nowMs: number,
 ): Promise<RetryOutcome> {
   const keys = [redisKeys.jobsOf(shardOf(job.accountId))];
-  const args = [job.accountId, job.id, newId, nowMs];
+  const args = [job.accountId, job.id, newId];
   return (await callRedis(() => script.run(redis, keys, args))) as RetryOutcome;
 }

@@ -3,7 +3,7 @@ import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { JobLine, RunningJob } from './job-line.ts';
 import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
-import { averageServiceMs, measuredJobs } from './service-time.ts';
+import { averageServiceMs, keptRuns, measuredJobs, type EndedRun } from './service-time.ts';
 
 /** Service times of a line that nobody has used for so long say nothing any more. */
 const serviceTimesKeptMs = 7 * 24 * 3_600_000;
@@ -39,12 +39,13 @@ end
 return 1
 `);
 
-const endScript = new RedisScript(`
+/** A service time is kept with the time of its end. */
+const endScript = new RedisScript(`${readClock}
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('HDEL', KEYS[2], ARGV[1])
 if ARGV[2] ~= '' then
-  redis.call('LPUSH', KEYS[3], ARGV[2])
-  redis.call('LTRIM', KEYS[3], 0, ${measuredJobs - 1})
+  redis.call('LPUSH', KEYS[3], ARGV[2] .. ' ' .. text(now))
+  redis.call('LTRIM', KEYS[3], 0, ${keptRuns - 1})
   redis.call('PEXPIRE', KEYS[3], ${serviceTimesKeptMs})
 end
 return 1
@@ -55,9 +56,15 @@ local elapsed = {}
 for _, job in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. text(now), '+inf')) do
   elapsed[#elapsed + 1] = math.max(0, now - tonumber(redis.call('HGET', KEYS[5], job) or now))
 end
+local ended = {}
+for _, measured in ipairs(redis.call('LRANGE', KEYS[6], 0, -1)) do
+  local service, at = string.match(measured, '^(%d+) (%d+)$')
+  ended[#ended + 1] = tonumber(service)
+  ended[#ended + 1] = math.max(0, now - tonumber(at))
+end
 return {
   redis.call('HGET', KEYS[1], 'time:' .. ARGV[1]) or '0', redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES'),
-  redis.call('HGETALL', KEYS[3]), elapsed, redis.call('LRANGE', KEYS[6], 0, -1),
+  redis.call('HGETALL', KEYS[3]), elapsed, ended,
 }
 `);
 
@@ -133,13 +140,7 @@ export async function runOutlook(redis: RedisClient, { queue, model }: JobLine):
     redisKeys.jobServiceTimes(queue, model),
   ];
   const reply = await outlookScript.run(redis, keys, [model]);
-  const [time, tags, fields, runningMs, serviceTimes] = reply as [
-    string,
-    string[],
-    string[],
-    number[],
-    string[],
-  ];
+  const [time, tags, fields, runningMs, times] = reply as [string, string[], string[], number[], number[]];
   const records = parseRecords(fields);
   const accounts: WaitingAccount[] = [];
   for (let i = 0; i + 1 < tags.length; i += 2) {
@@ -147,8 +148,10 @@ export async function runOutlook(redis: RedisClient, { queue, model }: JobLine):
     const record = records.get(accountId);
     if (record !== undefined) accounts.push({ accountId, startTag: Number(tags[i + 1]), ...record });
   }
-  const serviceMs = averageServiceMs(serviceTimes.map(Number));
-  return { virtualTime: Number(time), accounts, running: runningMs.length, runningMs, serviceMs };
+  const ended: EndedRun[] = [];
+  for (let i = 0; i + 1 < times.length; i += 2) ended.push({ serviceMs: times[i]!, agoMs: times[i + 1]! });
+  const serviceMs = averageServiceMs(ended.slice(0, measuredJobs).map((run) => run.serviceMs));
+  return { virtualTime: Number(time), accounts, running: runningMs.length, runningMs, ended, serviceMs };
 }
 
 export async function runCount(

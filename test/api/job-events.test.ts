@@ -172,6 +172,9 @@ test('a job whose reader has left is not looked at any more', async (t) => {
     await createJob(stack, account, chats, chatOf('hung-chat')),
     await createJob(stack, account, chats, chatOf('hung-chat')),
   ];
+  // What a worker says of one of them alone, it says before that.
+  for (const { id } of [left, kept])
+    await waitForJob(stack, account, id, ({ status }) => status === 'active');
   const commands = await watchRedis(t, stack.config.redisUrl);
   const looksAt = ({ id }: JobBody, from = 0): number =>
     // The worker speaks of both, in one command.

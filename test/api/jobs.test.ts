@@ -406,13 +406,50 @@ test('a job whose response cannot be read is shown with all else, and with its r
 });
 
 interface Sight {
-  readonly atMs: number;
+  /** The estimate was made between these two. */
+  readonly askedAtMs: number;
+  readonly answeredAtMs: number;
   readonly position: number;
   readonly etaSeconds: number | null;
 }
 
 /** An outlook is half a second old at the most: after so long it knows of the first job that ended. */
 const measuredAfterMs = 600;
+
+/** An estimate, and how long it really took: the time is known as well as the time of the estimate is. */
+interface Estimate {
+  readonly position: number;
+  readonly saidMs: number;
+  readonly leastMs: number;
+  readonly mostMs: number;
+}
+
+/**
+ * By which factor the worst estimate was off from what jobs at the same position took, at the quickest and at the slowest: a
+ * machine that stands still for a moment is not foreseen.
+ */
+function findLargestError(estimates: readonly Estimate[]): number {
+  const errors = estimates.map(({ position, saidMs }) => {
+    const alike = estimates.filter((one) => one.position === position);
+    const leastMs = Math.min(...alike.map((one) => one.leastMs));
+    const mostMs = Math.max(...alike.map((one) => one.mostMs));
+    return Math.max(leastMs / saidMs, saidMs / mostMs);
+  });
+  return Math.max(...errors);
+}
+
+/** Of the eight calls that the vendor of the line takes at once, one is left to those who wait for their answer. */
+const linePlaces = 7;
+
+/**
+ * By which factor the pace of the line itself changed. Each call takes the vendor equally long, so it is the machine that
+ * was slower at one time than at another: as slow as it was while two rounds of jobs ended, against the quickest two.
+ */
+function findDrift(endedAtMs: readonly number[]): number {
+  const sorted = endedAtMs.toSorted((a, b) => a - b);
+  const rounds = sorted.slice(2 * linePlaces).map((atMs, i) => atMs - sorted[i]!);
+  return Math.max(...rounds) / Math.min(...rounds);
+}
 
 // Serial, as those come first: other tests would make the jobs slower, and their ends would make them quicker.
 test.serial(
@@ -425,35 +462,39 @@ test.serial(
     const seen = new Map<string, Sight[]>(jobs.map(({ id }) => [id, []]));
     let ended: JobBody[] = [];
     await waitFor('all to end', async () => {
+      const askedAtMs = Date.now();
       const answer = await askJobs(stack, account, '?page_size=100');
       const { items } = (await answer.json()) as { items: JobBody[] };
+      const answeredAtMs = Date.now();
       for (const { id, position, eta_seconds: etaSeconds } of items)
-        if (position !== null) seen.get(id)!.push({ atMs: Date.now(), position, etaSeconds });
+        if (position !== null) seen.get(id)!.push({ askedAtMs, answeredAtMs, position, etaSeconds });
       ended = items.filter(({ status }) => status === 'succeeded');
       return ended.length === jobs.length;
     });
-    const off: number[] = [];
-    const measuredAtMs = Math.min(...ended.map((job) => Date.parse(job.ended_at!))) + measuredAfterMs;
-    for (const { id, ended_at: endedAt } of ended) {
-      const sights = seen.get(id)!;
+    const endOf = (job: JobBody): number => Date.parse(job.ended_at!);
+    const endsMs = ended.map(endOf);
+    const measuredAtMs = Math.min(...endsMs) + measuredAfterMs;
+    const estimates: Estimate[] = [];
+    for (const job of ended) {
+      const sights = seen.get(job.id)!;
       const positions = sights.map(({ position }) => position);
       t.deepEqual(
         positions,
         positions.toSorted((a, b) => b - a),
-        id,
+        job.id,
       );
-      for (const { atMs, etaSeconds } of sights) {
-        if (atMs < measuredAtMs || etaSeconds === null) continue;
-        off.push(etaSeconds / ((Date.parse(endedAt!) - atMs) / 1_000));
+      for (const { askedAtMs, answeredAtMs, position, etaSeconds } of sights) {
+        if (askedAtMs < measuredAtMs || etaSeconds === null) continue;
+        const [leastMs, mostMs] = [endOf(job) - answeredAtMs, endOf(job) - askedAtMs];
+        estimates.push({ position, saidMs: etaSeconds * 1_000, leastMs, mostMs });
       }
     }
     const farthest = Math.max(...jobs.map(({ id }) => seen.get(id)![0]?.position ?? 0));
     t.true(farthest >= 30, `the last of them stood at ${farthest}`);
-    t.true(off.length > 50);
-    const wrong = off.filter((factor) => factor > 3 || factor < 1 / 3);
-    t.true(
-      wrong.length <= off.length / 50,
-      `${wrong.length} of ${off.length}: ${wrong.slice(0, 5).join(', ')}`,
-    );
+    t.true(estimates.length > 50);
+    // Nobody can foresee that others will take the machine, or leave it: what that comes to is not the estimate's error.
+    const bound = Math.max(3, 2 * findDrift(endsMs));
+    const largest = findLargestError(estimates);
+    t.true(largest <= bound, `off by a factor of ${largest}, and may be by ${bound}`);
   },
 );

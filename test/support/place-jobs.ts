@@ -26,8 +26,7 @@ export async function admitChat(
   const { outcome } = await runAdmission(redis, asked);
   if (outcome !== 'ok') throw new Error(`not admitted: ${outcome}`);
   const id = asked.requestId;
-  const createdAtMs = Date.now();
-  const deadlineAtMs = createdAtMs + lifetimeMs;
+  const admittedAtMs = Date.now();
   const job: ChatJob = {
     v: 1,
     kind: 'chat',
@@ -47,8 +46,8 @@ export async function admitChat(
         free_requests: false,
       },
       priceVersion: 'test',
-      admittedAtMs: createdAtMs,
-      deadlineAtMs,
+      admittedAtMs,
+      deadlineAtMs: admittedAtMs + lifetimeMs,
       userIp: '127.0.0.1',
       promptTokens: 3,
       user: null,
@@ -61,8 +60,7 @@ export async function admitChat(
     queue: 'chat',
     model,
     operation: 'chat.completions',
-    createdAtMs,
-    deadlineAtMs,
+    timeoutMs: lifetimeMs,
     format: null,
     webhookUrl: null,
     body: Buffer.from(JSON.stringify({ v: 1, job })),

@@ -4,9 +4,7 @@ import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import {
   failJob,
   handBackJob,
-  jobLeaseMs,
   renewIntervalMs,
-  renewJobs,
   takeJob,
   type TakenJob,
 } from '../../shared/jobs/run-job-scripts.ts';
@@ -28,6 +26,7 @@ import { runImage } from '../jobs/run-image.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { JobRun } from './job-run.ts';
 import { readJobBody } from './read-job-body.ts';
+import { renewRuns } from './renew-runs.ts';
 
 /** Jobs that a worker runs at once, of each queue, beside what somebody waits for. */
 const mostRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
@@ -66,7 +65,11 @@ export class JobIntake implements Running {
     this.#options = options;
     this.#loops = options.queues.map((queue) => this.#take(queue));
     const { log } = options.dependencies;
-    this.#renewing = setInterval(() => runInBackground(this.#renew(), 'renewing jobs', log), renewIntervalMs);
+    const renewal = { redis: options.dependencies.redis, turns: options.turns, active: this.#active, log };
+    const stop = (jobId: string, reason: Error): void => options.runs.fail(jobId, reason);
+    this.#renewing = setInterval(() => {
+      runInBackground(renewRuns(renewal, stop), 'renewing jobs', log);
+    }, renewIntervalMs);
   }
 
   /** There may be something to take. */
@@ -232,32 +235,6 @@ export class JobIntake implements Running {
       run.end();
       if (this.#active.get(id) === run) this.#active.delete(id);
       this.wake(line.queue);
-    }
-  }
-
-  /** Says that what was taken is still run here, and ends what must not be. */
-  async #renew(): Promise<void> {
-    const { dependencies, runs, turns } = this.#options;
-    const active = [...this.#active.values()];
-    if (active.length === 0) return;
-    try {
-      const stopped = await renewJobs(
-        dependencies.redis,
-        active.map(({ taken }) => taken),
-      );
-      for (const run of active) {
-        const why = stopped.get(run.taken.id);
-        // This worker may have taken the job anew meanwhile.
-        if (why === undefined || this.#active.get(run.taken.id) !== run) continue;
-        runs.fail(run.taken.id, why === 'cancelled' ? new JobCancelled() : new RunReplaced());
-      }
-      const running = active.filter(({ hasBegun }) => hasBegun);
-      await turns.renewed(
-        running.map(({ line, taken }) => ({ line, jobId: taken.id })),
-        jobLeaseMs,
-      );
-    } catch (error) {
-      dependencies.log.debug({ err: error }, 'leases of jobs could not be renewed');
     }
   }
 }

@@ -232,16 +232,7 @@ async function createJob(): Promise<HeldRequest> {
   const accountId = await createHotAccount(redis(), 1_000_000_000n);
   const asked = admission(accountId, { fixedNano: 1_000n });
   await runAdmission(redis(), asked);
-  const nowMs = Date.now();
-  const body = Buffer.from('{}');
-  const job = {
-    id: asked.requestId,
-    accountId,
-    ...line,
-    createdAtMs: nowMs,
-    deadlineAtMs: nowMs + 60_000,
-    body,
-  };
+  const job = { id: asked.requestId, accountId, ...line, timeoutMs: 60_000, body: Buffer.from('{}') };
   const rest = { operation: 'chat.completions', format: null, webhookUrl: null } as const;
   await placeJob(redis(), redis(), { ...job, ...rest });
   return { requestId: asked.requestId, accountId };

@@ -1,15 +1,32 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { estimateEta, estimateRest, type JobOutlook } from '../../../shared/jobs/job-outlook.ts';
-import { averageServiceMs, measuredJobs } from '../../../shared/jobs/service-time.ts';
+import {
+  averageRunning,
+  averageServiceMs,
+  measuredJobs,
+  type EndedRun,
+} from '../../../shared/jobs/service-time.ts';
 import { JobOutlooks } from '../../../shared/jobs/job-outlooks.ts';
 
-const idle: JobOutlook = { virtualTime: 0, accounts: [], running: 0, runningMs: [], serviceMs: null };
+const idle: JobOutlook = {
+  virtualTime: 0,
+  accounts: [],
+  running: 0,
+  runningMs: [],
+  ended: [],
+  serviceMs: null,
+};
 
-const running = (runningMs: number[], serviceMs: number | null): JobOutlook => ({
+const running = (
+  runningMs: number[],
+  serviceMs: number | null,
+  ended: readonly EndedRun[] = [],
+): JobOutlook => ({
   ...idle,
   running: runningMs.length,
   runningMs,
+  ended,
   serviceMs,
 });
 
@@ -22,6 +39,28 @@ test('a waiting job starts when a running one, or one that follows it, is expect
   const etas = [0, 1, 2, 3, 4, 8].map((position) => estimateEta(outlook, position));
   t.deepEqual(etas, [2.5, 3, 3.5, 4, 4.5, 6.5]);
   t.is(estimateEta(running([], 2_000), 2), 6, 'one at a time while none runs');
+});
+
+/** Jobs that began together and took two seconds. */
+const endedTogether = (count: number, agoMs: number): EndedRun[] =>
+  Array.from({ length: count }, () => ({ serviceMs: 2_000, agoMs }));
+
+test('while the next jobs are on their way to places that have come free, the line does not seem to go on by fewer', (t) => {
+  const etas = (outlook: JobOutlook): (number | null)[] =>
+    [0, 6, 7, 8].map((position) => estimateEta(outlook, position));
+  t.deepEqual(etas(running([50], 2_000, endedTogether(8, 100))), [2, 2, 3.95, 4]);
+  t.deepEqual(etas(running([], 2_000, endedTogether(8, 100))), [2, 2, 2, 4]);
+  t.is(
+    estimateEta(running([50], 2_000, endedTogether(8, 60_000)), 2),
+    7.95,
+    'those that ended long ago say nothing',
+  );
+});
+
+test('how many ran on average is found from those that run and those that have ended', (t) => {
+  t.is(averageRunning([500], [{ serviceMs: 2_000, agoMs: 500 }], 1_000), 1);
+  t.is(averageRunning([5_000, 5_000], [], 1_000), 2);
+  t.is(averageRunning([100, 100], [], 0), 2);
 });
 
 test('jobs that run for longer than they used to take raise the estimate, and one that hangs does not', (t) => {
@@ -50,7 +89,7 @@ interface Slot {
 /** Runs jobs in their order on a clock of its own. @returns by how much an estimate was ever off, as a factor */
 function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number) => number): number {
   const slots = new Set<Slot>();
-  const measured: number[] = [];
+  const measured: { serviceMs: number; endedMs: number }[] = [];
   const estimates: { job: number; doneMs: number; nowMs: number }[] = [];
   const doneAtMs: number[] = [];
   let nowMs = 0;
@@ -64,7 +103,8 @@ function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number
     }
     const outlook = running(
       [...slots].map(({ startedMs }) => nowMs - startedMs),
-      averageServiceMs(measured.slice(-measuredJobs)),
+      averageServiceMs(measured.slice(-measuredJobs).map(({ serviceMs }) => serviceMs)),
+      measured.map(({ serviceMs, endedMs }) => ({ serviceMs, agoMs: nowMs - endedMs })).toReversed(),
     );
     for (let job = next; job < serviceTimes.length; job++) {
       const seconds = estimateEta(outlook, job - next);
@@ -74,7 +114,7 @@ function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number
     }
     const first = [...slots].reduce((one, other) => (other.endsMs < one.endsMs ? other : one));
     nowMs = first.endsMs;
-    measured.push(first.endsMs - first.startedMs);
+    measured.push({ serviceMs: first.endsMs - first.startedMs, endedMs: nowMs });
     slots.delete(first);
   }
   const factors = estimates.map(({ job, doneMs, nowMs }) => {

@@ -59,6 +59,7 @@ const outlookOf = (accounts: readonly WaitingAccount[], virtualTime = 0): JobOut
   accounts,
   running: 0,
   runningMs: [],
+  ended: [],
   serviceMs: null,
 });
 

@@ -210,6 +210,17 @@ test('jobs count as running until they end or their lease runs out', async (t) =
   );
 });
 
+test('a job that ends right after its lease was renewed does not count as running again', async (t) => {
+  const turns = new JobTurns(redis());
+  const lines = [openLine(), { ...openLine(), queue: 'image' } as const];
+  const jobs = lines.map((line, i) => ({ line, jobId: `job ${i}` }));
+  for (const { line, jobId } of jobs) await turns.started(line, jobId, 60_000);
+  const renewed = turns.renewed(jobs, 60_000);
+  await Promise.all(jobs.map(({ line, jobId }) => turns.ended(line, jobId, 100)));
+  await renewed;
+  for (const line of lines) t.is((await turns.outlook(line)).running, 0);
+});
+
 test('only the latest twenty service times count, and those that say nothing do not', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();

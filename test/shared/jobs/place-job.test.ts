@@ -11,19 +11,18 @@ const redisOf = useRedis(test);
 async function place(
   accountId: string,
   more: Partial<NewJob> = {},
+  admittedAtMs = Date.now(),
 ): Promise<{ id: string; placed: PlacedJob }> {
   const redis = redisOf();
   const id = randomUUID();
-  const createdAtMs = Date.now();
-  await redis.hset(redisKeys.reservations(shardOf(accountId)), id, `${accountId} 100 0 ${createdAtMs}`);
+  await redis.hset(redisKeys.reservations(shardOf(accountId)), id, `${accountId} 100 0 ${admittedAtMs}`);
   const placed = await placeJob(redis, redis, {
     id,
     accountId,
     queue: 'embedding',
     model: 'demo',
     operation: 'embeddings',
-    createdAtMs,
-    deadlineAtMs: createdAtMs + 60_000,
+    timeoutMs: 60_000,
     format: 'float',
     webhookUrl: null,
     body: Buffer.from('{}'),
@@ -65,8 +64,7 @@ test.serial('of a large body nothing stays for long where its job was not placed
       queue: 'embedding',
       model: 'demo',
       operation: 'embeddings',
-      createdAtMs: Date.now(),
-      deadlineAtMs: Date.now() + 24 * 60 * 60_000,
+      timeoutMs: 24 * 60 * 60_000,
       format: null,
       webhookUrl: null,
       body,
@@ -83,10 +81,13 @@ test.serial(
     const redis = redisOf();
     const accountId = randomUUID();
     for (const [rank, webhookUrl] of [null, 'https://example.com/hook'].entries()) {
-      const { id, placed } = await place(accountId, { createdAtMs: Date.now() + rank, webhookUrl });
+      const { id, placed } = await place(accountId, { webhookUrl }, Date.now() + rank);
       t.is(placed.rank, rank);
       t.is(placed.weight, 1);
-      t.deepEqual({ job: placed.job, rank: placed.rank }, (await new JobStore(redis).find(accountId, id))!);
+      const { job, ...read } = (await new JobStore(redis).find(accountId, id))!;
+      t.deepEqual(placed.job, job);
+      t.is<number | null, number | null>(placed.rank, read.rank);
+      t.true(placed.nowMs <= read.nowMs);
     }
   },
 );
