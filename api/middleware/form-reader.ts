@@ -13,6 +13,8 @@ const maxParts = 64;
 /** Of all header lines of one part together: a name, a file name and a type. */
 const maxHeaderBytes = 8_192;
 const maxHeaderPairs = 16;
+/** Each piece of a file is a text of its own until the end, which takes far more memory than a few bytes do. */
+const leastPieceBytes = 16 * 1024;
 /** A part's own objects; its bytes come on top. */
 const bytesPerPart = 4_096;
 const mediaType = /^[a-z0-9!#$&^_.+-]{1,60}\/[a-z0-9!#$&^_.+-]{1,60}$/;
@@ -30,6 +32,8 @@ export class FormReader implements BodyReader {
   readonly #contract: FormContract;
   readonly #busboy: BusboyInstance;
   readonly #parts: Part[] = [];
+  /** What came in chunks too short to be parsed by themselves. */
+  readonly #short = new ChunkList();
   #receivedBytes = 0;
   #fail!: (error: AppError) => void;
   readonly #failed: Promise<never>;
@@ -70,13 +74,19 @@ export class FormReader implements BodyReader {
     return Math.ceil(this.#receivedBytes / 3) + this.#parts.length * bytesPerPart;
   }
 
-  async push(chunk: Buffer): Promise<void> {
+  push(chunk: Buffer): void | Promise<void> {
     this.#receivedBytes += chunk.length;
+    this.#short.add(chunk);
+    return this.#short.length < leastPieceBytes ? undefined : this.#parse(this.#short.take());
+  }
+
+  async #parse(chunk: Buffer): Promise<void> {
     const written = new Promise<void>((resolve) => this.#busboy.write(chunk, () => resolve()));
     await Promise.race([written, this.#failed]);
   }
 
   async end(): Promise<unknown> {
+    if (this.#short.length > 0) await this.#parse(this.#short.take());
     const finished = new Promise<void>((resolve) => this.#busboy.once('finish', resolve));
     this.#busboy.end();
     await Promise.race([finished, this.#failed]);

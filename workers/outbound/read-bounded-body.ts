@@ -1,3 +1,5 @@
+import { ChunkList } from '../../shared/runtime/chunk-list.ts';
+
 export type BoundedBody = { readonly bytes: Buffer } | { readonly fault: string; readonly cause?: unknown };
 
 /**
@@ -13,16 +15,15 @@ export async function readBoundedBody(
   if (encoding !== '' && encoding !== 'identity') return { fault: 'its answer is compressed' };
   const tooLong = { fault: `it is larger than ${Math.floor(maxBytes / 1e6)} MB` };
   if (Number(headers['content-length']) > maxBytes) return tooLong;
-  const chunks: Buffer[] = [];
-  let length = 0;
+  // A stranger's server may send megabytes in chunks of one byte.
+  const chunks = new ChunkList();
   try {
     for await (const chunk of body) {
-      length += chunk.length;
-      if (length > maxBytes) return tooLong;
-      chunks.push(chunk);
+      chunks.add(chunk);
+      if (chunks.length > maxBytes) return tooLong;
     }
   } catch (cause) {
     return { fault: 'its answer was cut off', cause };
   }
-  return { bytes: Buffer.concat(chunks, length) };
+  return { bytes: chunks.take() };
 }

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import type { Dispatcher } from 'undici';
 
 import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
+import { ChunkList } from '../../shared/runtime/chunk-list.ts';
 
 import type { HttpAnswer, HttpTimeouts } from './http-client.ts';
 import { type HttpHeaders, readHeader } from './http-failure.ts';
@@ -171,16 +172,14 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpAnswer {
       }
       return whole.subarray(0, length);
     }
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const chunks = new ChunkList();
     for (let chunk: Buffer | null = first; chunk !== null; chunk = await this.next()) {
-      length += chunk.length;
-      if (length > maxBytes) {
+      chunks.add(chunk);
+      if (chunks.length > maxBytes) {
         throw this.#refuseLength(maxBytes);
       }
-      chunks.push(chunk);
     }
-    return chunks.length === 1 ? first : Buffer.concat(chunks, length);
+    return chunks.take();
   }
 
   async readLarge<T>(maxBytes: number, read: (body: Buffer) => T): Promise<T> {

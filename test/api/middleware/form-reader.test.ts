@@ -179,6 +179,19 @@ test('a Content-Type without a boundary is refused before anything is read', (t)
   t.regex(error?.message ?? '', /no boundary/);
 });
 
+test('however short the chunks are in which a form comes, it is read in pieces of many bytes', async (t) => {
+  const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
+  const form = write([[file('image'), Buffer.alloc(300_000)]]);
+  let pieces = 0;
+  for (let at = 0; at < form.length; at += 3) {
+    const parsed = reader.push(form.subarray(at, at + 3));
+    if (parsed !== undefined) pieces += 1;
+    await parsed;
+  }
+  t.true(pieces <= form.length / 16_384, String(pieces));
+  t.like(await reader.end(), { image: `data:application/octet-stream;base64,${'A'.repeat(400_000)}` });
+});
+
 test('what a form takes of memory is counted as it comes', async (t) => {
   const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
   const form = write([[file('image'), Buffer.alloc(300_000)]]);
