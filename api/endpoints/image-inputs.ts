@@ -66,7 +66,8 @@ function readReference({ image_url: url, file_id: fileId }: ImageReference, loc:
 
 const startChars = 64;
 const notAnImage =
-  'must be an https URL of at most 2083 characters, or a data URI or base64 of a PNG, JPEG, WebP or GIF of at most 20 MB';
+  'must be a PNG, JPEG, WebP or GIF of at most 20 MB, as a file of a form, a data URI or base64, or an https URL of at ' +
+  'most 2083 characters';
 
 function readText(text: string, loc: Location): ImageInput {
   const url = text.startsWith('https://') || isDataUri(text) ? text : toDataUri(text);

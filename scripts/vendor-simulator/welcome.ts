@@ -41,7 +41,7 @@ docs/simulator.md goes on from here. Ctrl-C stops it; until then each call is a 
 `;
 }
 
-/** A catalog in which one model has a route that always fails beside one that does not, and one has embeddings. */
+/** A catalog in which one model has a route that always fails beside one that does not, one has embeddings, one images. */
 export function renderCatalog(url: string): string {
   return `upstreams:
   sim-openai: { kind: openai, baseUrl: ${url}/v1, apiKeys: [sk-sim] }
@@ -61,6 +61,13 @@ models:
     dimensions: { default: ${DEFAULT_DIMENSIONS}, adjustable: true }
     pricing: { type: tokens, in_cost_per_million: 2 }
     routes: [{ upstream: sim-openai, model: embedding-sim }]
+  - id: pictures
+    type: image
+    context: 8192
+    input_modalities: [text, image]
+    max_image_count: 4
+    pricing: { type: image, cost_per_image: 1 }
+    routes: [{ upstream: sim-openai, model: gpt-image-sim }]
 `;
 }
 

@@ -9,12 +9,12 @@ import { useStack } from '../support/stack.ts';
 const readme = readFileSync('README.md', 'utf8');
 const run = promisify(execFile);
 
-/** The commands of the shell blocks that call curl, with their continuation lines. */
+/** The commands of the shell blocks that call curl, by themselves or for a variable, with their continuation lines. */
 function findCurlCommands(text: string): string[] {
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```/gms)].map((block) => block[1]!);
   return blocks
     .flatMap((block) => block.replaceAll(/\\\n/g, ' ').split('\n'))
-    .filter((line) => line.startsWith('curl '));
+    .filter((line) => /^(ID=\$\()?curl /.test(line));
 }
 
 // Not every machine with Node has curl.
@@ -24,13 +24,19 @@ withCurl('every curl line of the README works as it is pasted', async (t) => {
   const stack = await useStack(t);
   const { apiKey } = await stack.createAccount();
   const commands = findCurlCommands(readme);
-  t.is(commands.length, 8);
+  t.is(commands.length, 9);
+  let id = '';
   for (const command of commands) {
     // curl itself is told to fail on a status of 400 or more; the rest of the line stays as it is printed.
     const script = `curl() { command curl --fail --show-error "$@"; }\n${command}`;
-    const env = { PATH: process.env['PATH'] ?? '', URL: `${stack.url}/v1`, KEY: apiKey };
+    const env = { PATH: process.env['PATH'] ?? '', URL: `${stack.url}/v1`, KEY: apiKey, ID: id };
+    if (command.startsWith('ID=')) {
+      ({ stdout: id } = await run('sh', ['-c', `${script}; printf %s "$ID"`], { env }));
+      continue;
+    }
     const { stdout } = await run('sh', ['-c', script], { env });
-    if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
+    if (command.includes('/events')) t.regex(stdout, /^event: succeeded$/m);
+    else if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
     else t.notThrows(() => JSON.parse(stdout), command);
   }
 });

@@ -154,7 +154,7 @@ export function describeFailure(error: unknown): ErrorPayload {
 
 function describeCaller(error: CallerGone): string {
   if (error instanceof JobCancelled)
-    return 'The job was cancelled while it ran. What the vendor charges for until then is charged: see cost_request.';
+    return 'The job was cancelled while it ran. What the vendor had done by then is charged: cost_request says how much.';
   if (error instanceof CallerStalled)
     return 'The stream was ended because its caller did not read it for too long. Read streams as they come.';
   return error.isOurFault
