@@ -32,11 +32,11 @@ import { readJobBody } from './read-job-body.ts';
 /** Jobs that a worker runs at once, of each queue, beside what somebody waits for. */
 const mostRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
 /**
- * Of one model, jobs that a worker has taken and that wait for a slot at its vendor. One, so that the account whose turn it
- * is has the slot after the next, however many jobs another has waiting; and so that a slow model does not keep others from
- * running. Inputs of embeddings wait together, and fill calls.
+ * Of one model, jobs that a worker has taken and that wait for a slot at its vendor: few, so that a slow model does not keep
+ * others from running. Inputs of embeddings wait together, and fill calls. An account has half of them at the most: another's
+ * job is taken at once, and waits for what runs and one more.
  */
-const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 1, image: 1, embedding: 64 };
+const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 2, image: 2, embedding: 128 };
 const maxTurns = 32;
 /** Where nothing is to be taken, it is looked for again after so long, if nobody says earlier that there is something. */
 const idleMs = 1_000;
@@ -146,10 +146,14 @@ export class JobIntake implements Running {
     const { turns } = this.#options;
     const otherwise = mostUnbegun[queue];
     const room = new Map<string, number>();
-    for (const { line, hasBegun } of this.#active.values()) {
-      if (line.queue === queue && !hasBegun) room.set(line.model, (room.get(line.model) ?? otherwise) - 1);
+    const held = new Map<string, Map<string, number>>();
+    for (const { line, taken, hasBegun } of this.#active.values()) {
+      if (line.queue !== queue || hasBegun) continue;
+      const ofModel = held.get(line.model) ?? new Map<string, number>();
+      held.set(line.model, ofModel.set(taken.accountId, (ofModel.get(taken.accountId) ?? 0) + 1));
+      room.set(line.model, (room.get(line.model) ?? otherwise) - 1);
     }
-    const given = await turns.take(queue, count, room, otherwise);
+    const given = await turns.take(queue, count, room, otherwise, held);
     if (given.length === 0) return null;
     const used = await Promise.all(given.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
     return used.filter(Boolean).length;
