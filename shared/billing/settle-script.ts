@@ -54,7 +54,7 @@ local function settle(account, minutes, claim, id, wanted, keepsFree, event, kee
 
   local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
   if not a[1] and event ~= '' then return {'unknown'} end
-  if not job then redis.call('HDEL', late and orphans or reservations, id) end
+  if job then beginToEnd(p, job.account, id) else redis.call('HDEL', late and orphans or reservations, id) end
   if isClaimedLate then redis.call('HSET', claim, 'body', claimBody, 'id', id) end
   if claim and redis.call('HGET', claim, 'id') == id then
     if keepsClaim == '1' then redis.call('EXPIRE', claim, claimSeconds) else redis.call('DEL', claim) end

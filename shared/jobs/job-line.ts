@@ -16,6 +16,9 @@ export interface JobTurn {
   readonly adds: number;
 }
 
+/** Jobs that a worker has taken and not begun: of each model, of each account. */
+export type HeldJobs = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
 /** A job that a worker has started and not ended. */
 export interface RunningJob {
   readonly line: JobLine;

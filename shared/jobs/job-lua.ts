@@ -99,14 +99,20 @@ local function claimOf(p, account, id, hold)
   if claim and redis.call('HGET', claim, 'id') == id then return claim end
 end
 
+-- The first write of an end takes no memory: where Redis has none left it refuses scripts that begin with any other, and
+-- jobs that cannot end would never give theirs back.
+local function beginToEnd(p, account, id)
+  redis.call('ZREM', p .. 'job-leases', account .. ' ' .. id)
+end
+
 -- The job is over: it leaves every list but those of what has ended.
 local function endJob(p, account, id, to, now, code, message, cost, free)
+  beginToEnd(p, account, id)
   local record = p .. 'job:' .. account .. ':' .. id
   local r = redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'url', 'bytes', 'hold')
   local hold = r[7]
   local member = account .. ' ' .. id
   leaveWaiting(p, account, id, r[3], r[4])
-  redis.call('ZREM', p .. 'job-leases', member)
   redis.call('ZREM', p .. 'job-deadlines', member)
   changeStatus(p, account, id, record, r[1], to, r[2], now)
   redis.call('HSET', record, 'cost', cost, 'free', free)
@@ -168,6 +174,7 @@ local function releaseHold(p, account, id)
 end
 
 local function endWithoutCharge(p, account, id, to, now, code, message)
+  beginToEnd(p, account, id)
   releaseHold(p, account, id)
   endJob(p, account, id, to, now, code, message, '0', 0)
 end

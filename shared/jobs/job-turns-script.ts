@@ -1,7 +1,7 @@
 import type { QueueName } from '../queue/job-kinds.ts';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import { maxVirtualTime, type JobLine, type JobTurn } from './job-line.ts';
+import { maxVirtualTime, type HeldJobs, type JobLine, type JobTurn } from './job-line.ts';
 import { jobTurnsLua } from './job-turns-lua.ts';
 
 const addScript = new RedisScript(`${jobTurnsLua}
@@ -13,10 +13,13 @@ write(line, account, record, record.waiting + 1)
 return 1
 `);
 
-/** One turn of each model that has room, then the next of each, in the order in which the models were last served. */
+/**
+ * One turn of each model that has room, then the next of each, in the order in which the models were last served. Where
+ * it is said what accounts hold, one that holds as much as is left of the room is passed over: there is room for newcomers.
+ */
 const takeScript = new RedisScript(`${jobTurnsLua}
-local left, room = tonumber(ARGV[1]), {}
-for i = 2, #ARGV, 2 do room[ARGV[i]] = tonumber(ARGV[i + 1]) end
+local left, room = tonumber(ARGV[1]), cjson.decode(ARGV[2])
+local held = ARGV[3] and cjson.decode(ARGV[3])
 local taken, lines = {}, {}
 -- Moves all start tags back by the line's virtual time, so that they stay exact. Needed once in months at the most.
 local function rebase(line)
@@ -27,9 +30,16 @@ local function rebase(line)
   line.time = 0
 end
 local function takeOne(line)
-  local head = redis.call('ZRANGE', line.turns, 0, 0, 'WITHSCORES')
-  local account, tag = head[1], tonumber(head[2])
+  local first, account, tag = nil, nil, nil
+  local at = 0
+  repeat
+    local next = redis.call('ZRANGE', line.turns, at, at, 'WITHSCORES')
+    account, tag = next[1], tonumber(next[2])
+    first, at = first or tag, at + 1
+  until not account or not held or (line.held[account] or 0) < line.room
   if not account then
+    line.isDone = true
+    if first then return 0 end
     line.isEmpty = true
     redis.call('ZREM', models, line.model)
     return 0
@@ -37,7 +47,9 @@ local function takeOne(line)
   local record = read(line, account)
   -- Lost: sync brings the account back.
   if not record then redis.call('ZREM', line.turns, account) return 0 end
-  line.time = tag
+  -- Of the account that is next, also where it is passed over: the virtual time never goes back.
+  line.time = math.max(line.time, first)
+  if held then line.held[account] = (line.held[account] or 0) + 1 end
   record.taken = record.taken + 1
   redis.call('ZADD', line.turns, text(tag + costOf(record.weight)), account)
   write(line, account, record, record.waiting - 1)
@@ -45,7 +57,7 @@ local function takeOne(line)
   return 1
 end
 for _, model in ipairs(redis.call('ZRANGE', models, 0, -1)) do
-  local line = { model = model, room = room[model] or 0 }
+  local line = { model = model, room = room[model] or 0, held = held and held[model] or {} }
   if line.room > 0 then lines[#lines + 1] = line end
 end
 local opened, visits = {}, 0
@@ -61,7 +73,7 @@ while left > 0 and #lines > 0 do
     line.visit = visits
     local used = takeOne(line)
     left, line.room = left - used, line.room - used
-    if line.room > 0 and not line.isEmpty then further[#further + 1] = line end
+    if line.room > 0 and not line.isDone and not line.isEmpty then further[#further + 1] = line end
   end
   lines = further
 end
@@ -141,8 +153,13 @@ export async function runTake(
   queue: QueueName,
   count: number,
   room: ReadonlyMap<string, number>,
+  held: HeldJobs | null,
 ): Promise<JobTurn[]> {
-  const args = [count, ...[...room].flat()];
+  const args = [count, JSON.stringify(Object.fromEntries(room))];
+  if (held !== null) {
+    const ofModels = Array.from(held, ([model, ofAccounts]) => [model, Object.fromEntries(ofAccounts)]);
+    args.push(JSON.stringify(Object.fromEntries(ofModels)));
+  }
   const reply = (await takeScript.run(redis, keysOf(queue), args)) as (string | number)[];
   const turns: JobTurn[] = [];
   for (let i = 0; i < reply.length; i += 4) {

@@ -1,6 +1,6 @@
 import type { QueueName } from '../queue/job-kinds.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
-import { maxWeight, type JobLine, type JobTurn, type RunningJob } from './job-line.ts';
+import { maxWeight, type HeldJobs, type JobLine, type JobTurn, type RunningJob } from './job-line.ts';
 import type { JobOutlook } from './job-outlook.ts';
 import { runAdd, runDrop, runSettle, runSync, runTake } from './job-turns-script.ts';
 import { runCount, runEnd, runOutlook, runRenew, runStart } from './running-jobs-script.ts';
@@ -34,9 +34,16 @@ export class JobTurns {
   /**
    * Up to `count` turns. Models take turns too, so that one without room does not block the others.
    * @param room how many more jobs of each model the worker takes; none of models that are not in it
+   * @param held what the worker holds already; an account that holds as much as is left of the room gets no turn. Null where
+   * one account may have all of it
    */
-  async take(queue: QueueName, count: number, room: ReadonlyMap<string, number>): Promise<JobTurn[]> {
-    return await callRedis(() => runTake(this.#redis, queue, count, room));
+  async take(
+    queue: QueueName,
+    count: number,
+    room: ReadonlyMap<string, number>,
+    held: HeldJobs | null = null,
+  ): Promise<JobTurn[]> {
+    return await callRedis(() => runTake(this.#redis, queue, count, room, held));
   }
 
   /**

@@ -176,6 +176,10 @@ export const redisKeys = {
   callsOfRoute: (routeId: string) => `mg:{routes}:calls:route:${routeId}`,
   /** Sorted set: an account that waits for a slot of these calls → until when that holds (ms), unless it asks again. */
   waitingFor: (callsKey: string) => `${callsKey}:waiting`,
+  /** Sorted set: account whose durable jobs wait for slots of these calls → since when (ms). */
+  jobsWaitSince: (callsKey: string) => `${callsKey}:jobs-since`,
+  /** Sorted set: the same accounts → until when they wait unless they ask again (ms). */
+  jobsWaitUntil: (callsKey: string) => `${callsKey}:jobs-until`,
   /** Hash: the account that was last granted a slot of these calls, and when it and another were; ten minutes. */
   usersOf: (callsKey: string) => `${callsKey}:users`,
 

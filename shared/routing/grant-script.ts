@@ -1,7 +1,9 @@
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { breakerRules } from './breaker-rules.ts';
+import { jobWaits } from './job-waits.ts';
 import type { RouteWay } from './route-way.ts';
+import { slotUsers } from './slot-users.ts';
 import { nameLease, setAsideFields, slotsOf } from './way-keys.ts';
 
 /**
@@ -19,6 +21,8 @@ import { nameLease, setAsideFields, slotsOf } from './way-keys.ts';
  * that the other need not wait for a call to end. Accounts that got nothing because slots were lacking are noted as
  * waiting, until they ask again or for half a second.
  *
+ * Durable jobs have no halves: of the accounts whose jobs wait, the one that has waited longest is next.
+ *
  * Redis's clock may step back. Times that are further ahead than any that is ever set are not waited for.
  *
  * Answers the way's number and the account's (from 1), whether the call is its route's probe, how many more could have
@@ -31,7 +35,7 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local lease, leaseMs, probeMs, waitingMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local accounts, recentMs, isBackground = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7] == '1'
 -- Where nobody waits any more, there is nothing that pauses could be told of.
-local keyMs, breakerMs, busy, lacking = -1, -1, accounts == 0 and 1 or 0, {}
+local keyMs, breakerMs, busy, lacking, lackingJobs = -1, -1, accounts == 0 and 1 or 0, {}, {}
 local function sooner(known, ms)
   if known < 0 or ms < known then return ms end
   return known
@@ -67,25 +71,9 @@ local function countHeld(calls, account)
   return counted[calls][account] or 0
 end
 
--- When another account than this one was last granted a slot of this set: the latest account is known, and the time of
--- the latest before it.
-local function findLastUseByOther(users, account)
-  local latest = redis.call('HMGET', users, 'account', 'at', 'otherAt')
-  return tonumber((latest[1] == account and latest[3] or latest[2]) or '0') or 0
-end
+${slotUsers}
 
-local function noteUse(users, account)
-  local latest = redis.call('HMGET', users, 'account', 'at')
-  if latest[1] ~= account then
-    redis.call('HSET', users, 'account', account, 'at', now, 'otherAt', latest[2] or 0)
-  elseif now - tonumber(latest[2]) >= 1000 or now < tonumber(latest[2]) then
-    redis.call('HSET', users, 'at', now)
-  else
-    return
-  end
-  redis.call('PEXPIRE', users, recentMs)
-end
-
+${jobWaits}
 -- Whether all are kept out by failures of some.
 local function isOpenToAll(failedOn, servedOn)
   local failed = redis.call('ZCOUNT', failedOn, now - ${breakerRules.failedMs}, now)
@@ -167,6 +155,9 @@ for i = 0, (#KEYS / 14) - 1 do
             -- Nobody waits at a socket for it: whoever does goes first, and finds a slot free.
             left = left - math.floor(limit / 8)
             if redis.call('ZCOUNT', KEYS[key + 5 + j], now, now + waitingMs) > 0 then left = 0 end
+            if left > 0 then
+              left = left - math.min(math.ceil(limit / 4), jobWaits('ahead', KEYS[key + 2 + j], a))
+            end
           elseif isContested(KEYS[key + 5 + j], account) then
             left = math.min(left, half - countHeld(KEYS[key + 2 + j], account))
           elseif now - findLastUseByOther(KEYS[key + 8 + j], account) < recentMs then
@@ -176,7 +167,8 @@ for i = 0, (#KEYS / 14) - 1 do
           end
           if left <= 0 then
             isAllowed = false
-            if not isBackground then lacking[#lacking + 1] = KEYS[key + 5 + j] end
+            if isBackground then lackingJobs[KEYS[key + 2 + j]] = candidates
+            else lacking[#lacking + 1] = KEYS[key + 5 + j] end
           end
           if left - 1 < spare then spare, slots = left - 1, limit end
         end
@@ -186,7 +178,11 @@ for i = 0, (#KEYS / 14) - 1 do
           if tonumber(ARGV[arg + j]) > 0 then
             redis.call('ZADD', KEYS[key + 2 + j], now + leaseMs, account .. '|' .. lease)
             redis.call('PEXPIRE', KEYS[key + 2 + j], leaseMs)
-            redis.call('ZREM', KEYS[key + 5 + j], account)
+            if isBackground then
+              jobWaits('granted', KEYS[key + 2 + j], a)
+            else
+              redis.call('ZREM', KEYS[key + 5 + j], account)
+            end
             noteUse(KEYS[key + 8 + j], account)
           end
         end
@@ -196,10 +192,14 @@ for i = 0, (#KEYS / 14) - 1 do
     end
     busy = 1
     for j = 1, 3 do
-      if free[j] and free[j] <= 0 and not isBackground then lacking[#lacking + 1] = KEYS[key + 5 + j] end
+      if free[j] and free[j] <= 0 then
+        if isBackground then lackingJobs[KEYS[key + 2 + j]] = candidates
+        else lacking[#lacking + 1] = KEYS[key + 5 + j] end
+      end
     end
   end
 end
+for calls, candidates in pairs(lackingJobs) do jobWaits('refused', calls, candidates) end
 for _, waiting in ipairs(lacking) do
   for a = 1, accounts do redis.call('ZADD', waiting, now + waitingMs, ARGV[7 + a]) end
   redis.call('ZREMRANGEBYSCORE', waiting, '-inf', now)

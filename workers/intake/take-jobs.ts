@@ -31,11 +31,11 @@ import { renewRuns } from './renew-runs.ts';
 /** Jobs that a worker runs at once, of each queue, beside what somebody waits for. */
 const mostRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
 /**
- * Of one model, jobs that a worker has taken and that wait for a slot at its vendor. One, so that the account whose turn it
- * is has the slot after the next, however many jobs another has waiting; and so that a slow model does not keep others from
- * running. Inputs of embeddings wait together, and fill calls.
+ * Of one model, jobs that a worker has taken and that wait for a slot at its vendor: few, so that a slow model does not keep
+ * others from running. Inputs of embeddings wait together, and fill calls. An account has half of them at the most: another's
+ * job is taken at once, and waits for what runs and one more.
  */
-const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 1, image: 1, embedding: 64 };
+const mostUnbegun: Readonly<Record<QueueName, number>> = { chat: 2, image: 2, embedding: 128 };
 const maxTurns = 32;
 /** Where nothing is to be taken, it is looked for again after so long, if nobody says earlier that there is something. */
 const idleMs = 1_000;
@@ -146,13 +146,18 @@ export class JobIntake implements Running {
   async #takeTurns(queue: QueueName, count: number): Promise<number | null> {
     const { turns, dependencies } = this.#options;
     // Jobs of a model that this worker's catalog lacks wait for a worker that knows it.
-    const names = dependencies.catalog.current.models.flatMap(({ id, aliases }) => [id, ...aliases]);
+    const models = dependencies.catalog.current.models.filter(({ type }) => type === queue);
+    const names = models.flatMap(({ id, aliases }) => [id, ...aliases]);
     const room = new Map(names.map((model) => [model, mostUnbegun[queue]]));
-    for (const { line, hasBegun } of this.#active.values()) {
+    const held = new Map<string, Map<string, number>>();
+    for (const { line, taken, hasBegun } of this.#active.values()) {
       const left = room.get(line.model);
-      if (line.queue === queue && !hasBegun && left !== undefined) room.set(line.model, left - 1);
+      if (line.queue !== queue || hasBegun || left === undefined) continue;
+      room.set(line.model, left - 1);
+      const ofModel = held.get(line.model) ?? new Map<string, number>();
+      held.set(line.model, ofModel.set(taken.accountId, (ofModel.get(taken.accountId) ?? 0) + 1));
     }
-    const given = await turns.take(queue, count, room);
+    const given = await turns.take(queue, count, room, held);
     if (given.length === 0) return null;
     const used = await Promise.all(given.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
     return used.filter(Boolean).length;

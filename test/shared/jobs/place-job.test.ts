@@ -1,23 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { releaseReservation } from '../../../shared/billing/settle-script.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
+import { cancelJob } from '../../../shared/jobs/end-job-scripts.ts';
 import { JobStore } from '../../../shared/jobs/job-store.ts';
 import { placeJob, type NewJob, type PlacedJob } from '../../../shared/jobs/place-job-script.ts';
+import { takeJob } from '../../../shared/jobs/run-job-scripts.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redisOf = useRedis(test);
 
-async function place(
-  accountId: string,
-  more: Partial<NewJob> = {},
-  admittedAtMs = Date.now(),
-): Promise<{ id: string; placed: PlacedJob }> {
-  const redis = redisOf();
-  const id = randomUUID();
-  await redis.hset(redisKeys.reservations(shardOf(accountId)), id, `${accountId} 100 0 ${admittedAtMs}`);
-  const placed = await placeJob(redis, redis, {
-    id,
+function toNewJob(accountId: string, more: Partial<NewJob> = {}): NewJob {
+  return {
+    id: randomUUID(),
     accountId,
     queue: 'embedding',
     model: 'demo',
@@ -27,8 +23,19 @@ async function place(
     webhookUrl: null,
     body: Buffer.from('{}'),
     ...more,
-  });
-  return { id, placed };
+  };
+}
+
+async function place(
+  accountId: string,
+  more: Partial<NewJob> = {},
+  admittedAtMs = Date.now(),
+): Promise<{ id: string; placed: PlacedJob }> {
+  const redis = redisOf();
+  const job = toNewJob(accountId, more);
+  const reservation = `${accountId} 100 0 ${admittedAtMs}`;
+  await redis.hset(redisKeys.reservations(shardOf(accountId)), job.id, reservation);
+  return { id: job.id, placed: await placeJob(redis, redis, job) };
 }
 
 // One after the other: what fills a shard here refuses any job that lies in it.
@@ -74,6 +81,37 @@ test.serial('of a large body nothing stays for long where its job was not placed
   const { id: placed } = await place(accountId, { body });
   t.true((await redis.ttl(redisKeys.jobBody(accountId, placed))) > 24 * 60 * 60);
 });
+
+test.serial(
+  'while Redis has no memory left a job is refused with 503 and holds nothing, and others end and give theirs back',
+  async (t) => {
+    const redis = redisOf();
+    const accountId = randomUUID();
+    const shard = shardOf(accountId);
+    await redis.hset(redisKeys.account(accountId), { bal: 1000, res: 200, free: 0, fres: 0 });
+    const [waiting, running] = [await place(accountId), await place(accountId)];
+    const taken = await takeJob(redis, { queue: 'embedding', model: 'demo' }, accountId, 'worker');
+    t.is(taken.job?.id, waiting.id);
+    const refused = toNewJob(accountId);
+    await redis.hset(redisKeys.reservations(shard), refused.id, `${accountId} 100 0 ${Date.now()}`);
+    await redis.hset(redisKeys.account(accountId), 'res', 300);
+    await redis.config('SET', 'maxmemory', '1');
+    try {
+      const error = await t.throwsAsync(placeJob(redis, redis, refused), { instanceOf: AppError });
+      t.is(error?.code, 'service_unavailable');
+      const request = { accountId, requestId: refused.id, claimHash: null };
+      t.is((await releaseReservation(redis, request)).outcome, 'settled');
+      const failed = { ...request, requestId: waiting.id, jobAttempt: 1 };
+      t.is((await releaseReservation(redis, failed)).outcome, 'settled');
+      t.is((await cancelJob(redis, accountId, running.id)).outcome, 'cancelled');
+    } finally {
+      await redis.config('SET', 'maxmemory', '0');
+    }
+    t.is(await redis.hget(redisKeys.account(accountId), 'res'), '0');
+    t.is(await redis.hget(redisKeys.jobsHeld(accountId), 'cost'), '0');
+    t.is(await new JobStore(redis).find(accountId, refused.id), null);
+  },
+);
 
 test.serial(
   'a job that was made just now is described as reading it describes it, with its place among its own',

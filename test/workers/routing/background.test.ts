@@ -74,3 +74,42 @@ test('calls in the background leave the last eighth of the slots free, and go be
   await Promise.all(waiting);
   for (const grant of held) gates[0]!.leave(grant, 'ok');
 });
+
+test('an account whose job waits in one worker has a slot, although another worker has a job of another account for each', async (t) => {
+  const redis = await openRedis(t);
+  const ways = findWays(createRoute('narrow', { maxConcurrency: 1 }));
+  const [busy, idle] = [new RouteGate(redis, randomUUID(), log), new RouteGate(redis, randomUUID(), log)];
+  t.teardown(() => Promise.all([busy.stop(), idle.stop()]));
+  const leaving = new AbortController();
+  const order: string[] = [];
+  let held: RouteGrant | null = null;
+  const wait = (gate: RouteGate, accountId: string): void => {
+    const limits = {
+      accountIds: () => [accountId],
+      signal: leaving.signal,
+      deadlineAtMs: Date.now() + 60_000,
+      patience: { keyMs: 0, breakerMs: 0 },
+      isBackground: true,
+    };
+    gate.enter(ways, limits).then(
+      (grant) => {
+        order.push(accountId);
+        held = grant;
+      },
+      () => undefined,
+    );
+  };
+  for (let i = 0; i < 9; i++) wait(busy, 'many');
+  await waitFor('the first slot', () => held);
+  wait(idle, 'single');
+  // Redis has answered the idle worker's first question.
+  await redis.ping();
+  while (order.length < 6 && !order.includes('single')) {
+    const { length } = order;
+    busy.leave(held!, 'ok');
+    await waitFor('the next slot', () => order.length > length);
+  }
+  t.is(order.at(-1), 'single', order.join(' '));
+  leaving.abort();
+  (order.at(-1) === 'single' ? idle : busy).leave(held!, 'ok');
+});

@@ -1,0 +1,20 @@
+/** Part of the script that grants slots: who used a set of them lately. */
+export const slotUsers = `
+-- When another account than this one was last granted a slot of this set: the latest account is known, and the time of
+-- the latest before it.
+local function findLastUseByOther(users, account)
+  local latest = redis.call('HMGET', users, 'account', 'at', 'otherAt')
+  return tonumber((latest[1] == account and latest[3] or latest[2]) or '0') or 0
+end
+
+local function noteUse(users, account)
+  local latest = redis.call('HMGET', users, 'account', 'at')
+  if latest[1] ~= account then
+    redis.call('HSET', users, 'account', account, 'at', now, 'otherAt', latest[2] or 0)
+  elseif now - tonumber(latest[2]) >= 1000 or now < tonumber(latest[2]) then
+    redis.call('HSET', users, 'at', now)
+  else
+    return
+  end
+  redis.call('PEXPIRE', users, recentMs)
+end`;
