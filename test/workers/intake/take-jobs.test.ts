@@ -225,7 +225,7 @@ models:
   for (const id of [...generated, embedding, unbegun]) {
     const { status, receipt, error } = await readJob(stack, accountId, id);
     t.is(status, 'cancelled');
-    t.regex(error!.message, /What a model had been asked for by then is charged/);
+    t.regex(error!.message, /What the vendor had done by then is charged/);
     if (generated.includes(id)) t.true(receipt!.costNano > 0n);
     spent += receipt!.costNano;
   }
