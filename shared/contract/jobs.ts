@@ -89,8 +89,8 @@ const summaryFields = {
     minimum: 0,
     maximum: 1,
     description:
-      'How much is done, from 0 to 1. Of a chat that is `active`, the share of its `max_tokens`; of anything else 0 until it ' +
-      'has succeeded.',
+      'How much is done, from 0 to 1: of an active chat the share of its `max_tokens`, of images and embeddings that take ' +
+      'several calls the share that is there.',
   }),
   cost_request: Nullable(CostRequest),
   free_request: FreeRequest,

@@ -71,6 +71,8 @@ export interface EmbeddingAsk {
   readonly log: Logger;
   /** Of a durable job: waited for before a model is asked for it. Where it rejects, the signal is aborted. */
   readonly begin?: () => Promise<void>;
+  /** Of a durable job: how many of its inputs are done, from 0 to 1. */
+  readonly progress?: (done: number) => void;
 }
 
 export interface EmbeddingAnswerOfAsk {
@@ -143,6 +145,7 @@ export class AskUnderWay {
     this.#outcomes[index] = this.#hasLeft ? dropVector(outcome) : outcome;
     this.#left -= 1;
     if (this.#left === 0) this.#end();
+    else this.ask.progress?.(1 - this.#left / this.ask.inputs.length);
   }
 
   /**

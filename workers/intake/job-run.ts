@@ -7,8 +7,8 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { JobCancelled, RunReplaced } from '../jobs/job-context.ts';
 
-/** A job's progress is told as often as this at the most. */
-const progressIntervalMs = 1_000;
+/** What a job did in so long is told at once. */
+const progressIntervalMs = 500;
 
 export interface JobRunOptions {
   readonly redis: RedisClient;
@@ -27,7 +27,8 @@ export class JobRun {
   readonly #options: JobRunOptions;
   #beginning: Promise<void> | null = null;
   #begunAtMs: number | null = null;
-  #progressAtMs = 0;
+  #progress = 0;
+  #telling: NodeJS.Timeout | null = null;
 
   constructor(line: JobLine, taken: TakenJob, options: JobRunOptions) {
     this.line = line;
@@ -47,18 +48,21 @@ export class JobRun {
 
   /** @param done from 0 to 1 */
   progress(done: number): void {
-    const nowMs = performance.now();
-    if (nowMs - this.#progressAtMs < progressIntervalMs) return;
-    this.#progressAtMs = nowMs;
+    this.#progress = Math.floor(Math.min(0.99, done) * 100) / 100;
+    this.#telling ??= setTimeout(() => this.#tellProgress(), progressIntervalMs);
+  }
+
+  #tellProgress(): void {
     const { redis, log } = this.#options;
-    const rounded = Math.floor(Math.min(0.99, done) * 100) / 100;
-    noteProgress(redis, this.taken, rounded).catch((error: unknown) => {
+    this.#telling = null;
+    noteProgress(redis, this.taken, this.#progress).catch((error: unknown) => {
       log.debug({ requestId: this.taken.id, err: error }, 'the progress of a job could not be told');
     });
   }
 
   /** The run is over, however it went. */
   end(): void {
+    clearTimeout(this.#telling ?? undefined);
     if (this.#begunAtMs === null) return;
     const { turns, log, signal } = this.#options;
     const serviceMs = signal.aborted ? null : performance.now() - this.#begunAtMs;

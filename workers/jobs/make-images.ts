@@ -117,6 +117,7 @@ async function ask(
         ...context,
         onSent,
         enterAgain,
+        ...(run.progress && { onProgress: run.progress }),
       });
       const billedMs = Math.round(performance.now() - startedAtMs);
       return { ...(await remakeOutputs(remaking, answer)), billedMs };

@@ -38,7 +38,7 @@ export async function runEmbedding(
     parts.map(async (part, i) => {
       const { request, dimensions, inputs, inputTokens } = part;
       const run = runs[i]!;
-      const { signal, stopping, log, begin } = run;
+      const { signal, stopping, log, begin, progress } = run;
       // Listens before the request itself does: what must end at once has not left.
       const stopSignal = createVendorSignal(run, { outlastsCancelling: true });
       const { accountId, user, deadlineAtMs } = request;
@@ -56,6 +56,7 @@ export async function runEmbedding(
         deadlineAtMs,
         log,
         ...(begin && { begin }),
+        ...(progress && { progress }),
       };
       try {
         const answer = await dependencies.embeddings.embed(model, ask);

@@ -17,13 +17,17 @@ const enterFreely: EnterAgain = () => Promise.resolve({ leave: () => undefined }
  */
 export async function makeOneACall(
   n: number,
-  { signal, enterAgain = enterFreely }: Pick<CallContext, 'signal' | 'enterAgain'>,
+  { signal, enterAgain = enterFreely, onProgress }: Pick<CallContext, 'signal' | 'enterAgain' | 'onProgress'>,
   makeOne: () => Promise<ImageAnswer>,
 ): Promise<ImageAnswer> {
   const calls: Promise<OneAnswer>[] = [];
+  let ended = 0;
   const allBegun = new AbortController();
   const begin = (): Promise<OneAnswer> => {
-    const call = settle(makeOne());
+    const call = settle(makeOne(), () => {
+      ended += 1;
+      onProgress?.(ended / n);
+    });
     calls.push(call);
     if (calls.length === n) allBegun.abort();
     return call;
@@ -46,8 +50,9 @@ export async function makeOneACall(
   return joinImageAnswers(made);
 }
 
-async function settle(call: Promise<ImageAnswer>): Promise<OneAnswer> {
+async function settle(call: Promise<ImageAnswer>, onEnd?: () => void): Promise<OneAnswer> {
   const [settled] = await Promise.allSettled([call]);
+  onEnd?.();
   return settled;
 }
 

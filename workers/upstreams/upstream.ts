@@ -34,6 +34,8 @@ export interface CallContext {
   readonly onSent?: () => void;
   /** For a further call beside the one under way; where it is left out, such calls need no slot. */
   readonly enterAgain?: EnterAgain;
+  /** Called when one of several calls has ended: how much is done, from 0 to 1. */
+  readonly onProgress?: (done: number) => void;
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   type EmbeddingAsk,
 } from '../../../workers/embeddings/embedding-work.ts';
 
-const ask = (inputs: readonly string[]): AskUnderWay => {
+const ask = (inputs: readonly string[], progress?: (done: number) => void): AskUnderWay => {
   const signal = new AbortController().signal;
   const rest = {
     user: null,
@@ -18,6 +18,7 @@ const ask = (inputs: readonly string[]): AskUnderWay => {
     stopSignal: signal,
     deadlineAtMs: Infinity,
     log: undefined as never,
+    ...(progress && { progress }),
   };
   return new AskUnderWay({ accountId: 'ann', inputs, ...rest } satisfies EmbeddingAsk);
 };
@@ -142,4 +143,20 @@ test('of a request that has failed nothing is wanted any more that no model was 
   t.deepEqual(outcomes.slice(1), [{ error: refused }, { error: refused }]);
   t.like(outcomes[0], { tokens: 1 });
   t.like((await other.answer).outcomes[0], { tokens: 1 });
+});
+
+test('a request is told how many of its inputs are done, until all are', async (t) => {
+  const told: number[] = [];
+  const asked = ask(['a', 'b', 'c', 'd'], (done) => told.push(done));
+  const vector = {
+    vector: Buffer.alloc(4),
+    hold: null,
+    dimensions: 1,
+    tokens: 1,
+    counted: false,
+    billedMs: 0,
+  };
+  for (const index of [2, 0, 0, 3, 1]) asked.deliver(index, vector);
+  t.deepEqual(told, [0.25, 0.5, 0.75]);
+  t.is((await asked.answer).outcomes.length, 4);
 });

@@ -129,7 +129,9 @@ test('where no further slot comes free, the images are made one after the other 
     // Nobody waits for one that never answers.
     return new Promise(() => undefined);
   };
-  const { images } = await makeOneACall(4, createContext({ enterAgain }), async () => {
+  const progress: number[] = [];
+  const onProgress = (done: number): void => void progress.push(done);
+  const { images } = await makeOneACall(4, createContext({ enterAgain, onProgress }), async () => {
     underWay += 1;
     t.is(underWay, 1);
     await nextTurn();
@@ -137,6 +139,7 @@ test('where no further slot comes free, the images are made one after the other 
     return answer(1, 1);
   });
   t.is(images.length, 4);
+  t.deepEqual(progress, [0.25, 0.5, 0.75, 1]);
   t.is(waited.length, 3);
   t.true(waited.every(({ aborted }) => aborted));
 });
