@@ -88,8 +88,8 @@ const keyOf = (part: KeptPart, { accountId, requestId }: HeldRequest): string =>
   part === 'frames' ? redisKeys.keptFrames(accountId, requestId) : redisKeys.keptAnswer(accountId, requestId);
 
 /**
- * Answers under Idempotency-Keys, and of durable jobs, as Redis keeps them: the frames of a request one after the other in one string, so that
- * a reader takes as many bytes as it wants from where it stopped.
+ * Answers under Idempotency-Keys, and of durable jobs, as Redis keeps them: the frames of a request one after the other in
+ * one string, so that a reader takes as many bytes as it wants from where it stopped.
  */
 export class KeptFramesStore {
   readonly #redis: RedisClient;

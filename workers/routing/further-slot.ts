@@ -17,7 +17,7 @@ export function leaveFailed(
   else gate.leave(grant, 'none');
 }
 
-/** Waits for a further slot of the way that a call has one of. */
+/** Waits for a further slot of the way that a call has one of. Null where none is to be had: that call goes on alone. */
 export async function enterAgain(
   gate: RouteGate,
   {
@@ -39,8 +39,7 @@ export async function enterAgain(
       },
     };
   } catch (error) {
-    // The call under way goes on without it.
-    if (signal.aborted || (error instanceof AppError && error.code === 'deadline_exceeded')) return null;
+    if (signal.aborted || error instanceof AppError) return null;
     throw error;
   }
 }

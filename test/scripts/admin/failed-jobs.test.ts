@@ -68,7 +68,7 @@ test.serial('retrying counts those that are refused by reason, and says how far 
     retried: 0,
     refused: [
       {
-        why: 'its body is not kept: it was large, or one of very many that failed',
+        why: 'its request is not kept, because it was large, or because very many jobs of its account failed',
         jobs: 250,
         example: { id: 'job-0249', account: 'account-9' },
       },
