@@ -7,6 +7,8 @@ import { jobLeaseMs, tooLate } from './run-job-scripts.ts';
 
 /** As many workers may die under a job; then it is taken for the cause. */
 export const maxDeaths = 3;
+/** Workers that stand still under a job come back, and are no deaths. One that does that to each of them must end, too. */
+const maxLapses = 30;
 
 /** Of what is due, looked at in one run: a run stays short. */
 const atOnce = 64;
@@ -48,7 +50,7 @@ for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BY
     if r[5] == '1' then
       endWithoutCharge(p, account, id, 'c', now, 'job_cancelled', ARGV[1])
       ended = ended + 1
-    elseif noteDeath(record, r[2]) >= ${maxDeaths} then
+    elseif noteDeath(record, r[2]) >= ${maxDeaths} or tonumber(r[2]) >= ${maxLapses} then
       endWithoutCharge(p, account, id, 'f', now, 'upstream_error', ARGV[2])
       ended = ended + 1
     else

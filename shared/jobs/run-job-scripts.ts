@@ -66,6 +66,8 @@ end
 changeStatus(p, account, id, record, 'q', 'a', r[2], now)
 redis.call('HSET', record, 'dl', whole(now + ${beginAgainMs}))
 redis.call('ZREM', p .. 'job-deadlines', account .. ' ' .. id)
+-- As long as it may begin again, it needs its body.
+redis.call('EXPIRE', p .. 'job-body:' .. account .. ':' .. id, ${2 * (beginAgainMs / 1_000)}, 'GT')
 return 'ok'
 `);
 
@@ -181,18 +183,17 @@ export async function renewJobs(
     if (ofShard === undefined) byShard.set(prefix, [run]);
     else ofShard.push(run);
   }
-  const answers = await callRedis(() =>
-    Promise.all(
-      [...byShard].map(([prefix, ofShard]) =>
-        renewScript.run(
-          redis,
-          [prefix],
-          ofShard.flatMap(({ accountId, id, attempt }) => [accountId, id, attempt]),
-        ),
-      ),
-    ),
+  const answers = await Promise.allSettled(
+    Array.from(byShard, ([prefix, ofShard]) => {
+      const args = ofShard.flatMap(({ accountId, id, attempt }) => [accountId, id, attempt]);
+      return callRedis(() => renewScript.run(redis, [prefix], args));
+    }),
   );
-  return new Map(answers.flatMap((answer) => answer as [string, 'gone' | 'cancelled'][]));
+  // On a Cluster the node of one shard may be away: what the others say holds all the same.
+  const known = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  const failed = answers.find((answer) => answer.status === 'rejected');
+  if (known.length === 0 && failed !== undefined) throw failed.reason;
+  return new Map(known.flatMap((answer) => answer as [string, 'gone' | 'cancelled'][]));
 }
 
 /**

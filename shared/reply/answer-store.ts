@@ -11,6 +11,8 @@ import type { KeptFramesStore, KeptPart, KeptRequest, KeptSize } from './kept-fr
 export interface StoredAnswer {
   readonly in: 'objects' | 'redis';
   readonly bytes: number;
+  /** Of a durable job: the attempt that brought it. */
+  readonly attempt?: number | undefined;
 }
 
 /** A durable job whose answer is kept. */
@@ -27,9 +29,14 @@ const longestReadMs = 15_000;
 /** What is held of an answer while it is copied to the object store. */
 const copyBytes = 256 * 1024;
 
-/** By length as well: a copy that was begun earlier and is shorter never replaces a longer one. */
-const objectKey = ({ requestId }: HeldRequest, bytes: number): string =>
-  `${answerPrefix}${requestId}/${bytes}`;
+/**
+ * By length as well: a copy that was begun earlier and is shorter never replaces a longer one. Nor does the answer that an
+ * attempt at a job brings late replace another's.
+ */
+const objectKey = (
+  { requestId }: HeldRequest,
+  { bytes, attempt }: Pick<StoredAnswer, 'bytes' | 'attempt'>,
+): string => `${answerPrefix}${requestId}/${attempt === undefined ? '' : `${attempt}/`}${bytes}`;
 const contentType = 'application/octet-stream';
 
 /**
@@ -50,13 +57,15 @@ export class AnswerStore {
 
   /** @throws AppError `too_many_jobs` where neither store takes it */
   async put(request: KeptRequest, bytes: Buffer): Promise<StoredAnswer> {
+    const { jobAttempt: attempt } = request;
+    const stored = { bytes: bytes.length, ...(attempt !== undefined && { attempt }) };
     try {
-      await this.#objects.put(objectKey(request, bytes.length), bytes, contentType);
-      return { in: 'objects', bytes: bytes.length };
+      await this.#objects.put(objectKey(request, stored), bytes, contentType);
+      return { in: 'objects', ...stored };
     } catch {
       // The answer was paid for; while the object store is away Redis keeps it.
       await this.#kept.putAnswer(request, bytes);
-      return { in: 'redis', bytes: bytes.length };
+      return { in: 'redis', ...stored };
     }
   }
 
@@ -92,7 +101,7 @@ export class AnswerStore {
   async read(request: HeldRequest, stored: StoredAnswer): Promise<Buffer | null> {
     const inRedis = stored.in === 'redis' ? await this.#kept.readAnswer(request) : null;
     // What was put into Redis moves when the object store is back.
-    return inRedis ?? (await this.#readObject(request, stored.bytes, 0, stored.bytes));
+    return inRedis ?? (await this.#readObject(objectKey(request, stored), 0, stored.bytes));
   }
 
   /**
@@ -105,7 +114,8 @@ export class AnswerStore {
     from: number,
     byteLength: number,
   ): Promise<Buffer> {
-    const bytes = await this.#readObject(request, movedBytes, from, Math.min(byteLength, movedBytes - from));
+    const key = objectKey(request, { bytes: movedBytes });
+    const bytes = await this.#readObject(key, from, Math.min(byteLength, movedBytes - from));
     if (bytes === null || bytes.length === 0) throw answerGone();
     return bytes;
   }
@@ -137,7 +147,9 @@ export class AnswerStore {
     };
     const body = Readable.from(read(), { objectMode: false });
     try {
-      await this.#objects.putStream(objectKey(request, bytes), body, bytes, contentType, stopping.signal);
+      // Frames move once their job is settled: they are of the attempt that counts.
+      const key = objectKey(request, { bytes, attempt: part === 'answer' ? request.jobAttempt : undefined });
+      await this.#objects.putStream(key, body, bytes, contentType, stopping.signal);
     } catch (error) {
       if (hasChanged) return false;
       throw failure ?? error;
@@ -147,15 +159,10 @@ export class AnswerStore {
     return await kept.leaveMoved(part, request, bytes);
   }
 
-  async #readObject(
-    request: HeldRequest,
-    bytes: number,
-    from: number,
-    byteLength: number,
-  ): Promise<Buffer | null> {
+  async #readObject(key: string, from: number, byteLength: number): Promise<Buffer | null> {
     try {
       const signal = AbortSignal.timeout(this.#readMs);
-      return await this.#objects.getRange(objectKey(request, bytes), from, byteLength, signal);
+      return await this.#objects.getRange(key, from, byteLength, signal);
     } catch (error) {
       throw new AppError('service_unavailable', { cause: error });
     }

@@ -18,11 +18,24 @@ const lifetimeSeconds = claimLifetimeSeconds + 60 * 60;
 const failureLifetimeSeconds = 5 * 60;
 
 /**
+ * Of an attempt at a durable job: whether another has the job by now, or it has ended. What such an attempt brings late must
+ * not take the place of what was charged.
+ */
+const fenceFunction = `
+local function isOvertaken(record, attempt)
+  if not record then return false end
+  local r = redis.call('HMGET', record, 'st', 'n')
+  return r[1] and (r[2] ~= attempt or (r[1] ~= 'q' and r[1] ~= 'a'))
+end
+`;
+
+/**
  * Appends a frame, and counts it. A delta is refused where a bound is reached; the frames around it are small. Whether the
  * account is crowded is told with those.
  */
-const appendScript = new RedisScript(`${keptBytesFunctions}
+const appendScript = new RedisScript(`${keptBytesFunctions}${fenceFunction}
 local frames, counter = KEYS[1], KEYS[2]
+if isOvertaken(KEYS[3], ARGV[8]) then return {-1, 0} end
 local frame, isDelta, isBounded, lifetime = ARGV[1], ARGV[2] == '1', ARGV[3] == '1', tonumber(ARGV[4])
 local before = redis.call('STRLEN', frames)
 if isBounded and (before + #frame > tonumber(ARGV[5]) or keptBytesExceed(counter, tonumber(ARGV[6]) - #frame)) then
@@ -45,8 +58,9 @@ return {length, not isDelta and keptBytesExceed(counter, tonumber(ARGV[7])) and 
  * Sets a value, for a lifetime or for what is left of the lifetime of the value before it; deletes where it is empty.
  * Where the value before it is not as long as expected, another process has changed it, and it stays.
  */
-const replaceScript = new RedisScript(`${keptBytesFunctions}
+const replaceScript = new RedisScript(`${keptBytesFunctions}${fenceFunction}
 local key, counter = KEYS[1], KEYS[2]
+if isOvertaken(KEYS[3], ARGV[5]) then return -1 end
 local value, expected, lifetime = ARGV[1], ARGV[2], ARGV[3]
 local before = redis.call('STRLEN', key)
 if expected ~= '' and before ~= tonumber(expected) then return 0 end
@@ -67,6 +81,24 @@ else
 end
 return 1
 `);
+
+/** Another attempt has the job by now, or it has ended: nothing of this one is kept, nor charged. */
+export class AttemptOvertaken extends Error {
+  override readonly name = 'AttemptOvertaken';
+}
+
+interface Fence {
+  readonly keys: readonly string[];
+  readonly args: readonly number[];
+}
+
+const noFence: Fence = { keys: [], args: [] };
+
+function fenceOf({ accountId, requestId, jobAttempt }: KeptRequest): Fence {
+  return jobAttempt === undefined
+    ? noFence
+    : { keys: [redisKeys.job(accountId, requestId)], args: [jobAttempt] };
+}
 
 /** The two values that Redis holds for a request: its frames, and a whole answer while the object store is away. */
 export type KeptPart = 'frames' | 'answer';
@@ -112,7 +144,8 @@ export class KeptFramesStore {
     frame: Buffer,
     { isBounded = kind === 'delta', isAlone = false } = {},
   ): Promise<KeptSize | null> {
-    const keys = this.#keys('frames', request);
+    const fence = fenceOf(request);
+    const keys = [...this.#keys('frames', request), ...fence.keys];
     const args = [
       frame,
       kind === 'delta' ? 1 : 0,
@@ -121,6 +154,7 @@ export class KeptFramesStore {
       maxKeptBytesPerAnswer,
       maxKeptBytesUnderWay,
       crowdedBytes,
+      ...fence.args,
     ];
     const [bytes, crowded] = (await callRedis(() =>
       isAlone
@@ -128,6 +162,7 @@ export class KeptFramesStore {
         : // Frames must not overtake one another, as they could while the script is being loaded.
           appendScript.runInOrder(this.#redis, keys, args),
     )) as [number, number];
+    if (bytes < 0) throw new AttemptOvertaken();
     return bytes === 0 ? null : { bytes, isCrowded: crowded === 1 };
   }
 
@@ -168,12 +203,13 @@ export class KeptFramesStore {
 
   /** Drops the frames of a request: another attempt keeps others. */
   async clear(request: KeptRequest): Promise<void> {
-    await this.#replace(this.#redis, 'frames', request, Buffer.alloc(0), '', '');
+    await this.#replace(this.#redis, 'frames', request, Buffer.alloc(0), '', '', fenceOf(request));
   }
 
   /** @throws AppError `too_many_jobs` where the account has too much in Redis already */
   async putAnswer(request: KeptRequest, bytes: Buffer): Promise<void> {
-    const isKept = await this.#replace(this.#payloads, 'answer', request, bytes, '', lifetimeSeconds);
+    const fence = fenceOf(request);
+    const isKept = await this.#replace(this.#payloads, 'answer', request, bytes, '', lifetimeSeconds, fence);
     const message = request.jobAttempt === undefined ? tooMuchKept : tooMuchOfJobs;
     if (!isKept) throw new AppError('too_many_jobs', { message });
   }
@@ -198,9 +234,13 @@ export class KeptFramesStore {
     value: Buffer,
     expectedBytes: number | '',
     lifetime: number | '',
+    fence: Fence = noFence,
   ): Promise<boolean> {
-    const args = [value, expectedBytes, lifetime, maxKeptBytesUnderWay];
-    return (await callRedis(() => replaceScript.run(redis, this.#keys(part, request), args))) === 1;
+    const keys = [...this.#keys(part, request), ...fence.keys];
+    const args = [value, expectedBytes, lifetime, maxKeptBytesUnderWay, ...fence.args];
+    const outcome = await callRedis(() => replaceScript.run(redis, keys, args));
+    if (outcome === -1) throw new AttemptOvertaken();
+    return outcome === 1;
   }
 
   #keys(part: KeptPart, request: KeptRequest): string[] {

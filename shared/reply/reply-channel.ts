@@ -4,12 +4,13 @@ import { redisChannels } from '../redis/redis-keys.ts';
 import { publishParts } from '../redis/publish-parts.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
-import { isKept, type AdmittedRequest } from '../queue/job-kinds.ts';
+import type { AdmittedRequest } from '../queue/job-kinds.ts';
+import type { HeldRequest } from '../billing/reservation-store.ts';
 import { encodeStored, type StoredAnswer } from './answer-store.ts';
 import type { ErrorPayload } from './error-payload.ts';
 import { ChannelWindow } from './channel-window.ts';
 import { encodeHeader, encodeMark, encodeOffer, packRequestId, type FrameKind } from './frame.ts';
-import type { KeptFramesStore, KeptRequest, KeptSize } from './kept-frames-store.ts';
+import type { KeptFramesStore, KeptSize } from './kept-frames-store.ts';
 
 /** Redis cuts a subscriber with 32 MB pending; a message stays far below it. */
 const maxMessageBytes = 1_000_000;
@@ -22,7 +23,7 @@ export const noChannel = '';
 /** A frame on its way: text may be added to a delta until its tick ends. */
 interface PendingFrame {
   /** The request whose answer is kept beyond its socket; null where it is not. */
-  readonly keptAs: KeptRequest | null;
+  readonly keptAs: HeldRequest | null;
   readonly packedId: Uint8Array;
   readonly attempt: number;
   readonly sequence: number;
@@ -42,9 +43,9 @@ export interface ReplyPublisherOptions {
   /** Nobody listens to this channel. */
   readonly onDeaf: (channel: string) => void;
   /** All frames of an answer have been kept. */
-  readonly onKept?: (request: KeptRequest, size: KeptSize) => void;
+  readonly onKept?: (request: HeldRequest, size: KeptSize) => void;
   /** A frame was not kept because too much is: none of the later ones has a reader. */
-  readonly onKeptTooMuch?: (request: KeptRequest) => void;
+  readonly onKeptTooMuch?: (request: HeldRequest) => void;
 }
 
 /**
@@ -156,7 +157,7 @@ export class ReplyPublisher {
   }
 
   /** Before it is published: whoever is woken by the message finds the frame. */
-  #keep(request: KeptRequest, kind: FrameKind, frame: Buffer): void {
+  #keep(request: HeldRequest, kind: FrameKind, frame: Buffer): void {
     const { keptFrames, onKept, onKeptTooMuch } = this.#options;
     const kept = keptFrames
       .append(request, kind, frame)
@@ -201,21 +202,21 @@ export class ReplyWriter {
   readonly #channel: string;
   readonly #packedId: Uint8Array;
   readonly #attempt: number;
-  readonly #keptAs: KeptRequest | null;
+  readonly #keptAs: HeldRequest | null;
   #sequence = 0;
   #lastDelta: PendingFrame | null = null;
 
   constructor(
     publisher: ReplyPublisher,
     channel: string,
-    request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>,
+    { requestId, accountId, claimHash }: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash'>,
     attempt: number,
   ) {
     this.#publisher = publisher;
     this.#channel = channel;
-    const { requestId, accountId, jobAttempt } = request;
     this.#packedId = packRequestId(requestId);
-    this.#keptAs = isKept(request) ? { requestId, accountId, jobAttempt } : null;
+    // What a durable job says is in its record, and its answer is kept by itself.
+    this.#keptAs = claimHash === null ? null : { requestId, accountId };
     this.#attempt = attempt;
   }
 

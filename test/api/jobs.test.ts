@@ -18,6 +18,7 @@ upstreams:
   vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789] }
   narrow: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-narrow-key-0123456789], maxConcurrency: 1 }
   single: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-single-key-0123456789], maxConcurrency: 1, drops: [n] }
+  limited: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-limited-key-0123456789] }
   wide: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-wide-key-0123456789], maxConcurrency: 8 }
 models:
   - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt }] }
@@ -27,6 +28,7 @@ models:
   - { id: busy-vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: narrow, model: emb }] }
   - { id: busy-picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: narrow, model: img }] }
   - { id: hung-pictures, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: single, model: img+slow-60000 }] }
+  - { id: limited-picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: limited, model: img+fail-429 }] }
   - { id: line-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: wide, model: gpt+slow-500 }] }
   - { id: broken-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+fail-400 }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: emb }] }
@@ -237,6 +239,18 @@ test('a job that is cancelled pays for the images that its vendor had been asked
   t.like(await waitForJob(stack, account, id), { status: 'cancelled', cost_request: 1.5 });
   t.is(countCalls(word), 1);
   t.is(await readSpent(account), toNano(1.5));
+  t.is(await readReserved(account), 0n);
+});
+
+test('a job that is cancelled after its vendor refused it, while it waits to ask again, costs nothing', async (t) => {
+  const account = await stack.createAccount();
+  const word = createWord();
+  const { id } = await createJob(stack, account, images, { model: 'limited-picture', prompt: word, n: 2 });
+  await waitFor('the vendor to be asked', () => countCalls(word) >= 1);
+  await waitForJob(stack, account, id, (job) => job.status === 'active');
+  await askJobs(stack, account, `/${id}`, { method: 'DELETE' });
+  t.like(await waitForJob(stack, account, id), { status: 'cancelled', cost_request: 0 });
+  t.is(await readSpent(account), 0n);
   t.is(await readReserved(account), 0n);
 });
 

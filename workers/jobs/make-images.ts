@@ -17,6 +17,7 @@ import {
   type PartialImage,
   type UpstreamUsage,
 } from '../upstreams/upstream.ts';
+import type { AskedImages } from './asked-images.ts';
 import type { ImageStream } from './image-stream.ts';
 import {
   createCallContext,
@@ -39,10 +40,8 @@ export interface MadeImages extends ImageAnswer {
 export interface MakeImagesOptions {
   /** Shows previews; null where the answer is not streamed. */
   readonly stream: ImageStream | null;
-  /** Called before a vendor is asked, with how many images each of its calls makes. */
-  readonly onAsked: (imagesPerCall: number) => void;
-  /** Called when a call is written to the vendor. */
-  readonly onSent: () => void;
+  /** Told what vendors are asked for. */
+  readonly asked: AskedImages;
 }
 
 /**
@@ -76,13 +75,7 @@ async function ask(
   dependencies: JobDependencies,
   job: ImageJob,
   run: RequestRun,
-  {
-    model,
-    loaded,
-    stream,
-    onAsked,
-    onSent,
-  }: MakeImagesOptions & { model: CatalogModel; loaded: LoadedInputs },
+  { model, loaded, stream, asked }: MakeImagesOptions & { model: CatalogModel; loaded: LoadedInputs },
 ): Promise<MadeImages> {
   const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
   const remaking = { remakeImage: dependencies.remakeImage, job, signal: context.signal };
@@ -111,16 +104,26 @@ async function ask(
       const call = createCall(job, loaded);
       run.signal.throwIfAborted();
       await run.begin?.();
-      onAsked(job.n / countImageCalls(route, job.n));
-      const startedAtMs = performance.now();
-      const answer = await upstream.generateImages(target, stream === null ? call : { ...call, onPartial }, {
-        ...context,
-        onSent,
-        enterAgain,
-        ...(run.progress && { onProgress: run.progress }),
-      });
-      const billedMs = Math.round(performance.now() - startedAtMs);
-      return { ...(await remakeOutputs(remaking, answer)), billedMs };
+      asked.begin(job.n / countImageCalls(route, job.n));
+      try {
+        const answer = await upstream.generateImages(
+          target,
+          stream === null ? call : { ...call, onPartial },
+          {
+            ...context,
+            awaited: run.signal,
+            enterAgain,
+            onSent: () => asked.noteSent(),
+            onRefused: () => asked.noteRefused(),
+            ...(run.progress && { onProgress: run.progress }),
+          },
+        );
+        const billedMs = Math.round(asked.elapsedMs);
+        return { ...(await remakeOutputs(remaking, answer)), billedMs };
+      } catch (error) {
+        if (error instanceof UpstreamError && !error.mayGoOn) asked.noteFailed();
+        throw error;
+      }
     },
   });
 }

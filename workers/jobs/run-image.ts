@@ -8,6 +8,7 @@ import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { createFileKey } from '../../shared/storage/file-name.ts';
 import { UpstreamError, type GeneratedImage, type ImageAnswer } from '../upstreams/upstream.ts';
+import { AskedImages } from './asked-images.ts';
 import { ImageStream } from './image-stream.ts';
 import {
   describeFailure,
@@ -45,26 +46,15 @@ async function answer(
 ): Promise<void> {
   const stream = job.partialImages === null ? null : new ImageStream(job, run);
   let generated: MadeImages = { images: [], calls: 1, usage: null, billedMs: 0 };
-  let reachedModel = false;
+  const asked = new AskedImages();
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
   let charged = false;
-  /** When the vendor was asked, where the job was cancelled before its images came. */
-  let abandonedAtMs: number | null = null;
-  let askedAtMs = 0;
-  /** What the vendor was asked for so far. */
-  let asked = { imagesPerCall: 0, calls: 0 };
+  /** For how long a vendor was asked, where the job was cancelled before its images came. */
+  let abandonedMs: number | null = null;
   try {
     await memory.acquire(expectImageBytes(job.n, job.size), run.signal);
-    const onAsked = (imagesPerCall: number): void => {
-      reachedModel = true;
-      askedAtMs = performance.now();
-      asked = { imagesPerCall, calls: 0 };
-    };
-    const onSent = (): void => {
-      asked.calls += 1;
-    };
-    generated = await makeImages(dependencies, job, run, { stream, onAsked, onSent });
+    generated = await makeImages(dependencies, job, run, { stream, asked });
     charged = isPaid(job, generated);
     memory.hold(generated.images.reduce((sum, { bytes }) => sum + bytes.length, 0));
     run.signal.throwIfAborted();
@@ -75,33 +65,33 @@ async function answer(
     // Images that could not be stored are not charged; those that nobody waits for are.
     if (error !== run.signal.reason) charged = false;
     // A vendor that was asked charges for its images, also where the call is ended.
-    if (error instanceof JobCancelled && reachedModel && generated.images.length === 0) {
-      abandonedAtMs = performance.now();
+    if (error instanceof JobCancelled && asked.hasBegun && generated.images.length === 0) {
+      abandonedMs = Math.round(asked.elapsedMs);
       charged = asked.calls > 0;
     }
     failure = isLeftDrawing(error) ? describeLate(job) : describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
   const { images, calls, usage } = generated;
-  const made = abandonedAtMs !== null ? asked.imagesPerCall * asked.calls : images.length;
+  const made = abandonedMs === null ? images.length : asked.images;
   const model = dependencies.catalog.find(job.request.model);
   const outcome = {
     usage: {
       ...noUsage,
       promptTokens:
-        usage?.promptTokens ?? job.request.promptTokens * (abandonedAtMs === null ? calls : asked.calls),
+        usage?.promptTokens ?? job.request.promptTokens * (abandonedMs === null ? calls : asked.calls),
       completionTokens: usage?.completionTokens ?? countImages(job, made, model),
       images: charged ? made : 0,
       imageQuality: job.quality,
       imageSize: job.size,
-      durationMs: abandonedAtMs === null ? generated.billedMs : Math.round(abandonedAtMs - askedAtMs),
+      durationMs: abandonedMs ?? generated.billedMs,
       characters: countImageCharacters(job),
     },
     counted: usage === null || usage.promptTokens === null || usage.completionTokens === null,
     error: failure,
     note: describeMissing(job, generated),
     charged,
-    reachedModel: reachedModel || isModelsFailure(failure),
+    reachedModel: asked.hasBegun || isModelsFailure(failure),
   };
   await finishRequest(dependencies, job.request, outcome, async (receipt) => {
     if (stream !== null) return await stream.complete(images[0]!, usage, receipt);

@@ -57,6 +57,7 @@ export async function callVendor(
   if (answer.status >= 200 && answer.status < 300) {
     return answer;
   }
+  context.onRefused?.();
   throw toError({
     status: answer.status,
     headers: answer.headers,

@@ -13,48 +13,55 @@ const enterFreely: EnterAgain = () => Promise.resolve({ leave: () => undefined }
 /**
  * Makes `n` images by as many calls, for models that make one a call: at once as far as slots are free, and the rest one
  * after the other in the slot that the request has. The vendor charges for each image that is made, so a call that fails
- * does not end the others.
+ * does not end the others; no further one is begun where it would fail as well.
  */
 export async function makeOneACall(
   n: number,
-  { signal, enterAgain = enterFreely, onProgress }: Pick<CallContext, 'signal' | 'enterAgain' | 'onProgress'>,
+  {
+    signal,
+    awaited = signal,
+    enterAgain = enterFreely,
+    onProgress,
+    log,
+  }: Pick<CallContext, 'signal' | 'awaited' | 'enterAgain' | 'onProgress' | 'log'>,
   makeOne: () => Promise<ImageAnswer>,
 ): Promise<ImageAnswer> {
   const calls: Promise<OneAnswer>[] = [];
   let ended = 0;
-  const allBegun = new AbortController();
+  const enough = new AbortController();
+  const over = AbortSignal.any([signal, awaited, enough.signal]);
   const begin = (): Promise<OneAnswer> => {
-    const call = settle(makeOne(), () => {
-      ended += 1;
-      onProgress?.(ended / n);
-    });
+    const call = settle(makeOne());
     calls.push(call);
-    if (calls.length === n) allBegun.abort();
+    if (calls.length === n) enough.abort();
     return call;
   };
-  const isOver = (): boolean => calls.length === n || signal.aborted;
-  const wanted = AbortSignal.any([signal, allBegun.signal]);
+  const settle = async (call: Promise<ImageAnswer>): Promise<OneAnswer> => {
+    const [settled] = await Promise.allSettled([call]);
+    if (settled.status === 'rejected' && !mayOthersSucceed(settled.reason)) enough.abort();
+    ended += 1;
+    onProgress?.(ended / n);
+    return settled;
+  };
   const beginBeside = async (): Promise<void> => {
-    const slot = await enterAgain(wanted);
-    slot?.leave(isOver() ? null : await begin());
+    const slot = await enterAgain(over);
+    slot?.leave(over.aborted ? null : await begin());
   };
 
   const own = begin();
-  // One that still waits when all have begun is not waited for.
+  // One that still waits when no further call is to be begun is not waited for. What it fails with is no call's failure.
   for (let i = 1; i < n; i++)
-    beginBeside().catch((reason: unknown) => calls.push(settle(Promise.reject(reason as Error))));
+    beginBeside().catch((error: unknown) => log.warn({ err: error }, 'no further slot could be had'));
   await own;
-  while (!isOver()) await begin();
+  while (!over.aborted) await begin();
   const made = await Promise.all(calls);
   signal.throwIfAborted();
   return joinImageAnswers(made);
 }
 
-async function settle(call: Promise<ImageAnswer>, onEnd?: () => void): Promise<OneAnswer> {
-  const [settled] = await Promise.allSettled([call]);
-  onEnd?.();
-  return settled;
-}
+/** A refused request is refused again, a limit or a key at fault lasts, and who did not answer in time may still be at it. */
+const mayOthersSucceed = (error: unknown): boolean =>
+  error instanceof UpstreamError && error.failure === 'unavailable' && !error.mayGoOn;
 
 /**
  * The answers of several calls as one, without those that failed. A count that any of them lacks is unknown in all.

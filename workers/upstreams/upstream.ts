@@ -32,6 +32,10 @@ export interface CallContext {
   readonly recalled: Recalled;
   /** Called when a request is written to the vendor: from then on the vendor may charge for it. */
   readonly onSent?: () => void;
+  /** Called when a vendor refuses a request that was written to it: it charges nothing for that. */
+  readonly onRefused?: () => void;
+  /** Aborted when nobody waits for the answer any more: calls under way go on, and no further one is begun. */
+  readonly awaited?: AbortSignal;
   /** For a further call beside the one under way; where it is left out, such calls need no slot. */
   readonly enterAgain?: EnterAgain;
   /** Called when one of several calls has ended: how much is done, from 0 to 1. */

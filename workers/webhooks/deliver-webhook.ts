@@ -106,7 +106,9 @@ async function putBack(
   leastPauseMs: number,
 ): Promise<never> {
   const { accountId, jobId } = bullJob.data;
-  await bullJob.moveToDelayed(Date.now() + (await waiting.readPauseMs(accountId, leastPauseMs)), token);
+  // The queue has a connection of its own: it may be reached where this cannot.
+  const pauseMs = await waiting.readPauseMs(accountId, leastPauseMs).catch(() => leastPauseMs);
+  await bullJob.moveToDelayed(Date.now() + pauseMs, token);
   try {
     await waiting.join(bullJob);
   } catch (error) {

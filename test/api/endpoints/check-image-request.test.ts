@@ -109,7 +109,12 @@ const faults: Readonly<
     'image.2',
     /at most 3/,
   ],
-  'an http link': ['editor', { image: 'http://pictures.test/a.png' }, 'image', /must be a PNG.* or an https URL/],
+  'an http link': [
+    'editor',
+    { image: 'http://pictures.test/a.png' },
+    'image',
+    /must be a PNG.* or an https URL/,
+  ],
   'base64 of something else': [
     'editor',
     { image: [link, 'JVBERi0xLjQ='] },
@@ -129,7 +134,12 @@ const faults: Readonly<
     /no files are kept here/,
   ],
   'an object without an image': ['editor', { images: [{}] }, 'images.0.image_url', /is required/],
-  'a mask that is no image': ['editor', { image: link, mask: 'x' }, 'mask', /must be a PNG.* or an https URL/],
+  'a mask that is no image': [
+    'editor',
+    { image: link, mask: 'x' },
+    'mask',
+    /must be a PNG.* or an https URL/,
+  ],
   'a mask that no route takes': ['gemini', { image: link, mask: uri }, 'mask', /takes no mask/],
   'an unknown size': ['words', { size: '9x9' }, 'size', /must be one of: 512x512, 1024x1024/, 'createImage'],
   'an unknown quality': ['editor', { image: link, quality: 'best' }, 'quality', /must be one of: low, high/],

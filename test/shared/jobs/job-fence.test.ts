@@ -25,7 +25,8 @@ import type { AdmittedRequest } from '../../../shared/queue/job-kinds.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { AnswerStore } from '../../../shared/reply/answer-store.ts';
 import { decodeFirstFrame } from '../../../shared/reply/frame.ts';
-import { KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
+import { AttemptOvertaken, KeptFramesStore } from '../../../shared/reply/kept-frames-store.ts';
+import { noChannel, ReplyPublisher, ReplyWriter } from '../../../shared/reply/reply-channel.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import type { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { TrafficRecorder } from '../../../shared/traffic/traffic-recorder.ts';
@@ -272,16 +273,64 @@ test('the answer of a later attempt can be read although that of an earlier one 
   const request = { requestId: job.id, accountId: job.accountId };
   const kept = new KeptFramesStore(books.redis, books.redis);
   const answers = new AnswerStore(kept, {} as ObjectStore);
+  await take(job);
   const first = await answers.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
   if (!('size' in first)) throw new Error('it is not in Redis');
   // What is left behind of frames that were copied.
   t.true(await kept.leaveMoved('frames', request, first.size.bytes));
+  await lose(job);
+  t.is((await take(job)).attempt, 2);
   await answers.keep({ ...request, jobAttempt: 2 }, Buffer.alloc(4_000, 2));
   const read = await kept.readFrames(request, 0, 100_000);
   if (!('bytes' in read)) throw new Error('it is said to have moved');
   const { frame } = decodeFirstFrame(read.bytes)!;
   t.is(frame.attempt, 2);
   t.deepEqual(frame.payload, Buffer.alloc(4_000, 2));
+});
+
+test('an answer that was charged stays as it is, whatever earlier attempts bring late', async (t) => {
+  const job = await place();
+  const request = { requestId: job.id, accountId: job.accountId };
+  const kept = new KeptFramesStore(books.redis, books.redis);
+  const written: string[] = [];
+  const objects = { put: async (key: string) => written.push(key) } as unknown as ObjectStore;
+  const answers = new AnswerStore(kept, objects);
+  for (const attempt of [1, 2, 3]) {
+    t.is((await take(job)).attempt, attempt);
+    if (attempt < 3) await lose(job);
+  }
+  const key = redisKeys.keptFrames(job.accountId, job.id);
+  await finish(
+    job,
+    3,
+    async () => void (await answers.keep({ ...request, jobAttempt: 3 }, Buffer.alloc(500, 3))),
+  );
+  t.is(await statusOf(job), 'succeeded');
+  const before = [await books.redis.getBuffer(key), await books.redis.expiretime(key)] as const;
+  for (const jobAttempt of [1, 2]) {
+    const late = { ...request, jobAttempt };
+    await t.throwsAsync(answers.keep(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
+    await t.throwsAsync(answers.keep(late, Buffer.alloc(200_000, 1)), { instanceOf: AttemptOvertaken });
+    await t.throwsAsync(kept.putAnswer(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
+    await finish(job, jobAttempt, () => Promise.reject(new AttemptOvertaken()));
+    const publisher = new ReplyPublisher({
+      workerId: 'worker',
+      redis: books.redis,
+      payloads: books.redis,
+      keptFrames: kept,
+      log: createLogger('test', 'silent'),
+      onDeaf: () => undefined,
+    });
+    const writer = new ReplyWriter(publisher, noChannel, { ...request, claimHash: null }, jobAttempt);
+    writer.error({ code: 'upstream_error', message: 'no' });
+    await publisher.sent();
+  }
+  t.true(
+    written.every((name) => name.includes('/1/')),
+    'what was put is named by its attempt',
+  );
+  t.deepEqual([await books.redis.getBuffer(key), await books.redis.expiretime(key)], before);
+  t.is(await statusOf(job), 'succeeded');
 });
 
 test.serial('while the ledger has no room for what a job would add, none is taken', async (t) => {

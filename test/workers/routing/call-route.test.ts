@@ -11,6 +11,7 @@ import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
 import { makeOneACall } from '../../../workers/upstreams/make-one-a-call.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
+import { createContext } from '../../support/upstream-target.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 /** One call through its routes: what is tried, in which order, and for how long. */
@@ -171,7 +172,7 @@ test('images that are made one a call keep to the slots of their route, whicheve
     return { images: [], calls: 1, usage: null };
   };
   const attempt: Attempt = async (_model, { enterAgain }) =>
-    String((await makeOneACall(4, { signal, enterAgain }, makeOne)).calls);
+    String((await makeOneACall(4, createContext({ signal, enterAgain }), makeOne)).calls);
   const workers = [createRouting(t), createRouting(t), createRouting(t)];
   t.deepEqual(await Promise.all(workers.map((routing) => call(routing, [route], attempt))), ['4', '4', '4']);
   t.is(most, 2);

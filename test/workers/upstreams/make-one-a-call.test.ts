@@ -143,3 +143,34 @@ test('where no further slot comes free, the images are made one after the other 
   t.is(waited.length, 3);
   t.true(waited.every(({ aborted }) => aborted));
 });
+
+test('no further call is begun where it would fail as well, and where nobody waits any more', async (t) => {
+  const alone = { enterAgain: async () => null };
+  for (const failure of ['rate_limited', 'rejected', 'auth', 'missing', 'timeout'] as const) {
+    let calls = 0;
+    const error = new UpstreamError(failure, 'no', { mayGoOn: failure === 'timeout' });
+    const made = await makeOneACall(4, createContext(alone), async () => {
+      calls += 1;
+      if (calls === 2) throw error;
+      return answer(1, 1);
+    });
+    t.is(calls, 2, failure);
+    t.is(made.images.length, 1);
+    t.is(made.missing, error);
+  }
+  const awaited = new AbortController();
+  let calls = 0;
+  const made = await makeOneACall(4, createContext({ ...alone, awaited: awaited.signal }), async () => {
+    calls += 1;
+    awaited.abort();
+    return answer(1, 1);
+  });
+  t.is(calls, 1);
+  t.is(made.images.length, 1);
+});
+
+test('where a further slot cannot be asked for, the images that are made are the answer all the same', async (t) => {
+  const enterAgain: EnterAgain = async () => Promise.reject(new TypeError('oops'));
+  const { images } = await makeOneACall(3, createContext({ enterAgain }), async () => answer(1, 1));
+  t.is(images.length, 3);
+});
