@@ -13,6 +13,7 @@ import { isKept, type AdmittedRequest, type Job } from '../../shared/queue/job-k
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { throughOutage } from '../../shared/redis/through-outage.ts';
 import { sendControl } from '../../shared/reply/reply-channel.ts';
 import { encodeLargeJson, isLongJson } from '../../shared/runtime/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -46,7 +47,7 @@ export interface ShownJobPage {
 /** From the admission of a request until its job is placed, but for very large ones. */
 const placingMs = 2_000;
 const lookAgainMs = 50;
-/** For so long it is asked whether a job was made of whose making Redis said nothing. */
+/** How long Redis is asked whether a job exists, if it did not answer when the job was placed. */
 const doubtMs = 5_000;
 const outagePauseMs = 200;
 
@@ -205,9 +206,9 @@ export class DurableJobs {
   }
 
   /**
-   * Gives back what a request holds that did not become a job, and tells those who sent it again meanwhile. Where Redis was
-   * asked for the job and did not answer, the job may be there all the same: then the request holds nothing any more, and
-   * whoever sent it again would pay twice. So it is asked until it answers, for some seconds.
+   * Gives back what a request holds that did not become a job, and tells those who sent it again meanwhile. If Redis did not
+   * answer when the job was placed, the job may exist all the same, and a client that sent the request again would pay
+   * twice. In that case Redis is asked again for some seconds, until it answers.
    * @returns the job where it is there
    * @throws AppError `service_unavailable` where that cannot be known
    */
@@ -215,21 +216,22 @@ export class DurableJobs {
     const { redis, kept, log } = this.#dependencies;
     const { accountId, requestId } = request;
     const mayBeThere = isOutage(reason);
-    for (const untilMs = performance.now() + doubtMs; ;) {
-      try {
-        const { outcome } = await releaseReservation(redis, request);
-        if (outcome !== 'settled') return mayBeThere ? await this.#store.find(accountId, requestId) : null;
-        if (isKept(request)) kept.fail(request, toAppError(reason));
-        return null;
-      } catch (error) {
-        if (mayBeThere && performance.now() < untilMs) {
-          await delay(outagePauseMs);
-          continue;
-        }
-        log.warn({ requestId, err: error }, 'a reservation could not be released yet');
-        if (mayBeThere) throw inDoubt(requestId, reason);
-        return null;
-      }
+    const untilMs = performance.now() + doubtMs;
+    const releaseOrFind = async (): Promise<FoundJob | null> => {
+      const { outcome } = await releaseReservation(redis, request);
+      if (outcome !== 'settled') return mayBeThere ? await this.#store.find(accountId, requestId) : null;
+      if (isKept(request)) kept.fail(request, toAppError(reason));
+      return null;
+    };
+    try {
+      return await throughOutage(releaseOrFind, {
+        isOutage: () => mayBeThere && performance.now() < untilMs,
+        pauseMs: outagePauseMs,
+      });
+    } catch (error) {
+      log.warn({ requestId, err: error }, 'a reservation could not be released yet');
+      if (mayBeThere) throw inDoubt(requestId, reason);
+      return null;
     }
   }
 }

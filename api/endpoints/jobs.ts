@@ -57,7 +57,7 @@ async function waitForEnd(services: Services, context: ApiContext): Promise<Show
   for (;;) {
     const shown = await findJob(services, context);
     if (hasEnded(shown.job) || performance.now() > untilMs) return shown;
-    // It rejects where the caller has left, and for nothing else: nobody waits for the response then.
+    // The delay rejects only when the caller has left, and then nobody waits for the response.
     await delay(cancelLookMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }

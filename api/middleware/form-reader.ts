@@ -13,7 +13,7 @@ const maxParts = 64;
 /** Of all header lines of one part together: a name, a file name and a type. */
 const maxHeaderBytes = 8_192;
 const maxHeaderPairs = 16;
-/** Each piece of a file is a text of its own until the end, which takes far more memory than a few bytes do. */
+/** Each piece of a file is kept as a string until the form ends, and a string of a few bytes takes far more memory than those. */
 const leastPieceBytes = 16 * 1024;
 /** A part's own objects; its bytes come on top. */
 const bytesPerPart = 4_096;

@@ -118,7 +118,7 @@ export class SseStream implements Receiver {
       return;
     }
     this.failure = error;
-    // The event that had begun is incomplete. The error is still sent as an event of its own.
+    // The event being written stays incomplete. The error still follows as an event of its own.
     if (this.#isMidEvent) this.#write(eventEnd);
     this.#write(`data: ${JSON.stringify(presentError(error))}\n\n`);
     this.#end();

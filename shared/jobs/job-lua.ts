@@ -99,15 +99,14 @@ local function claimOf(p, account, id, hold)
   if claim and redis.call('HGET', claim, 'id') == id then return claim end
 end
 
--- The first write of an end takes no memory: where Redis has none left it refuses scripts that begin with any other, and
--- jobs that cannot end would never give theirs back.
+-- The first write of a script that ends a job. It takes no memory: when Redis has none left, it refuses scripts whose first
+-- write does, and jobs that cannot end would never give theirs back.
 local function beginToEnd(p, account, id)
   redis.call('ZREM', p .. 'job-leases', account .. ' ' .. id)
 end
 
--- The job is over: it leaves every list but those of what has ended.
+-- The job is over: it leaves every list but those of what has ended, after beginToEnd.
 local function endJob(p, account, id, to, now, code, message, cost, free)
-  beginToEnd(p, account, id)
   local record = p .. 'job:' .. account .. ':' .. id
   local r = redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'url', 'bytes', 'hold')
   local hold = r[7]
