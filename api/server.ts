@@ -35,6 +35,7 @@ import { FiguresCache } from '../shared/traffic/figures-cache.ts';
 import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
+import { openWebStores } from '../shared/web/web-stores.ts';
 import { createApp } from './app.ts';
 import { HttpConnections } from './connections/http-connections.ts';
 import { limitConnections } from './connections/open-files.ts';
@@ -183,6 +184,7 @@ export async function startApi(
     accountWaitMs: options.accountWaitMs ?? defaultAccountWaitMs,
     refusals: new RecentRefusals(),
     codes: new RefillCodeStore(mongo.db),
+    web: openWebStores(mongo, config),
     history: new HistoryStore(ledger, redis),
     workers,
     chats: new ChatDispatcher(

@@ -17,6 +17,7 @@ import type { MongoConnection } from '../shared/storage/mongo-client.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { FiguresCache } from '../shared/traffic/figures-cache.ts';
 import type { ModelSums, TotalSums } from '../shared/traffic/traffic-sums.ts';
+import type { WebStores } from '../shared/web/web-stores.ts';
 import type { BulkShares } from './dispatch/bulk-shares.ts';
 import type { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import type { JobWaiting } from './dispatch/dispatch-job.ts';
@@ -41,6 +42,7 @@ export interface Services {
   readonly accountWaitMs: number;
   readonly refusals: RecentRefusals;
   readonly codes: RefillCodeStore;
+  readonly web: WebStores;
   readonly history: HistoryStore;
   readonly workers: WorkerRegistryStore;
   readonly chats: ChatDispatcher;

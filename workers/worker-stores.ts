@@ -10,6 +10,7 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
+import { openWebStores, type WebStores } from '../shared/web/web-stores.ts';
 
 /** A worker's connections, and the stores that are read over them. */
 export interface WorkerStores {
@@ -25,6 +26,7 @@ export interface WorkerStores {
   readonly hotAccounts: HotAccountStore;
   readonly codes: RefillCodeStore;
   readonly keptFrames: KeptFramesStore;
+  readonly web: WebStores;
   /** One more connection to wait on, without a bound on retries; it is closed with the others. */
   readonly connectBlocking: () => Promise<RedisClient>;
   readonly close: () => Promise<void>;
@@ -65,6 +67,7 @@ export async function openWorkerStores(
     hotAccounts: new HotAccountStore(redis, accounts, ledger),
     codes: new RefillCodeStore(mongo.db),
     keptFrames: new KeptFramesStore(redis, payloadRedis),
+    web: openWebStores(mongo, config),
     async connectBlocking() {
       const blocking = createRedis(config.redisUrl, 'blocking', log);
       clients.push(blocking);

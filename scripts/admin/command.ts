@@ -8,6 +8,7 @@ import type { MongoConnection } from '../../shared/storage/mongo-client.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import type { WebStores } from '../../shared/web/web-stores.ts';
 
 /** What a verb is handed: the stores, connected, and the command line, parsed. */
 export interface AdminContext {
@@ -21,6 +22,7 @@ export interface AdminContext {
   readonly apiKeys: ApiKeyStore;
   readonly hotAccounts: HotAccountStore;
   readonly codes: RefillCodeStore;
+  readonly web: WebStores;
   readonly positionals: readonly string[];
   readonly options: Readonly<Record<string, string>>;
   readonly flags: ReadonlySet<string>;

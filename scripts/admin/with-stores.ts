@@ -9,6 +9,7 @@ import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
+import { openWebStores } from '../../shared/web/web-stores.ts';
 import { RefusedError, UsageError, type AdminContext } from './command.ts';
 
 export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags'>;
@@ -29,7 +30,8 @@ export async function withStores(
     const hotAccounts = new HotAccountStore(redis, accounts, ledger);
     const codes = new RefillCodeStore(mongo.db);
     const apiKeys = new ApiKeyStore(redis, accounts);
-    await use({ config, env, log, redis, mongo, ledger, accounts, apiKeys, hotAccounts, codes });
+    const web = openWebStores(mongo, config);
+    await use({ config, env, log, redis, mongo, ledger, accounts, apiKeys, hotAccounts, codes, web });
   } finally {
     await mongo.close();
     redis.disconnect();

@@ -11,6 +11,8 @@ export type FindCursor<T> = mongoose.mongo.FindCursor<T>;
 
 export interface MongoConnection {
   readonly db: Database;
+  /** Its pool is the process's only one: whatever else wants to talk to MongoDB does so over it. */
+  readonly client: mongoose.mongo.MongoClient;
   close(): Promise<void>;
 }
 
@@ -55,6 +57,7 @@ export function openMongo(url: string, log: Logger): MongoConnection {
   const named = new URL(url.replace(/^mongodb(\+srv)?:/, 'http:').replace(/,[^/]*/, '')).pathname.slice(1);
   return {
     db: client.db(named === '' ? defaultDatabase : named),
+    client,
     async close() {
       isClosed = true;
       await client.close();
@@ -88,7 +91,13 @@ const tooSlowCode = 50;
 export const duplicateKeyCode = 11_000;
 
 export function isDuplicateKey(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === duplicateKeyCode;
+  return readDuplicateKey(error) !== null;
+}
+
+/** @returns the fields of the unique index that refused a write; null for every other failure */
+export function readDuplicateKey(error: unknown): string[] | null {
+  if (!(error instanceof MongoServerError) || error.code !== duplicateKeyCode) return null;
+  return Object.keys((error['keyPattern'] as object | undefined) ?? {});
 }
 
 /** Whether a failure means that MongoDB is away, or too slow, as against a command of ours being refused. */

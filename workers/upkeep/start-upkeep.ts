@@ -41,7 +41,7 @@ export function startUpkeep(options: UpkeepOptions): Running {
   };
 }
 
-function listPreparations({ accounts, codes, ledger, objects }: WorkerStores, log: Logger) {
+function listPreparations({ accounts, codes, ledger, objects, web }: WorkerStores, log: Logger) {
   return {
     accounts: () => accounts.createIndexes(),
     keySecrets: async () => {
@@ -50,6 +50,7 @@ function listPreparations({ accounts, codes, ledger, objects }: WorkerStores, lo
     },
     codes: () => codes.createIndexes(),
     ledger: () => ledger.createIndexes(),
+    web: () => web.createIndexes(),
     bucket: () => objects.prepareBucket(),
   };
 }

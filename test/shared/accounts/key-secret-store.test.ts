@@ -1,17 +1,12 @@
-import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { startEmbeddedMongo, type EmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
 import { AccountStore, type AccountDocument } from '../../../shared/accounts/account-store.ts';
 import { createApiKey, encryptSecret, hashSecret } from '../../../shared/accounts/credentials.ts';
 import { KeySecretStore } from '../../../shared/accounts/key-secret-store.ts';
 import { loadConfig } from '../../../shared/runtime/config.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
-import { openMongo, type Database } from '../../../shared/storage/mongo-client.ts';
+import type { Database } from '../../../shared/storage/mongo-client.ts';
 import { startWorker } from '../../../workers/worker.ts';
 import { allQueues, useStack } from '../../support/stack.ts';
+import { useMongo } from '../../support/use-mongo.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** A key can be shown to its owner, or to nobody; never is another key shown in its place. */
@@ -20,25 +15,8 @@ const on = { masterKey: 'test-master-key-0123456789abcdef0123456789', revealsKey
 const off = { ...on, revealsKeys: false };
 const newAccount = { userType: 'default', requestsPerMinute: 60 };
 
-let server: EmbeddedMongo;
-let dir: string;
-
-test.before(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
-  server = await startEmbeddedMongo({ dir, sync: false });
-});
-test.after.always(async () => {
-  await server.close();
-  await rm(dir, { recursive: true, force: true });
-});
-
-async function openDatabase(t: ExecutionContext): Promise<Database> {
-  const url = new URL(server.url);
-  url.pathname = `/${randomUUID()}`;
-  const mongo = openMongo(url.href, createLogger('test', 'silent'));
-  t.teardown(() => mongo.close());
-  return mongo.db;
-}
+const openTestMongo = useMongo(test);
+const openDatabase = (t: ExecutionContext): Database => openTestMongo(t).db;
 
 const readAccount = async (db: Database, id: string): Promise<object | null> =>
   await db.collection<AccountDocument>('accounts').findOne({ _id: id });
@@ -53,7 +31,7 @@ async function storeInAccount(db: Database, id: string, apiKey: string): Promise
 }
 
 test('a key is revealed, and lies apart from its account, under the master key', async (t) => {
-  const db = await openDatabase(t);
+  const db = openDatabase(t);
   const accounts = new AccountStore(db, on);
   const { id, apiKey } = await accounts.create(newAccount);
   t.is(await accounts.revealKey(id), apiKey);
@@ -63,7 +41,7 @@ test('a key is revealed, and lies apart from its account, under the master key',
 });
 
 test('with REVEAL=off a key is stored as its hash alone, also a new one, and nothing is revealed', async (t) => {
-  const db = await openDatabase(t);
+  const db = openDatabase(t);
   const accounts = new AccountStore(db, off);
   const { id } = await accounts.create(newAccount);
   await accounts.replaceKey(id);
@@ -72,7 +50,7 @@ test('with REVEAL=off a key is stored as its hash alone, also a new one, and not
 });
 
 test('wherever a crash cuts a replacement short, the key that opens the account is revealed', async (t) => {
-  const db = await openDatabase(t);
+  const db = openDatabase(t);
   const accounts = new AccountStore(db, on);
   const { id, apiKey } = await accounts.create(newAccount);
   await new KeySecretStore(db, on).save(createApiKey());
@@ -87,7 +65,7 @@ test('wherever a crash cuts a replacement short, the key that opens the account 
 });
 
 test('a replacement that loses to another leaves no secret behind', async (t) => {
-  const db = await openDatabase(t);
+  const db = openDatabase(t);
   const accounts = new AccountStore(db, on);
   const { id, apiKey } = await accounts.create(newAccount);
   t.is(await accounts.replaceKey(id, { expectedKeyHash: 'another' }), null);
@@ -96,7 +74,7 @@ test('a replacement that loses to another leaves no secret behind', async (t) =>
 });
 
 test('a secret under the wrong hash, or of another master key, reveals nothing', async (t) => {
-  const db = await openDatabase(t);
+  const db = openDatabase(t);
   const accounts = new AccountStore(db, on);
   const { id, apiKey } = await accounts.create(newAccount);
   const other = new AccountStore(db, { ...on, masterKey: 'another-master-key-0123456789abcdef' });
@@ -109,7 +87,7 @@ test('a secret under the wrong hash, or of another master key, reveals nothing',
 });
 
 test('the secrets that an older release left in accounts are taken over at the start', async (t) => {
-  const db = await openDatabase(t);
+  const db = openDatabase(t);
   const accounts = new AccountStore(db, on);
   const { id, apiKey } = await accounts.create(newAccount);
   await storeInAccount(db, id, apiKey);
@@ -121,7 +99,7 @@ test('the secrets that an older release left in accounts are taken over at the s
 });
 
 test('a secret of an older release does not outlive its key, and is there again where the replacement is undone', async (t) => {
-  const db = await openDatabase(t);
+  const db = openDatabase(t);
   const accounts = new AccountStore(db, on);
   const { id, apiKey } = await accounts.create(newAccount);
   await storeInAccount(db, id, apiKey);

@@ -4,11 +4,10 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { addCredentials } from '../../../scripts/embedded/mongo-credentials.ts';
 import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { isMongoAway, openMongo } from '../../../shared/storage/mongo-client.ts';
-import { findStablePort } from '../../support/stable-port.ts';
+import { openAbsentMongo } from '../../support/use-mongo.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 test('a command that meets a connection in the moment of its end is told again, and does not wait for ever', async (t) => {
@@ -36,19 +35,11 @@ test('a command that meets a connection in the moment of its end is told again, 
 });
 
 test('a client whose first command found no server finds it once it is there', async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
-  const port = await findStablePort();
-  const password = 'test-mongo-password';
-  const url = addCredentials(`mongodb://127.0.0.1:${port}/?directConnection=true`, password);
-  const mongo = openMongo(url, createLogger('test', 'silent'));
-  t.teardown(async () => {
-    await mongo.close();
-    await rm(dir, { recursive: true });
-  });
+  const { mongo, start } = await openAbsentMongo(t);
   const things = mongo.db.collection<{ _id: string }>('things');
   const error = await t.throwsAsync(things.insertOne({ _id: 'too early' }));
   t.true(isMongoAway(error));
-  const server = await startEmbeddedMongo({ dir, password, port, sync: false });
+  const server = await start();
   t.teardown(() => server.close());
   await waitFor('the server to be found', () => things.insertOne({ _id: 'a' }).catch(() => null));
   t.is(await things.countDocuments(), 1);

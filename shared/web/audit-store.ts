@@ -1,0 +1,73 @@
+import { createTimeOrderedId } from '../runtime/time-ordered-id.ts';
+import type { WebDatabase } from './web-database-store.ts';
+import type { AuditEvent } from './web-models.ts';
+
+/** What is left out is null. An event is `started` and sends no notice unless it says otherwise. */
+export type NewAuditEvent = Pick<AuditEvent, 'userId' | 'action'> &
+  Partial<Omit<AuditEvent, '_id' | 'userId' | 'action' | 'at'>>;
+
+/**
+ * The audit log. A sensitive action is written here before it is done, so that none goes unnoticed: a crash in between
+ * leaves an event whose notice is pending, and a worker sends it.
+ */
+export class AuditStore {
+  readonly #database: WebDatabase;
+
+  constructor(database: WebDatabase) {
+    this.#database = database;
+  }
+
+  /** @returns the ID of the event */
+  async start(event: NewAuditEvent): Promise<string> {
+    const { userId, action, linkId = null, accountId = null, address = null, device = null } = event;
+    const { sessionId = null, requestId = null, outcome = 'started', notice = 'none' } = event;
+    const _id = createTimeOrderedId();
+    const origin = { address, device, sessionId, requestId };
+    const document: AuditEvent = {
+      _id,
+      userId,
+      linkId,
+      accountId,
+      action,
+      at: new Date(),
+      ...origin,
+      outcome,
+      notice,
+    };
+    await this.#database.call(({ audit }) => audit.create(document));
+    return _id;
+  }
+
+  /** Notes how a started action ended. One that failed changed nothing: its user is not written to. */
+  async finish(id: string, outcome: 'done' | 'failed'): Promise<void> {
+    await this.#update(id, outcome === 'failed' ? { outcome, notice: 'none' } : { outcome });
+  }
+
+  /** Notes that the mail to the user is in the queue. */
+  async markQueued(id: string): Promise<void> {
+    await this.#update(id, { notice: 'queued' });
+  }
+
+  /** Events of before then whose notice is still pending, oldest first. */
+  async findPending(olderThan: Date, limit: number): Promise<AuditEvent[]> {
+    return await this.#database.call(({ audit }) =>
+      audit
+        .find({ notice: 'pending', at: { $lt: olderThan } })
+        .sort({ at: 1 })
+        .limit(limit)
+        .lean<AuditEvent[]>()
+        .exec(),
+    );
+  }
+
+  /** The user's events, newest first. */
+  async list(userId: string, limit: number): Promise<AuditEvent[]> {
+    return await this.#database.call(({ audit }) =>
+      audit.find({ userId }).sort({ at: -1, _id: -1 }).limit(limit).lean<AuditEvent[]>().exec(),
+    );
+  }
+
+  async #update(id: string, change: Partial<Pick<AuditEvent, 'outcome' | 'notice'>>): Promise<void> {
+    await this.#database.call(({ audit }) => audit.updateOne({ _id: id }, { $set: change }));
+  }
+}

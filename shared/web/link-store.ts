@@ -1,0 +1,96 @@
+import { randomInt } from 'node:crypto';
+import { AppError, invalidField } from '../contract/errors.ts';
+import { readDuplicateKey } from '../storage/mongo-client.ts';
+import type { WebDatabase } from './web-database-store.ts';
+import { maxLinkId, type WebLink } from './web-models.ts';
+
+/** Of one user. */
+export const maxLinks = 100;
+
+export type NewLink = Pick<WebLink, 'userId' | 'accountId' | 'label'>;
+
+export interface LinkStoreOptions {
+  /** Chooses the ID of a new link. */
+  readonly createId?: () => number;
+}
+
+/** Which accounts belong to which web user: each to one at most. */
+export class LinkStore {
+  readonly #database: WebDatabase;
+  readonly #createId: () => number;
+
+  constructor(database: WebDatabase, options: LinkStoreOptions = {}) {
+    this.#database = database;
+    this.#createId = options.createId ?? (() => randomInt(1, maxLinkId + 1));
+  }
+
+  /** @throws AppError `already_linked`, whoever has linked the account; `validation_failed` where the user has too many links */
+  async create({ userId, accountId, label }: NewLink): Promise<WebLink> {
+    if ((await this.#count(userId)) >= maxLinks) throw tooManyLinks();
+    const link = await this.#insert({ userId, accountId, label, createdAt: new Date() });
+    // Parallel calls may all have found room for one more: those that see too many afterwards give way.
+    if ((await this.#count(userId)) > maxLinks) {
+      await this.delete(userId, link._id);
+      throw tooManyLinks();
+    }
+    return link;
+  }
+
+  async #insert(fields: Omit<WebLink, '_id'>): Promise<WebLink> {
+    for (;;) {
+      const link: WebLink = { _id: this.#createId(), ...fields };
+      try {
+        await this.#database.call(({ links }) => links.create(link));
+        return link;
+      } catch (error) {
+        const taken = readDuplicateKey(error);
+        if (taken === null) throw error;
+        if (taken.includes('accountId')) throw new AppError('already_linked', { cause: error });
+        // Another link has this ID: the next one is as random.
+      }
+    }
+  }
+
+  /** The user's links, oldest first: the first one is the primary one. */
+  async list(userId: string): Promise<WebLink[]> {
+    return await this.#database.call(({ links }) =>
+      links.find({ userId }).sort({ createdAt: 1, _id: 1 }).lean<WebLink[]>().exec(),
+    );
+  }
+
+  /** @returns null where the user has no such link, whether or not another has */
+  async find(userId: string, linkId: number): Promise<WebLink | null> {
+    return await this.#database.call(({ links }) =>
+      links.findOne({ _id: linkId, userId }).lean<WebLink>().exec(),
+    );
+  }
+
+  async findByAccount(accountId: string): Promise<WebLink | null> {
+    return await this.#database.call(({ links }) => links.findOne({ accountId }).lean<WebLink>().exec());
+  }
+
+  async setLabel(userId: string, linkId: number, label: string): Promise<WebLink | null> {
+    return await this.#database.call(({ links }) =>
+      links
+        .findOneAndUpdate({ _id: linkId, userId }, { $set: { label } }, { returnDocument: 'after' })
+        .lean<WebLink>()
+        .exec(),
+    );
+  }
+
+  /** @returns the link that was deleted; of two callers one is given it */
+  async delete(userId: string, linkId: number): Promise<WebLink | null> {
+    return await this.#database.call(({ links }) =>
+      links.findOneAndDelete({ _id: linkId, userId }).lean<WebLink>().exec(),
+    );
+  }
+
+  async #count(userId: string): Promise<number> {
+    return await this.#database.call(({ links }) => links.countDocuments({ userId }).exec());
+  }
+}
+
+function tooManyLinks(): AppError {
+  const message = `You have ${maxLinks} linked accounts already, which is the most there can be. Unlink one first.`;
+  return invalidField(['body', 'api_key'], message, { type: 'too_many_links' });
+}

@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto';
+import { hashSecret, isSameHash } from '../accounts/credentials.ts';
+import type { Config } from '../runtime/config.ts';
+import {
+  createSessionTokens,
+  deriveKeys,
+  hashTokens,
+  readToken,
+  type SessionKeys,
+  type SessionTokens,
+} from './session-tokens.ts';
+import type { DeviceDescription } from './user-agent.ts';
+import type { WebDatabase } from './web-database-store.ts';
+import type { WebSession } from './web-models.ts';
+
+export const accessLifeMs = 15 * 60_000;
+const sessionLifeMs = 24 * 3_600_000;
+const rememberedLifeMs = 30 * 24 * 3_600_000;
+/** Of one user; the least recently used one makes room. */
+export const maxSessions = 50;
+const touchIntervalMs = 60_000;
+
+export interface NewSession {
+  readonly userId: string;
+  readonly rememberMe: boolean;
+  readonly device: DeviceDescription;
+  readonly address: string;
+  readonly now?: Date;
+}
+
+/** A session with the tokens of now, which are in clear here and nowhere else. */
+export interface SessionWithTokens extends SessionTokens {
+  readonly session: WebSession;
+}
+
+export type RefreshResult =
+  | (SessionWithTokens & { readonly kind: 'refreshed' })
+  /** A token that was replaced came again: somebody has a copy of it. The session has been ended. */
+  | { readonly kind: 'replayed'; readonly session: WebSession }
+  | { readonly kind: 'unknown' };
+
+/** Sessions in MongoDB. They are cached nowhere, so that a revocation holds from the next request on. */
+export class SessionStore {
+  readonly #database: WebDatabase;
+  readonly #keys: SessionKeys;
+
+  constructor(database: WebDatabase, { masterKey }: Pick<Config, 'masterKey'>) {
+    this.#database = database;
+    this.#keys = deriveKeys(masterKey);
+  }
+
+  async start(options: NewSession): Promise<SessionWithTokens> {
+    const { userId, rememberMe, device, address, now = new Date() } = options;
+    const _id = randomUUID();
+    const tokens = createSessionTokens(_id, this.#keys);
+    const session: WebSession = {
+      _id,
+      userId,
+      ...hashTokens(tokens),
+      ...lifeFrom(now, rememberMe),
+      rememberMe,
+      osName: device.osName,
+      browserName: device.browserName,
+      deviceType: device.deviceType,
+      ipCreated: address,
+      ipLastUsed: address,
+      createdAt: now,
+      lastUsedAt: now,
+    };
+    await this.#database.call(({ sessions }) => sessions.create(session));
+    await this.#makeRoom(userId, _id);
+    return { session, ...tokens };
+  }
+
+  /** @returns null where the token was made up, has expired or was replaced, and where its session has ended */
+  async find(accessToken: string): Promise<WebSession | null> {
+    const issued = readToken('access', accessToken, this.#keys);
+    if (issued === null) return null;
+    const { sessionId, hash } = issued;
+    const session = await this.#database.call(({ sessions }) =>
+      sessions.findOne({ _id: sessionId }).lean<WebSession>().exec(),
+    );
+    const now = new Date();
+    if (session === null || session.accessExpiresAt <= now || session.expiresAt <= now) return null;
+    return isSameHash(session.accessHash, hash) ? session : null;
+  }
+
+  /** Notes when and from where a session was last used, once a minute at most. Requests do not wait for it. */
+  async touch(session: WebSession, address: string): Promise<void> {
+    const now = new Date();
+    const before = new Date(now.getTime() - touchIntervalMs);
+    if (session.lastUsedAt >= before) return;
+    await this.#database.call(({ sessions }) =>
+      sessions.updateOne(
+        { _id: session._id, lastUsedAt: { $lt: before } },
+        { $set: { lastUsedAt: now, ipLastUsed: address } },
+      ),
+    );
+  }
+
+  /**
+   * Replaces the session's tokens. Of several calls with one token only one is given new ones; to the others the token
+   * is a replayed one, and the first of them ends the session.
+   */
+  async refresh(refreshToken: string, address: string): Promise<RefreshResult> {
+    const issued = readToken('refresh', refreshToken, this.#keys);
+    if (issued === null) return { kind: 'unknown' };
+    const { sessionId, hash } = issued;
+    const now = new Date();
+    const session = await this.#database.call(({ sessions }) =>
+      sessions
+        .findOne({ _id: sessionId, expiresAt: { $gt: now } })
+        .lean<WebSession>()
+        .exec(),
+    );
+    if (session === null) return { kind: 'unknown' };
+    const refreshed = await this.#replaceTokens(session, hash, { lastUsedAt: now, ipLastUsed: address });
+    if (refreshed !== null) return { kind: 'refreshed', ...refreshed };
+    // The MAC proves that the token was issued here, so that it can only be one that was replaced since.
+    const replayed = await this.#database.call(({ sessions }) =>
+      sessions.findOneAndDelete({ _id: sessionId }).lean<WebSession>().exec(),
+    );
+    return replayed === null ? { kind: 'unknown' } : { kind: 'replayed', session: replayed };
+  }
+
+  /** @returns null where the session's refresh token is not the expected one, or the session has ended */
+  async #replaceTokens(
+    { _id, rememberMe }: WebSession,
+    refreshHash: string,
+    use: Pick<WebSession, 'lastUsedAt' | 'ipLastUsed'>,
+  ): Promise<SessionWithTokens | null> {
+    const tokens = createSessionTokens(_id, this.#keys);
+    const change = { ...hashTokens(tokens), ...lifeFrom(use.lastUsedAt, rememberMe), ...use };
+    const session = await this.#database.call(({ sessions }) =>
+      sessions
+        .findOneAndUpdate({ _id, refreshHash }, { $set: change }, { returnDocument: 'after' })
+        .lean<WebSession>()
+        .exec(),
+    );
+    return session === null ? null : { session, ...tokens };
+  }
+
+  /** The user's sessions that have not expired, the most recently used first. */
+  async list(userId: string): Promise<WebSession[]> {
+    return await this.#database.call(({ sessions }) =>
+      sessions
+        .find({ userId, expiresAt: { $gt: new Date() } })
+        .sort({ lastUsedAt: -1 })
+        .limit(maxSessions)
+        .lean<WebSession[]>()
+        .exec(),
+    );
+  }
+
+  /** @returns false where the user has no such session */
+  async revoke(userId: string, sessionId: string): Promise<boolean> {
+    const result = await this.#database.call(({ sessions }) =>
+      sessions.deleteOne({ _id: sessionId, userId, expiresAt: { $gt: new Date() } }),
+    );
+    return result.deletedCount === 1;
+  }
+
+  /** @returns how many there were */
+  async revokeAll(userId: string): Promise<number> {
+    const result = await this.#database.call(({ sessions }) => sessions.deleteMany({ userId }));
+    return result.deletedCount;
+  }
+
+  /** Ends all sessions of the user but this one. @returns how many there were */
+  async revokeOthers(userId: string, sessionId: string): Promise<number> {
+    const result = await this.#database.call(({ sessions }) =>
+      sessions.deleteMany({ userId, _id: { $ne: sessionId } }),
+    );
+    return result.deletedCount;
+  }
+
+  async #makeRoom(userId: string, newest: string): Promise<void> {
+    await this.#database.call(async ({ sessions }) => {
+      const surplus = await sessions
+        .find({ userId, _id: { $ne: newest } }, { _id: 1 })
+        .sort({ lastUsedAt: -1 })
+        .skip(maxSessions - 1)
+        .lean<Pick<WebSession, '_id'>[]>()
+        .exec();
+      if (surplus.length > 0) await sessions.deleteMany({ _id: { $in: surplus.map(({ _id }) => _id) } });
+    });
+  }
+}
+
+/** Whether a request's CSRF token is the one that the session was last given. */
+export function checkCsrf(session: WebSession, token: string): boolean {
+  return isSameHash(session.csrfHash, hashSecret(token));
+}
+
+function lifeFrom(now: Date, rememberMe: boolean): Pick<WebSession, 'accessExpiresAt' | 'expiresAt'> {
+  const lifeMs = rememberMe ? rememberedLifeMs : sessionLifeMs;
+  return {
+    accessExpiresAt: new Date(now.getTime() + accessLifeMs),
+    expiresAt: new Date(now.getTime() + lifeMs),
+  };
+}

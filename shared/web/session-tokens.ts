@@ -1,0 +1,81 @@
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { parse, stringify } from 'uuid';
+import { hashSecret } from '../accounts/credentials.ts';
+
+export type SessionTokenKind = 'access' | 'refresh';
+
+/** One MAC key for each kind of token, so that a token of one kind is never taken for one of the other. */
+export type SessionKeys = Readonly<Record<SessionTokenKind, Buffer>>;
+
+/** In clear: they go to the browser and are nowhere else. */
+export interface SessionTokens {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  readonly csrfToken: string;
+}
+
+/** What is stored in the tokens' place. */
+export interface SessionHashes {
+  readonly accessHash: string;
+  readonly refreshHash: string;
+  readonly csrfHash: string;
+}
+
+/** A token that was issued under our keys; only the session's document tells whether it is still the current one. */
+export interface IssuedToken {
+  readonly sessionId: string;
+  readonly hash: string;
+}
+
+const idBytes = 16;
+const randomPartBytes = 32;
+const macBytes = 16;
+const tokenBytes = idBytes + randomPartBytes + macBytes;
+const tokenLength = Math.ceil((tokenBytes * 4) / 3);
+const keyBytes = 32;
+
+export function deriveKeys(masterKey: string): SessionKeys {
+  const derive = (kind: SessionTokenKind): Buffer =>
+    Buffer.from(hkdfSync('sha256', masterKey, '', `model-gateway web session ${kind} token`, keyBytes));
+  return { access: derive('access'), refresh: derive('refresh') };
+}
+
+export function createSessionTokens(sessionId: string, keys: SessionKeys): SessionTokens {
+  return {
+    accessToken: createToken(sessionId, keys.access),
+    refreshToken: createToken(sessionId, keys.refresh),
+    csrfToken: randomBytes(randomPartBytes).toString('base64url'),
+  };
+}
+
+export function hashTokens({ accessToken, refreshToken, csrfToken }: SessionTokens): SessionHashes {
+  return {
+    accessHash: hashSecret(accessToken),
+    refreshHash: hashSecret(refreshToken),
+    csrfHash: hashSecret(csrfToken),
+  };
+}
+
+/** The session ID, 32 random bytes and a MAC over both, base64url. */
+function createToken(sessionId: string, key: Buffer): string {
+  const body = Buffer.concat([parse(sessionId), randomBytes(randomPartBytes)]);
+  return Buffer.concat([body, computeMac(body, key)]).toString('base64url');
+}
+
+function computeMac(body: Buffer, key: Buffer): Buffer {
+  return createHmac('sha256', key).update(body).digest().subarray(0, macBytes);
+}
+
+/**
+ * Reads a token without asking any store.
+ * @returns null for a token that was not issued under these keys, or is of the other kind
+ */
+export function readToken(kind: SessionTokenKind, token: string, keys: SessionKeys): IssuedToken | null {
+  if (token.length !== tokenLength) return null;
+  const bytes = Buffer.from(token, 'base64url');
+  // Node decodes other spellings of the same bytes as well, which would have another hash.
+  if (bytes.length !== tokenBytes || bytes.toString('base64url') !== token) return null;
+  const body = bytes.subarray(0, -macBytes);
+  if (!timingSafeEqual(computeMac(body, keys[kind]), bytes.subarray(-macBytes))) return null;
+  return { sessionId: stringify(bytes.subarray(0, idBytes)), hash: hashSecret(token) };
+}

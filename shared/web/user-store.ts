@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import { isDuplicateKey } from '../storage/mongo-client.ts';
+import type { WebDatabase } from './web-database-store.ts';
+import type { UserLanguage, WebUser } from './web-models.ts';
+
+export interface NewUser {
+  readonly timezone?: string | undefined;
+  readonly language: UserLanguage;
+}
+
+/** Web users in MongoDB. Every address that comes here has been normalised. */
+export class UserStore {
+  readonly #database: WebDatabase;
+
+  constructor(database: WebDatabase) {
+    this.#database = database;
+  }
+
+  async findById(id: string): Promise<WebUser | null> {
+    return await this.#database.call(({ users }) => users.findOne({ _id: id }).lean<WebUser>().exec());
+  }
+
+  async findByEmail(email: string): Promise<WebUser | null> {
+    return await this.#database.call(({ users }) => users.findOne({ email }).lean<WebUser>().exec());
+  }
+
+  async isKnown(email: string): Promise<boolean> {
+    return (await this.#database.call(({ users }) => users.exists({ email }).exec())) !== null;
+  }
+
+  /** Of several calls for one new address one makes the user; the unique index decides which. */
+  async findOrCreate(email: string, options: NewUser): Promise<{ user: WebUser; isNew: boolean }> {
+    const known = await this.findByEmail(email);
+    if (known !== null) return { user: known, isNew: false };
+    const user: WebUser = {
+      _id: randomUUID(),
+      email,
+      timezone: options.timezone ?? 'UTC',
+      language: options.language,
+      createdAt: new Date(),
+      lastLoginAt: null,
+      bannedAt: null,
+      banReason: null,
+      reservedAccountId: randomUUID(),
+    };
+    try {
+      await this.#database.call(({ users }) => users.create(user));
+      return { user, isNew: true };
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      const other = await this.findByEmail(email);
+      if (other === null) throw error;
+      return { user: other, isNew: false };
+    }
+  }
+
+  /** Notes the time of a sign-in and the language in which it was made: later mails are written in it. */
+  async noteSignIn(id: string, language: UserLanguage): Promise<WebUser | null> {
+    return await this.#update({ _id: id }, { lastLoginAt: new Date(), language });
+  }
+
+  async setTimezone(id: string, timezone: string): Promise<WebUser | null> {
+    return await this.#update({ _id: id }, { timezone });
+  }
+
+  /** The user's sessions go on until they are revoked. @returns null where there is no such user */
+  async ban(id: string, reason: string | null): Promise<WebUser | null> {
+    return await this.#update({ _id: id }, { bannedAt: new Date(), banReason: reason });
+  }
+
+  async unban(id: string): Promise<WebUser | null> {
+    return await this.#update({ _id: id }, { bannedAt: null, banReason: null });
+  }
+
+  /** Every user, oldest first. */
+  async *list(): AsyncGenerator<WebUser> {
+    const { users } = await this.#database.models();
+    yield* users.find({}).sort({ createdAt: 1 }).lean<WebUser[]>().cursor() as AsyncIterable<WebUser>;
+  }
+
+  /** Frees the user for a further account. @returns false where the reserved ID is not the expected one any more */
+  async replaceReservedAccountId(userId: string, expected: string): Promise<boolean> {
+    const filter = { _id: userId, reservedAccountId: expected };
+    return (await this.#update(filter, { reservedAccountId: randomUUID() })) !== null;
+  }
+
+  async #update(
+    filter: Partial<Pick<WebUser, '_id' | 'reservedAccountId'>>,
+    change: Partial<WebUser>,
+  ): Promise<WebUser | null> {
+    return await this.#database.call(({ users }) =>
+      users
+        .findOneAndUpdate(filter, { $set: change }, { returnDocument: 'after', runValidators: true })
+        .lean<WebUser>()
+        .exec(),
+    );
+  }
+}

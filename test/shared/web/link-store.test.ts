@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { LinkStore, maxLinks } from '../../../shared/web/link-store.ts';
+import { openWebDatabase } from '../../../shared/web/web-database-store.ts';
+import { maxLinkId } from '../../../shared/web/web-models.ts';
+import { useWebStores } from '../../support/use-web-stores.ts';
+
+const openStores = useWebStores(test);
+const label = 'Основной';
+
+test('of 20 parallel links of one account, by different users, one is made', async (t) => {
+  const { links, mongo } = await openStores(t);
+  const accountId = randomUUID();
+  const results = await Promise.allSettled(
+    Array.from({ length: 20 }, () => links.create({ userId: randomUUID(), accountId, label })),
+  );
+  const made = results.filter((result) => result.status === 'fulfilled');
+  t.is(made.length, 1);
+  for (const result of results) {
+    if (result.status === 'rejected') t.is((result.reason as AppError).code, 'already_linked');
+  }
+  t.deepEqual(await links.findByAccount(accountId), made[0]!.value);
+  t.is(await mongo.db.collection('web_links').countDocuments(), 1);
+});
+
+test('a link is seen and changed by its own user alone', async (t) => {
+  const { links } = await openStores(t);
+  const [userId, stranger] = [randomUUID(), randomUUID()];
+  const link = await links.create({ userId, accountId: randomUUID(), label });
+  t.true(Number.isInteger(link._id) && link._id >= 1 && link._id <= maxLinkId);
+  t.is(await links.find(stranger, link._id), null);
+  t.is(await links.setLabel(stranger, link._id, 'mine'), null);
+  t.is(await links.delete(stranger, link._id), null);
+  t.deepEqual(await links.list(stranger), []);
+  t.deepEqual(await links.find(userId, link._id), link);
+  t.deepEqual(await links.setLabel(userId, link._id, 'work'), { ...link, label: 'work' });
+});
+
+test('links are listed from the oldest on', async (t) => {
+  const { links, mongo } = await openStores(t);
+  const userId = randomUUID();
+  const made = [];
+  for (let i = 0; i < 3; i++) made.push(await links.create({ userId, accountId: randomUUID(), label }));
+  const oldest = new Date(Date.now() - 60_000);
+  await mongo.db
+    .collection<{ _id: number }>('web_links')
+    .updateOne({ _id: made[2]!._id }, { $set: { createdAt: oldest } });
+  t.deepEqual((await links.list(userId))[0], { ...made[2]!, createdAt: oldest });
+});
+
+test('a link is deleted once, and its account can be linked again', async (t) => {
+  const { links } = await openStores(t);
+  const [userId, accountId] = [randomUUID(), randomUUID()];
+  const link = await links.create({ userId, accountId, label });
+  const deleted = await Promise.all([links.delete(userId, link._id), links.delete(userId, link._id)]);
+  t.is(deleted.filter((one) => one !== null).length, 1);
+  t.is(await links.findByAccount(accountId), null);
+  t.is((await links.create({ userId: randomUUID(), accountId, label })).accountId, accountId);
+});
+
+test('a link whose ID is taken is given another', async (t) => {
+  const { mongo } = await openStores(t);
+  const ids = [7, 7, 7, maxLinkId];
+  const links = new LinkStore(openWebDatabase(mongo), { createId: () => ids.shift()! });
+  const create = () => links.create({ userId: randomUUID(), accountId: randomUUID(), label });
+  t.is((await create())._id, 7);
+  t.is((await create())._id, maxLinkId);
+});
+
+test('a user has 100 links at most, however many are made at once', async (t) => {
+  const { links, mongo } = await openStores(t);
+  const userId = randomUUID();
+  const createdAt = new Date();
+  const documents = Array.from({ length: maxLinks - 1 }, (_, i) => ({
+    _id: i + 1,
+    userId,
+    accountId: randomUUID(),
+    label,
+    createdAt,
+  }));
+  await mongo.db.collection<{ _id: number }>('web_links').insertMany(documents);
+  const create = () => links.create({ userId, accountId: randomUUID(), label });
+  await Promise.allSettled(Array.from({ length: 5 }, create));
+  t.true((await links.list(userId)).length <= maxLinks);
+  if ((await links.list(userId)).length < maxLinks) await create();
+  t.is((await links.list(userId)).length, maxLinks);
+  const error = await t.throwsAsync(create(), { instanceOf: AppError });
+  t.is(error?.code, 'validation_failed');
+  t.deepEqual(error?.issues[0]?.loc, ['body', 'api_key']);
+});

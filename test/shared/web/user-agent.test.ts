@@ -1,0 +1,52 @@
+import test from 'ava';
+import { describeUserAgent, deviceTypes } from '../../../shared/web/user-agent.ts';
+
+const unknown = { osName: 'unknown', browserName: 'unknown', deviceType: 'unknown' };
+
+test('a device is described by the names that its owner knows', (t) => {
+  const chrome =
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36';
+  t.deepEqual(describeUserAgent(chrome), {
+    osName: 'Windows',
+    browserName: 'Chrome',
+    deviceType: 'desktop',
+  });
+  const iphone =
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1';
+  t.deepEqual(describeUserAgent(iphone), { osName: 'iOS', browserName: 'Safari', deviceType: 'mobile' });
+  const ipad =
+    'Mozilla/5.0 (iPad; CPU OS 16_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/16.6 Mobile/15E148 Safari/604.1';
+  t.is(describeUserAgent(ipad).deviceType, 'tablet');
+});
+
+test('what a header does not tell is unknown', (t) => {
+  for (const header of [undefined, '', '   ']) t.deepEqual(describeUserAgent(header), unknown);
+  t.is(describeUserAgent('-').osName, 'unknown');
+});
+
+test('a bot is no device of anybody', (t) => {
+  const bot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
+  t.deepEqual(describeUserAgent(bot), unknown);
+});
+
+test('no header, however strange or long, fails or makes a long name', (t) => {
+  const strange = [
+    '\u0000',
+    '(',
+    '/'.repeat(100_000),
+    `Mozilla/5.0 (${'Windows '.repeat(20_000)})`,
+    'a'.repeat(9_999),
+  ];
+  for (const header of strange) {
+    const { osName, browserName, deviceType } = describeUserAgent(header);
+    for (const name of [osName, browserName]) t.true(name.length > 0 && name.length <= 64);
+    t.true(deviceTypes.includes(deviceType));
+  }
+});
+
+test('what follows the first 512 characters of a header is not read', (t) => {
+  t.deepEqual(
+    describeUserAgent(`${'x'.repeat(512)} Windows NT 10.0 Chrome/138`),
+    describeUserAgent('x'.repeat(512)),
+  );
+});

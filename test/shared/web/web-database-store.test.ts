@@ -1,0 +1,74 @@
+import test from 'ava';
+import { openWebDatabase } from '../../../shared/web/web-database-store.ts';
+import { openWebStores } from '../../../shared/web/web-stores.ts';
+import { openAbsentMongo } from '../../support/use-mongo.ts';
+import { testMasterKey, useWebStores } from '../../support/use-web-stores.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const openStores = useWebStores(test);
+
+test('the models have the indexes that decide races, end sessions and find what is asked for', async (t) => {
+  const { mongo, createIndexes } = await openStores(t);
+  await createIndexes();
+  const read = async (collection: string) =>
+    (await mongo.db.collection(collection).indexes())
+      .filter(({ name }) => name !== '_id_')
+      .map(({ key, unique, expireAfterSeconds, partialFilterExpression }) => ({
+        key: key as object,
+        ...(unique === true && { unique }),
+        ...(expireAfterSeconds !== undefined && { expireAfterSeconds: expireAfterSeconds }),
+        ...(partialFilterExpression !== undefined && {
+          partialFilterExpression,
+        }),
+      }));
+  t.deepEqual(await read('web_users'), [{ key: { email: 1 }, unique: true }, { key: { createdAt: 1 } }]);
+  t.deepEqual(await read('web_sessions'), [
+    { key: { userId: 1 } },
+    { key: { expiresAt: 1 }, expireAfterSeconds: 0 },
+  ]);
+  t.deepEqual(await read('web_links'), [
+    { key: { userId: 1, createdAt: 1 } },
+    { key: { accountId: 1 }, unique: true },
+  ]);
+  t.deepEqual(await read('web_audit'), [
+    { key: { userId: 1, at: -1 } },
+    { key: { notice: 1, at: 1 }, partialFilterExpression: { notice: 'pending' } },
+    { key: { at: 1 }, expireAfterSeconds: 400 * 86_400 },
+  ]);
+});
+
+test('the models are in the database of all others, over the same client', async (t) => {
+  const { mongo, users } = await openStores(t);
+  const { user } = await users.findOrCreate('ann@example.com', { language: 'en' });
+  const stored = await mongo.db.collection<{ _id: string }>('web_users').findOne({ _id: user._id });
+  t.deepEqual(stored, { ...user });
+  const models = await openWebDatabase(mongo).models();
+  t.is(models.users.db.getClient(), mongo.client);
+});
+
+test('a field that no model has is refused, where it is written and where it is asked for', async (t) => {
+  const { mongo } = await openStores(t);
+  const { users } = await openWebDatabase(mongo).models();
+  const strange = { isAdmin: true } as object;
+  await t.throwsAsync(users.updateOne({ _id: 'a' }, { $set: strange }).exec(), { name: 'StrictModeError' });
+  await t.throwsAsync(users.findOne(strange).exec(), { name: 'StrictModeError' });
+});
+
+test('while MongoDB is away every call fails with service_unavailable, at first use as later, and works once it is back', async (t) => {
+  const { mongo, start } = await openAbsentMongo(t);
+  const { users } = openWebStores(mongo, { masterKey: testMasterKey });
+  const find = () => users.isKnown('ann@example.com');
+  const untilBack = () =>
+    waitFor('MongoDB to be found', async () => (await find().catch(() => null)) !== null);
+
+  for (let i = 0; i < 2; i++) await t.throwsAsync(find(), { code: 'service_unavailable' });
+  const server = await start();
+  await untilBack();
+  await users.findOrCreate('ann@example.com', { language: 'en' });
+  await server.close();
+  await t.throwsAsync(find(), { code: 'service_unavailable' });
+  const again = await start();
+  t.teardown(() => again.close());
+  await untilBack();
+  t.true(await find());
+});

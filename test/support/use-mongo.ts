@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExecutionContext, TestFn } from 'ava';
+import { addCredentials } from '../../scripts/embedded/mongo-credentials.ts';
+import { startEmbeddedMongo, type EmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
+import { createLogger } from '../../shared/runtime/logger.ts';
+import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
+import { findStablePort } from './stable-port.ts';
+
+/** One MongoDB for the tests of a file. @returns what connects a test to a database of its own, until the test ends */
+export function useMongo(test: TestFn): (t: ExecutionContext) => MongoConnection {
+  let dir: string;
+  let server: EmbeddedMongo;
+  test.before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+    server = await startEmbeddedMongo({ dir, sync: false });
+  });
+  test.after.always(async () => {
+    await server.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+  return (t) => {
+    const url = new URL(server.url);
+    url.pathname = `/${randomUUID()}`;
+    const mongo = openMongo(url.href, createLogger('test', 'silent'));
+    t.teardown(() => mongo.close());
+    return mongo;
+  };
+}
+
+/** A connection to a MongoDB that does not run yet. `start` starts it, each time on the same port with the same data. */
+export interface AbsentMongo {
+  readonly mongo: MongoConnection;
+  readonly start: () => Promise<EmbeddedMongo>;
+}
+
+export async function openAbsentMongo(t: ExecutionContext): Promise<AbsentMongo> {
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  const port = await findStablePort();
+  const password = 'test-mongo-password';
+  const url = addCredentials(`mongodb://127.0.0.1:${port}/?directConnection=true`, password);
+  const mongo = openMongo(url, createLogger('test', 'silent'));
+  t.teardown(async () => {
+    await mongo.close();
+    await rm(dir, { recursive: true });
+  });
+  return { mongo, start: () => startEmbeddedMongo({ dir, password, port, sync: false }) };
+}
