@@ -108,6 +108,14 @@ export const redisKeys = {
   /** String: unknown refill codes that an account tried; an hour from the first of them. */
   unknownCodes: (accountId: string) => `mg:${tag(shardOf(accountId))}:unknown-codes:${accountId}`,
 
+  /**
+   * Keys of the web account area share a tag: one script looks at several limits. Sorted set: what counts against a limit
+   * → when it happened (ms), by a keyed hash of whom it is counted for; as long as the limit's window, after the last.
+   */
+  webLimit: (name: string, whoHash: string) => `mg:{web}:limit:${name}:${whoHash}`,
+  /** Hash: a mailed code's purpose, subject, mailbox and MAC, and how often it was tried; ten minutes. */
+  emailCode: (challengeId: string) => `mg:{web}:email-code:${challengeId}`,
+
   /** String: hash of an API key → account id; a day, so that known keys work while MongoDB is away. */
   apiKey: (keyHash: string) => `mg:key:${keyHash}`,
   /** String: the worker that deletes images past their day now; seconds. */

@@ -1,0 +1,75 @@
+import { domainToASCII } from 'node:url';
+
+/** RFC 5321, 4.5.3.1; the whole is what fits between the brackets of a path of 256. */
+const maxLocalLength = 64;
+const maxLength = 254;
+/** Far more than an address has, in characters: what is longer is not worth looking at. */
+const maxTextLength = 320;
+
+const allowedLocal = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i;
+/** Letters of any script. `domainToASCII` alone would let more through: it reads `%41` as an A. */
+const allowedDomain = /^[\p{L}\p{M}\p{N}.。．｡-]+$/u;
+const allowedLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const asciiOnly = /^[\x20-\x7e]*$/;
+
+export type NormalizedEmail = { readonly email: string } | { readonly fault: string };
+
+/**
+ * An address in the one form under which it is stored, compared and mailed to. Addresses that differ in case alone are one
+ * mailbox: RFC 5321 lets a server tell them apart, but none that people use does, and two users who share a mailbox would
+ * be a hole. The domain of another script becomes its ASCII form (IDNA).
+ *
+ * Refused are forms that are legal and that nobody has: quoted local parts, comments and addresses of machines (`[::1]`).
+ * So are local parts with characters beyond ASCII, as many mail servers do not take them (RFC 6531). What is let through
+ * holds no character that means anything in a mail's header.
+ */
+export function normalizeEmail(text: string): NormalizedEmail {
+  if (text.length > maxTextLength) return { fault: `must have at most ${maxLength} characters` };
+  if (/\p{Cc}/u.test(text)) return { fault: 'must not contain line breaks or other control characters' };
+  const trimmed = text.trim();
+  const fault = findFault(trimmed);
+  if (fault !== null) return { fault };
+
+  const at = trimmed.indexOf('@');
+  const local = trimmed.slice(0, at);
+  const localFault = findLocalFault(local);
+  if (localFault !== null) return { fault: localFault };
+
+  const domain = normalizeDomain(trimmed.slice(at + 1));
+  if (domain === null) {
+    return { fault: 'must end in the name of a mail domain, such as example.com, after the @' };
+  }
+  const email = `${local.toLowerCase()}@${domain}`;
+  return email.length > maxLength ? { fault: `must have at most ${maxLength} characters` } : { email };
+}
+
+/** Mistakes of which there is more to say than that a part is not valid. */
+function findFault(text: string): string | null {
+  if (/[<>()"\\]/.test(text)) {
+    return 'must be the address alone, without a name, quotes, brackets or comments';
+  }
+  if (/[,;]/.test(text)) return 'must be a single address, not a list';
+  if (/\s/u.test(text)) return 'must not contain spaces';
+  if (text.split('@').length !== 2) return 'must contain exactly one @, as in name@example.com';
+  return null;
+}
+
+function findLocalFault(local: string): string | null {
+  if (local === '') return 'must have a name before the @';
+  if (!asciiOnly.test(local)) return 'must have only Latin letters, digits and signs before the @';
+  if (local.length > maxLocalLength) return `must have at most ${maxLocalLength} characters before the @`;
+  if (!allowedLocal.test(local)) {
+    return 'must have only letters, digits, signs and single dots between them before the @';
+  }
+  return null;
+}
+
+/** Null where it is not a domain; a number at its end would be an address of IPv4. */
+function normalizeDomain(text: string): string | null {
+  if (!allowedDomain.test(text)) return null;
+  const domain = domainToASCII(text);
+  if (domain === 'localhost') return domain;
+  const labels = domain.split('.');
+  const isValid = labels.length > 1 && labels.every((label) => allowedLabel.test(label));
+  return isValid && !/^\d+$/.test(labels.at(-1)!) ? domain : null;
+}

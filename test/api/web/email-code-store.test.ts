@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import fc from 'fast-check';
+import { EmailCodeStore, type ExpectedCode } from '../../../api/web/email-code-store.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+const openStore = (masterKey = 'test master key'): EmailCodeStore => new EmailCodeStore(redis(), masterKey);
+const email = 'somebody@example.com';
+const signIn = { purpose: 'login', email, subject: '' } as const;
+const forSignIn: ExpectedCode = { purposes: ['login', 'signup'], subject: '' };
+/** Another code than this one. */
+const wrong = (code: string): string => String((Number(code) + 1) % 1_000_000).padStart(6, '0');
+
+test('the right code is accepted once, and tells its purpose and mailbox', async (t) => {
+  const store = openStore();
+  const { challengeId, code } = await store.create({ ...signIn, purpose: 'signup' });
+  t.deepEqual(await store.verify(challengeId, code, forSignIn), { purpose: 'signup', email });
+  t.is(await store.verify(challengeId, code, forSignIn), null);
+  t.is(await redis().exists(redisKeys.emailCode(challengeId)), 0);
+});
+
+test('of parallel verifications of one code, one wins', async (t) => {
+  const store = openStore();
+  const { challengeId, code } = await store.create(signIn);
+  const results = await Promise.all(
+    Array.from({ length: 20 }, () => store.verify(challengeId, code, forSignIn)),
+  );
+  t.is(results.filter((accepted) => accepted !== null).length, 1);
+});
+
+for (let wrongOnes = 0; wrongOnes < 8; wrongOnes++) {
+  const isAccepted = wrongOnes < 5;
+  test(`${wrongOnes} wrong codes in parallel leave the right one ${isAccepted ? 'valid' : 'worth nothing'}`, async (t) => {
+    const store = openStore();
+    const { challengeId, code } = await store.create(signIn);
+    // One connection: Redis runs them in the order in which they are sent.
+    const attempts = [...Array.from({ length: wrongOnes }, () => wrong(code)), code];
+    const results = await Promise.all(attempts.map((code) => store.verify(challengeId, code, forSignIn)));
+    t.is(results.at(-1) !== null, isAccepted);
+    t.is(await redis().exists(redisKeys.emailCode(challengeId)), 0, 'used up either way');
+  });
+}
+
+test('whatever is sent as a code is an attempt, never an error', async (t) => {
+  const store = openStore();
+  const { challengeId, code } = await store.create(signIn);
+  const texts = ['', '12345', `${code}0`, '\ud800'];
+  for (const text of texts) t.is(await store.verify(challengeId, text, forSignIn), null);
+  t.is(await redis().hget(redisKeys.emailCode(challengeId), 'attempts'), String(texts.length));
+  await fc.assert(
+    fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 40 }), async (text) => {
+      const { challengeId, code } = await store.create(signIn);
+      return text === code || (await store.verify(challengeId, text, forSignIn)) === null;
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('a code serves no other purpose and no other subject, and is not used up by trying', async (t) => {
+  const store = openStore();
+  const subject = `${randomUUID()}:${randomUUID()}`;
+  const { challengeId, code } = await store.create({ purpose: 'reveal', email, subject });
+  const others: ExpectedCode[] = [
+    { purposes: ['unlink'], subject },
+    { purposes: ['regenerate'], subject },
+    { purposes: [], subject },
+    { purposes: ['reveal'], subject: '' },
+    { purposes: ['reveal'], subject: `${randomUUID()}:${randomUUID()}` },
+    forSignIn,
+  ];
+  for (const expected of others) {
+    t.is(await store.verify(challengeId, code, expected), null);
+    t.is(await store.verify(challengeId, wrong(code), expected), null);
+  }
+  t.is(await redis().hget(redisKeys.emailCode(challengeId), 'attempts'), '0');
+  t.deepEqual(await store.verify(challengeId, code, { purposes: ['reveal'], subject }), {
+    purpose: 'reveal',
+    email,
+  });
+});
+
+test('a code of one challenge is wrong for another', async (t) => {
+  const store = openStore();
+  const one = await store.create(signIn);
+  let other = await store.create(signIn);
+  while (other.code === one.code) other = await store.create(signIn);
+  t.is(await store.verify(other.challengeId, one.code, forSignIn), null);
+});
+
+test('a challenge that was never made, or whose id is none, is unknown', async (t) => {
+  for (const challengeId of [randomUUID(), '', 'x'.repeat(10_000), '*', '\ud800']) {
+    t.is(await openStore().verify(challengeId, '000000', forSignIn), null);
+  }
+});
+
+test('an id in capitals names the same challenge', async (t) => {
+  const { challengeId, code } = await openStore().create(signIn);
+  t.not(await openStore().verify(challengeId.toUpperCase(), code, forSignIn), null);
+});
+
+test('codes have six digits, zeros at their start included', async (t) => {
+  const store = openStore();
+  const issued = await Promise.all(Array.from({ length: 300 }, () => store.create(signIn)));
+  t.true(issued.every(({ code }) => /^\d{6}$/.test(code)));
+  const withZero = issued.find(({ code }) => code.startsWith('0'));
+  t.truthy(withZero, 'none of 300 is a matter of 1 in 10^13');
+  t.is(await store.verify(withZero!.challengeId, withZero!.code.slice(1), forSignIn), null);
+  t.not(await store.verify(withZero!.challengeId, withZero!.code, forSignIn), null);
+});
+
+test('a code lives for ten minutes by the clock of Redis, however often it is tried', async (t) => {
+  const store = openStore();
+  const beforeMs = Date.now();
+  const { challengeId, code, expiresAt } = await store.create(signIn);
+  const afterMs = Date.now();
+  t.true(expiresAt.getTime() >= beforeMs + 600_000 && expiresAt.getTime() <= afterMs + 600_000);
+  const key = redisKeys.emailCode(challengeId);
+  const ttl = await redis().ttl(key);
+  t.true(ttl > 0 && ttl <= 600);
+  await redis().expire(key, 100);
+  await store.verify(challengeId, wrong(code), forSignIn);
+  const left = await redis().ttl(key);
+  t.true(left > 0 && left <= 100);
+  await redis().pexpireat(key, 1);
+  t.is(await store.verify(challengeId, code, forSignIn), null);
+});
+
+test('a code that could not be mailed is worth nothing', async (t) => {
+  const store = openStore();
+  const { challengeId, code } = await store.create(signIn);
+  await store.discard(challengeId);
+  t.is(await store.verify(challengeId, code, forSignIn), null);
+});
+
+test('Redis holds no code in the clear, and equal codes look different', async (t) => {
+  const store = openStore();
+  const issued = await Promise.all(Array.from({ length: 20 }, () => store.create(signIn)));
+  const macs = new Set<string>();
+  for (const { challengeId, code } of issued) {
+    const { mac, ...rest } = await redis().hgetall(redisKeys.emailCode(challengeId));
+    t.deepEqual(rest, { purpose: 'login', subject: '', email, attempts: '0' });
+    t.regex(mac!, /^[\w-]{43}$/);
+    t.false(mac!.includes(code));
+    macs.add(mac!);
+  }
+  t.is(macs.size, issued.length);
+});
+
+test('a code is worth nothing under another master key', async (t) => {
+  const { challengeId, code } = await openStore().create(signIn);
+  t.is(await openStore('another master key').verify(challengeId, code, forSignIn), null);
+});

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { Limits, webLimits, type WebLimitName } from '../../../api/web/limits.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { passTime, readOldestMs, readRedisMs } from '../../support/sliding-windows.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+const openLimits = (): Limits => new Limits(redis(), 'test master key');
+const keysOf = (name: string): Promise<string[]> => redis().keys(`mg:{web}:limit:${name}:*`);
+
+/** As they are promised to users. */
+const promised: Record<WebLimitName, [limit: number, windowSeconds: number]> = {
+  'mailed-codes-mailbox': [10, 3600],
+  'mailed-codes-network': [100, 3600],
+  'codes-without-captcha-mailbox': [3, 3600],
+  'codes-without-captcha-network': [10, 3600],
+  'captcha-challenges-network': [60, 60],
+  'captcha-verifications-network': [60, 60],
+  'verify-code-network': [100, 3600],
+  'wrong-keys-user': [10, 3600],
+  'wrong-keys-network': [10, 3600],
+};
+
+for (const name of Object.keys(webLimits) as WebLimitName[]) {
+  const [limit, windowSeconds] = promised[name];
+  test(`${name}: ${limit} in ${windowSeconds} s are let through and the next is told when to come back`, async (t) => {
+    const [limits, who] = [openLimits(), randomUUID()];
+    for (let i = 0; i < limit; i++) await limits.take([{ name, who }]);
+    const error = await t.throwsAsync(limits.take([{ name, who }]), { instanceOf: AppError });
+    t.is(error.code, 'too_many_attempts');
+    t.is(error.status, 429);
+    const seconds = Number(error.headers['retry-after']);
+    t.true(Number.isInteger(seconds) && seconds >= 1 && seconds <= windowSeconds);
+    const period = windowSeconds === 60 ? 'minute' : 'hour';
+    t.is(
+      error.publicMessage,
+      `The limit of ${limit} ${webLimits[name].counted} per ${period} is reached. Try again in ${seconds} s.`,
+    );
+    await t.notThrowsAsync(limits.take([{ name, who: randomUUID() }]), 'others have a limit of their own');
+  });
+}
+
+test.serial('retry-after is the time until the first slot is free, in whole seconds', async (t) => {
+  const [limits, party] = [openLimits(), { name: 'wrong-keys-user', who: randomUUID() } as const];
+  const others = new Set(await keysOf('wrong-keys-user'));
+  await limits.count([party]);
+  const [key] = (await keysOf('wrong-keys-user')).filter((key) => !others.has(key));
+  await passTime(redis(), key!, 3_000_000);
+  for (let i = 0; i < 9; i++) await limits.count([party]);
+  const freeAtMs = (await readOldestMs(redis(), key!)) + 3_600_000;
+  const beforeMs = await readRedisMs(redis());
+  const error = await t.throwsAsync(limits.check([party]), { instanceOf: AppError });
+  const afterMs = await readRedisMs(redis());
+  const seconds = Number(error.headers['retry-after']);
+  t.true(seconds <= Math.ceil((freeAtMs - beforeMs) / 1_000));
+  t.true(seconds >= Math.ceil((freeAtMs - afterMs) / 1_000));
+});
+
+test('a refusal by one limit leaves the others as they were', async (t) => {
+  const [limits, email, network] = [openLimits(), randomUUID(), randomUUID()];
+  const parties = [
+    { name: 'codes-without-captcha-network', who: network },
+    { name: 'codes-without-captcha-mailbox', who: email },
+  ] as const;
+  for (let i = 0; i < 3; i++) await limits.take(parties);
+  for (let i = 0; i < 5; i++) {
+    await t.throwsAsync(limits.take(parties), { message: /^The limit of 3 codes mailed to one mailbox/ });
+  }
+  for (let i = 0; i < 7; i++) await limits.take([parties[0]]);
+  await t.throwsAsync(limits.take([parties[0]]), { message: /^The limit of 10 / });
+});
+
+test('asking counts nothing, and failures count until the limit is reached', async (t) => {
+  const [limits, user, network] = [openLimits(), randomUUID(), randomUUID()];
+  const parties = [
+    { name: 'wrong-keys-user', who: user },
+    { name: 'wrong-keys-network', who: network },
+  ] as const;
+  for (let i = 0; i < 20; i++) await limits.check(parties);
+  for (let i = 0; i < 10; i++) {
+    await limits.check(parties);
+    await limits.count(parties);
+  }
+  await t.throwsAsync(limits.check(parties), { instanceOf: AppError });
+  await t.throwsAsync(limits.check([{ name: 'wrong-keys-network', who: network }]), { instanceOf: AppError });
+});
+
+test('Redis holds neither a mailbox nor an address of whom it counts, nor a hash that anybody can make of them', async (t) => {
+  const who = 'somebody@example.com';
+  await openLimits().take([{ name: 'mailed-codes-mailbox', who }]);
+  const before = await keysOf('mailed-codes-mailbox');
+  t.true(before.every((key) => !key.includes('somebody') && /:[\w-]{43}$/.test(key)));
+  await new Limits(redis(), 'another master key').take([{ name: 'mailed-codes-mailbox', who }]);
+  t.is((await keysOf('mailed-codes-mailbox')).length, before.length + 1);
+});

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import fc from 'fast-check';
+import { useSlidingWindows, type SlidingWindow } from '../../../api/web/sliding-window-script.ts';
+import { passTime, readOldestMs, readRedisMs } from '../../support/sliding-windows.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+
+const openWindow = (limit: number, windowSeconds = 3_600): SlidingWindow => ({
+  key: `mg:{web}:limit:test:${randomUUID()}`,
+  limit,
+  windowSeconds,
+});
+
+/** Steps of time are so long that what passes while a run lasts moves no attempt over the edge of a window. */
+const unitSeconds = 1_000;
+const lengths = [2, 5];
+const limits = [3, 4];
+
+const step = fc.oneof(
+  fc.record({
+    kind: fc.constantFrom('take' as const, 'check' as const, 'count' as const),
+    windows: fc.constantFrom([0], [1], [0, 1], [1, 0]),
+  }),
+  fc.record({ kind: fc.constant('pass' as const), units: fc.integer({ min: 1, max: 6 }) }),
+);
+
+/** Every attempt that was ever counted, in units of time, and the rule in one line. */
+class Model {
+  now = 0;
+  readonly #counted: number[][] = [[], []];
+
+  /** How long until the window has a free slot; zero where it has one. */
+  waitUnits(window: number): number {
+    const { [window]: length = 0 } = lengths;
+    const recent = this.#counted[window]!.filter((at) => this.now - at < length);
+    const decisive = recent.at(-limits[window]!);
+    return decisive === undefined ? 0 : decisive + length - this.now;
+  }
+
+  count(window: number): void {
+    this.#counted[window]!.push(this.now);
+  }
+}
+
+test('a window lets through exactly what the rule says, whatever is taken, checked and counted when', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const model = new Model();
+      const windows = lengths.map((length, index) => openWindow(limits[index]!, length * unitSeconds));
+      for (const step of steps) {
+        if (step.kind === 'pass') {
+          model.now += step.units;
+          for (const { key } of windows) await passTime(redis(), key, step.units * unitSeconds * 1_000);
+          continue;
+        }
+        const waits = step.windows.map((window) => model.waitUnits(window));
+        const longest = Math.max(...waits);
+        const used = step.windows.map((window) => windows[window]!);
+        const full = await useSlidingWindows(redis(), step.kind, used);
+        if (full === null) t.is(longest, 0);
+        else {
+          t.is(Math.ceil(full.waitMs / 1_000 / unitSeconds), longest);
+          t.is(waits[full.index], longest);
+        }
+        if (step.kind === 'count' || (step.kind === 'take' && full === null)) {
+          for (const window of step.windows) model.count(window);
+        }
+        for (const { key, limit, windowSeconds } of used) {
+          t.true((await redis().zcard(key)) <= limit);
+          t.true((await redis().ttl(key)) <= windowSeconds);
+        }
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a slot is free again when its attempt is as old as the window, to the millisecond', async (t) => {
+  const window = openWindow(1, 60);
+  await useSlidingWindows(redis(), 'take', [window]);
+  // The attempt is a second from its end, so only one of the two can be taken for the other by a mistake of the script.
+  await passTime(redis(), window.key, 59_000);
+  const freeAtMs = (await readOldestMs(redis(), window.key)) + 60_000;
+  const beforeMs = await readRedisMs(redis());
+  const full = await useSlidingWindows(redis(), 'check', [window]);
+  const afterMs = await readRedisMs(redis());
+  if (full === null) t.true(afterMs >= freeAtMs);
+  else t.true(full.waitMs <= freeAtMs - beforeMs && full.waitMs >= freeAtMs - afterMs);
+  await passTime(redis(), window.key, 1_000);
+  t.is(await useSlidingWindows(redis(), 'take', [window]), null);
+});
+
+test('of attempts at the same time, as many are let through as the limit says', async (t) => {
+  const window = openWindow(10);
+  const results = await Promise.all(
+    Array.from({ length: 50 }, () => useSlidingWindows(redis(), 'take', [window])),
+  );
+  t.is(results.filter((full) => full === null).length, 10);
+});
+
+test('where one window is full, no other counts the attempt', async (t) => {
+  const [full, free] = [openWindow(1), openWindow(5)];
+  await useSlidingWindows(redis(), 'take', [full]);
+  for (let i = 0; i < 3; i++) t.is((await useSlidingWindows(redis(), 'take', [free, full]))?.index, 1);
+  t.is(await redis().exists(free.key), 0);
+});
+
+test('of several full windows, the one that is full for longest is named', async (t) => {
+  const [short, long] = [openWindow(1, 60), openWindow(1, 3_600)];
+  await useSlidingWindows(redis(), 'take', [short, long]);
+  for (const windows of [
+    [long, short],
+    [short, long],
+  ]) {
+    const full = await useSlidingWindows(redis(), 'take', windows);
+    t.is(windows[full!.index], long);
+    t.true(full!.waitMs > 60_000);
+  }
+});
+
+test('failures that are counted beyond the limit take no more memory, and the newest decide', async (t) => {
+  const window = openWindow(3, 100);
+  for (let i = 0; i < 3; i++) await useSlidingWindows(redis(), 'count', [window]);
+  await passTime(redis(), window.key, 50_000);
+  for (let i = 0; i < 10; i++) await useSlidingWindows(redis(), 'count', [window]);
+  t.is(await redis().zcard(window.key), 3);
+  await passTime(redis(), window.key, 60_000);
+  t.not(
+    await useSlidingWindows(redis(), 'check', [window]),
+    null,
+    'the first three are over, the others not',
+  );
+});
+
+test("a step back of Redis's clock neither gives attempts back nor shuts anybody out for more than one window", async (t) => {
+  const window = openWindow(2, 60);
+  for (let i = 0; i < 2; i++) await useSlidingWindows(redis(), 'take', [window]);
+  await passTime(redis(), window.key, -3_600_000);
+  const full = await useSlidingWindows(redis(), 'take', [window]);
+  t.true(full !== null && full.waitMs <= 60_000);
+  await passTime(redis(), window.key, 60_000);
+  t.is(await useSlidingWindows(redis(), 'take', [window]), null);
+});
+
+test('a window that nobody uses is gone when its last attempt is over', async (t) => {
+  const window = openWindow(2, 60);
+  await useSlidingWindows(redis(), 'take', [window]);
+  await redis().expire(window.key, 5);
+  await useSlidingWindows(redis(), 'take', [window]);
+  const ttlMs = await redis().pttl(window.key);
+  t.true(ttlMs > 5_000 && ttlMs <= 60_000);
+});

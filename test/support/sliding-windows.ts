@@ -1,0 +1,16 @@
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+
+/** Redis's time, as its scripts read it. */
+export async function readRedisMs(redis: RedisClient): Promise<number> {
+  const [seconds, microseconds] = await redis.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+}
+
+/** Makes a sliding window look as if so much time had passed: Redis's clock stepped back where it is negative. */
+export async function passTime(redis: RedisClient, key: string, byMs: number): Promise<void> {
+  for (const attempt of await redis.zrange(key, '0', '-1')) await redis.zincrby(key, -byMs, attempt);
+}
+
+export async function readOldestMs(redis: RedisClient, key: string): Promise<number> {
+  return Number((await redis.zrange(key, '0', '0', 'WITHSCORES'))[1]);
+}
