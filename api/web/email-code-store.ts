@@ -14,13 +14,13 @@ export interface CodeRequest {
   readonly purpose: CodePurpose;
   /** A normalised address. */
   readonly email: string;
-  /** Whose action the code confirms, and on what: `userId:linkId`. Empty for signing in. */
+  /** The user and the link whose action the code confirms, as `userId:linkId`. Empty for sign-in. */
   readonly subject: string;
 }
 
 export interface IssuedCode {
   readonly challengeId: string;
-  /** To be mailed, and told nobody else. */
+  /** For the mail only; never part of a response. */
   readonly code: string;
   readonly expiresAt: Date;
 }
@@ -41,9 +41,10 @@ redis.call('EXPIRE', KEYS[1], ARGV[5])
 `);
 
 /**
- * The code goes with the attempt that gets it right, or with the last that does not. For another purpose or subject the
- * challenge does not exist: its code is not compared, so that nothing is learnt of it, and no attempt is used up, so that
- * nobody spoils the code of another. A comparison that stops early tells nothing, as nobody can choose the MAC.
+ * Deletes the challenge when the code is right, and at the last wrong attempt. With another purpose or subject, the
+ * challenge counts as unknown: the code is not compared, so the attempt reveals nothing about it, and no attempt is used
+ * up, so nobody can invalidate another user's code. Comparing the MACs need not take constant time, because a caller
+ * cannot choose or predict them.
  */
 const verifyScript = new RedisScript(`
 local purpose, subject, email, mac = unpack(redis.call('HMGET', KEYS[1], 'purpose', 'subject', 'email', 'mac'))
@@ -59,8 +60,8 @@ return isRight and {purpose, email}
 `);
 
 /**
- * Codes that are on their way to a mailbox. A code has six digits and five attempts, so whoever guesses gets in once in
- * 200 000 challenges; it is kept as a MAC, because a plain hash of six digits is undone by trying them all.
+ * The codes that were mailed and not used yet. With six digits and five attempts, a guess succeeds in one of 200 000
+ * challenges. Codes are stored as MACs, because a plain hash of six digits can be reversed by trying all of them.
  */
 export class EmailCodeStore {
   readonly #redis: RedisClient;
@@ -81,8 +82,8 @@ export class EmailCodeStore {
   }
 
   /**
-   * Uses an attempt, and the code where it is right. Whatever else the text is, it is a wrong code.
-   * @returns null where the challenge is unknown, used, expired or another's, or the code is wrong: nobody is told which
+   * Uses up an attempt, and the code if it is right. Text that is not six digits is a wrong code like any other.
+   * @returns null if the challenge is unknown, used, expired or for something else, or if the code is wrong
    */
   async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<AcceptedCode | null> {
     if (!isUuid(challengeId)) return null;
@@ -94,12 +95,12 @@ export class EmailCodeStore {
     return { purpose, email };
   }
 
-  /** For a code that cannot be mailed. */
+  /** Invalidates a code whose mail could not be queued. */
   async discard(challengeId: string): Promise<void> {
     await callRedis(() => this.#redis.del(redisKeys.emailCode(challengeId)));
   }
 
-  /** Over the challenge as well, so that equal codes look different. */
+  /** Covers the challenge as well, so that equal codes have different MACs. */
   #mac(challengeId: string, code: string): string {
     return createHmac('sha256', this.#macKey).update(`${challengeId}:${code}`).digest('base64url');
   }

@@ -8,7 +8,7 @@ import { useSlidingWindows, type SlidingWindow, type WindowUse } from './sliding
 interface WebLimit {
   readonly limit: number;
   readonly windowSeconds: 60 | 3600;
-  /** What is counted, as its caller is told. */
+  /** What the limit counts, in the words of its error message. */
   readonly counted: string;
 }
 
@@ -17,7 +17,7 @@ const minute = 60;
 
 /**
  * All limits of the web account area. A network is what `callerNetwork` makes of an address. The limits of codes without a
- * captcha come on top of those of mailed codes.
+ * captcha apply in addition to those of mailed codes.
  */
 export const webLimits = {
   'mailed-codes-mailbox': { limit: 10, windowSeconds: hour, counted: 'codes mailed to one mailbox' },
@@ -49,7 +49,7 @@ export const webLimits = {
 
 export type WebLimitName = keyof typeof webLimits;
 
-/** One limit and whom it is counted for: a mailbox, a user's id or a network. A call names no such pair twice. */
+/** A limit and whom it is counted for: a mailbox, a user's id or a network. Each pair may occur once in a call. */
 export interface LimitedParty {
   readonly name: WebLimitName;
   readonly who: string;
@@ -66,7 +66,7 @@ export class Limits {
   }
 
   /**
-   * Counts an attempt against all of these limits, or against none where one is reached.
+   * Counts an attempt against all of these limits, or against none of them if one is reached.
    * @throws AppError `too_many_attempts`
    */
   async take(parties: readonly LimitedParty[]): Promise<void> {
@@ -74,15 +74,15 @@ export class Limits {
   }
 
   /**
-   * Refuses where a limit is reached and counts nothing: for limits that count failures alone, by `count`. Attempts that
-   * are under way at the same time are all let through.
+   * Refuses if a limit is reached, and counts nothing. For limits that count failures only, together with `count`: attempts
+   * that are in flight at the same time can exceed such a limit.
    * @throws AppError `too_many_attempts`
    */
   async check(parties: readonly LimitedParty[]): Promise<void> {
     await this.#refuseWhereFull('check', parties);
   }
 
-  /** Counts a failure against all of these limits, even where one is reached. */
+  /** Counts a failure against all of these limits, even if one is reached. */
   async count(parties: readonly LimitedParty[]): Promise<void> {
     await useSlidingWindows(this.#redis, 'count', this.#windowsOf(parties));
   }
@@ -99,7 +99,7 @@ export class Limits {
     });
   }
 
-  /** Keyed, because who knows a plain hash finds the mailbox or the address behind it by trying. */
+  /** A keyed hash: a plain hash of a mailbox or an address can be reversed by trying candidates. */
   #hash(who: string): string {
     return createHmac('sha256', this.#hashKey).update(who).digest('base64url');
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { callRedis, RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
 
-/** At most `limit` attempts, one at least, within any `windowSeconds`. All keys of one call lie in one slot of Redis. */
+/** At most `limit` (1 or more) attempts within any `windowSeconds`. All keys of one call share a hash tag. */
 export interface SlidingWindow {
   readonly key: string;
   readonly limit: number;
@@ -9,25 +9,25 @@ export interface SlidingWindow {
 }
 
 /**
- * - `take`: counts an attempt in every window, or in none where one is full
+ * - `take`: counts an attempt in every window, or in none of them if one is full
  * - `check`: counts nothing
- * - `count`: counts an attempt in every window, even where one is full
+ * - `count`: counts an attempt in every window, even if one is full
  */
 export type WindowUse = 'take' | 'check' | 'count';
 
 export interface FullWindow {
-  /** Which of the windows is full; of several, the one that is full for longest. */
+  /** Index of the full window; if several are full, of the one with the longest wait. */
   readonly index: number;
-  /** Until every window has a free slot. */
+  /** Time until every window has a free slot, 1 or more. */
   readonly waitMs: number;
 }
 
 /**
- * A window is a sorted set: a member for each attempt, scored by Redis's time. It never holds more than its limit: of
- * attempts that are counted although it is full, the newest stay, and only those decide when it is free again.
+ * A window is a sorted set with one member per attempt, scored by Redis's time. It never holds more members than its limit:
+ * when attempts are counted in a full window, only the newest are kept, because only they decide when it has room again.
  *
- * Redis's clock may step back. Attempts that lie ahead of it then count as made now: nobody gets attempts back by a step,
- * and nobody is shut out for longer than one window.
+ * Redis's clock may step back. Attempts that lie ahead of it then count as made now, so that a step neither gives attempts
+ * back nor locks anybody out for longer than one window.
  */
 const script = new RedisScript(`
 local use, member = ARGV[1], ARGV[2]
@@ -60,7 +60,7 @@ end
 return {fullIndex, longestWaitMs}
 `);
 
-/** @returns null where all windows had a free slot before this attempt */
+/** @returns null if every window had a free slot before this attempt */
 export async function useSlidingWindows(
   redis: RedisClient,
   use: WindowUse,

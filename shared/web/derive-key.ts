@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto';
 
-/** A key for one purpose alone (HKDF-SHA256 of the master key), so that what is made for one proves nothing for another. */
+/** Derives a key for a single purpose from the master key (HKDF-SHA256), so that a MAC for one purpose is void for others. */
 export function deriveKey(masterKey: string, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', masterKey, '', `model-gateway ${purpose}`, 32));
 }

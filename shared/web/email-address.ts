@@ -3,7 +3,7 @@ import { domainToASCII } from 'node:url';
 /** RFC 5321, 4.5.3.1; the whole is what fits between the brackets of a path of 256. */
 const maxLocalLength = 64;
 const maxLength = 254;
-/** Far more than an address has, in characters: what is longer is not worth looking at. */
+/** Longer text is refused unread. Some room for spaces around an address and for one that is shorter in ASCII. */
 const maxTextLength = 320;
 
 const allowedLocal = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i;
@@ -15,13 +15,15 @@ const asciiOnly = /^[\x20-\x7e]*$/;
 export type NormalizedEmail = { readonly email: string } | { readonly fault: string };
 
 /**
- * An address in the one form under which it is stored, compared and mailed to. Addresses that differ in case alone are one
- * mailbox: RFC 5321 lets a server tell them apart, but none that people use does, and two users who share a mailbox would
- * be a hole. The domain of another script becomes its ASCII form (IDNA).
+ * Returns the one form in which an address is stored, compared and mailed to, or what is wrong with it, as the end of a
+ * sentence that begins with the field.
  *
- * Refused are forms that are legal and that nobody has: quoted local parts, comments and addresses of machines (`[::1]`).
- * So are local parts with characters beyond ASCII, as many mail servers do not take them (RFC 6531). What is let through
- * holds no character that means anything in a mail's header.
+ * Addresses that differ only in case are one mailbox. RFC 5321 allows a server to tell them apart, but mail providers do
+ * not, and treating them as two would let two users share a mailbox. Domains in other scripts become ASCII (IDNA).
+ *
+ * Quoted local parts, comments and address literals (`[::1]`) are valid but not used in practice, and are refused. So are
+ * local parts with characters beyond ASCII, because many mail servers do not accept them (RFC 6531). No accepted address
+ * contains a character with a meaning in mail headers.
  */
 export function normalizeEmail(text: string): NormalizedEmail {
   if (text.length > maxTextLength) return { fault: `must have at most ${maxLength} characters` };
@@ -43,7 +45,7 @@ export function normalizeEmail(text: string): NormalizedEmail {
   return email.length > maxLength ? { fault: `must have at most ${maxLength} characters` } : { email };
 }
 
-/** Mistakes of which there is more to say than that a part is not valid. */
+/** Common mistakes that deserve a message of their own. */
 function findFault(text: string): string | null {
   if (/[<>()"\\]/.test(text)) {
     return 'must be the address alone, without a name, quotes, brackets or comments';
@@ -64,7 +66,7 @@ function findLocalFault(local: string): string | null {
   return null;
 }
 
-/** Null where it is not a domain; a number at its end would be an address of IPv4. */
+/** Null if it is not a mail domain. A numeric last label would make it an IPv4 address. */
 function normalizeDomain(text: string): string | null {
   if (!allowedDomain.test(text)) return null;
   const domain = domainToASCII(text);

@@ -1,7 +1,6 @@
 /**
- * All names of the IANA time zone database, release 2025b (public domain), links included: by the part before the first
- * slash, the rest of each name. `Factory`, which stands for "not set", is left out. IANA adds a name every few years and
- * removes none.
+ * All names of the IANA time zone database, release 2025b (public domain), links included, grouped by the part before the
+ * first slash. `Factory`, which means "not set", is left out. IANA adds a name every few years and does not remove any.
  */
 export const timeZoneNames: Readonly<Record<string, string>> = {
   Africa: `

@@ -11,11 +11,11 @@ export const timeZones: readonly string[] = Object.entries(timeZoneNames).flatMa
 const namesByLowerCase = new Map(timeZones.map((name) => [name.toLowerCase(), name]));
 
 /**
- * A time zone as IANA writes its name, aliases such as `Europe/Kiev` included and kept as they are. Null where IANA has no
- * such name, which includes offsets such as `+03:00`.
+ * Returns a time zone's name as IANA spells it. Aliases such as `Europe/Kiev` are accepted and kept. Null for anything that
+ * is not an IANA name, including offsets such as `+03:00`.
  *
- * The names come from a table, because `Intl` differs from one Node.js to the next: which name of a zone it calls the right
- * one, and whether it takes offsets.
+ * The names come from a table, because `Intl` differs between versions of Node.js in which aliases it replaces and whether
+ * it accepts offsets.
  */
 export function normalizeTimeZone(text: string): string | null {
   return namesByLowerCase.get(text.trim().toLowerCase()) ?? null;
