@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { addCredentials } from '../../../scripts/embedded/mongo-credentials.ts';
+import { addCredentials } from '../../../scripts/embedded/credentials.ts';
 import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { isMongoAway, openMongo } from '../../../shared/storage/mongo-client.ts';
