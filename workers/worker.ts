@@ -15,6 +15,7 @@ import { ActiveRuns } from './intake/active-runs.ts';
 import { listenToControl } from './intake/listen-to-control.ts';
 import { startIntakes } from './intake/start-intakes.ts';
 import { createJobDependencies } from './job-dependencies.ts';
+import { startMailIntake } from './mail/take-mails.ts';
 import { AccountBanned } from './jobs/job-context.ts';
 import { startHeartbeat } from './upkeep/heartbeat.ts';
 import { startUpkeep } from './upkeep/start-upkeep.ts';
@@ -115,6 +116,22 @@ export async function startWorker(
     blocking: await connectBlocking(),
   });
   intakes.push(jobs);
+  if (config.smtpUrl === null) {
+    log.warn('SMTP_URL is not set; mails wait until a worker has it');
+  } else {
+    const mails = startMailIntake({
+      smtpUrl: config.smtpUrl,
+      masterKey: config.masterKey,
+      from: config.mailFrom,
+      supportEmail: config.supportEmail,
+      isSignUpOpen: config.signup.isOpen,
+      // There are no users yet, so nobody is told that an address has none.
+      isKnown: () => Promise.resolve(true),
+      blocking: await connectBlocking(),
+      log,
+    });
+    intakes.push(mails);
+  }
   const upkeep = startUpkeep({
     stores,
     workerId,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { addCredentials } from '../embedded/mongo-credentials.ts';
+import { addCredentials } from '../embedded/credentials.ts';
 import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
 import { findFreePort } from '../start/loopback.ts';
 import { dist } from '../start/paths.ts';

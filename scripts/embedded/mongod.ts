@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { addCredentials, mongoUser } from './mongo-credentials.ts';
+import { addCredentials, embeddedUser } from './credentials.ts';
 import { findProgram } from './redis.ts';
 
 const host = '127.0.0.1';
@@ -113,9 +113,9 @@ async function setUser(db: AdminDatabase, password: string): Promise<void> {
   // All rights, so that backups and shells work by the same URL. It opens nothing but what the gateway stores.
   const user = { pwd: password, roles: ['root'], mechanisms: ['SCRAM-SHA-256'] };
   try {
-    await db.command({ updateUser: mongoUser, ...user });
+    await db.command({ updateUser: embeddedUser, ...user });
   } catch (error) {
     if ((error as { code?: number }).code !== userNotFound) throw error;
-    await db.command({ createUser: mongoUser, ...user });
+    await db.command({ createUser: embeddedUser, ...user });
   }
 }

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Endpoints, readEnvironment } from '../../shared/runtime/config.ts';
-import { addCredentials } from '../embedded/mongo-credentials.ts';
+import { addCredentials } from '../embedded/credentials.ts';
 import { findMongod, mongodLaunch, mongodOptions, mongodUrl, waitUntilPrimary } from '../embedded/mongod.ts';
 import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
 import type { StopStage } from './guardian.ts';
@@ -141,6 +141,27 @@ export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
   };
 }
 
+export function chooseSmtp({ env, values, dataDir, secrets }: PartContext): Part {
+  const { SMTP_URL: url, MAIL_FROM } = values;
+  if (url !== undefined) return elsewhere({ SMTP_URL: url, MAIL_FROM }, withoutCredentials(url), 1);
+  const dir = join(dataDir, 'outbox');
+  const args = ['--dir', dir];
+  const server = announcedServer((port) => [dist('scripts/embedded/smtp/main.js'), '--port', port, ...args]);
+  const { smtpPassword } = secrets;
+  return {
+    stage: 1,
+    spec: {
+      name: 'smtp',
+      stopTimeoutMs: 10_000,
+      firstStart: 'fail',
+      printsOutput: true,
+      ...server.runWith(env, smtpPassword),
+    },
+    endpoints: () => ({ SMTP_URL: addCredentials(server.url(), smtpPassword), MAIL_FROM }),
+    describe: () => `embedded server, port ${portOf(server.url())}: no mail leaves this machine`,
+  };
+}
+
 /** A Node server that prints `{"endpoint": "<its address>"}` when it is ready; a later start keeps the first's port. */
 function announcedServer(argsFor: (port: string) => string[]) {
   let url: string | null = null;
@@ -175,6 +196,7 @@ export function rolePart(name: 'api' | 'worker', env: NodeJS.ProcessEnv): PartSp
     name,
     stopTimeoutMs: 30_000,
     firstStart: 'retry',
+    printsOutput: true,
     launch: () => ({ file: process.execPath, args: [...roleFlags, dist(entry!), ...rest], env }),
   };
 }

@@ -6,7 +6,7 @@ import { explainFileError } from '../../shared/runtime/explain-file-error.ts';
 const { R_OK, W_OK, X_OK, S_IWOTH: anyoneMayWrite } = constants;
 
 /** Of the parts. */
-const folders = ['logs', 'mongo', 'mongod', 'redis', 's3'];
+const folders = ['logs', 'mongo', 'mongod', 'outbox', 'redis', 's3'];
 const files = ['secrets.json', 'supervisor.json', 'endpoints.json', 'mongod.key'];
 
 /**

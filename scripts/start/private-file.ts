@@ -16,13 +16,18 @@ import { dirname } from 'node:path';
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 
-/** Replaces a file that holds secrets: readable by its owner alone, and never seen half written. */
+/** Replaces a file that holds secrets as JSON: readable by its owner alone, and never seen half written. */
 export function writePrivateFile(path: string, value: unknown): void {
+  writePrivateBytes(path, `${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** The same of any content. */
+export function writePrivateBytes(path: string, content: string | Buffer): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // A name that nobody can put a link at before.
   const draft = `${path}.${process.pid}-${randomBytes(6).toString('hex')}`;
   try {
-    writeDraft(draft, `${JSON.stringify(value, null, 2)}\n`);
+    writeDraft(draft, content);
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });
@@ -30,10 +35,10 @@ export function writePrivateFile(path: string, value: unknown): void {
   }
 }
 
-function writeDraft(path: string, text: string): void {
+function writeDraft(path: string, content: string | Buffer): void {
   const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
-    writeFileSync(fd, text);
+    writeFileSync(fd, content);
     // Otherwise a power cut after the renaming could leave an empty file.
     fsyncSync(fd);
   } finally {

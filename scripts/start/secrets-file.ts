@@ -15,6 +15,7 @@ export const Secrets = Type.Object({
   mongodbPassword: Secret,
   s3AccessKeyId: Secret,
   s3SecretAccessKey: Secret,
+  smtpPassword: Secret,
   /** Null until the demo account is made. */
   demoAccountId: Type.Union([Secret, Type.Null()]),
   /** Null as well where its key was replaced by one that nobody can be shown. */
@@ -36,6 +37,7 @@ export function loadSecrets(dataDir: string): Secrets {
     mongodbPassword: randomText(24),
     s3AccessKeyId: `MG${randomBytes(9).toString('hex').toUpperCase()}`,
     s3SecretAccessKey: randomText(30),
+    smtpPassword: randomText(24),
     demoAccountId: null,
     demoApiKey: null,
     ...kept,

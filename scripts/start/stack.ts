@@ -32,8 +32,8 @@ export class Stack {
     const part = new SupervisedPart(spec, {
       onOutput: (chunk, stream) => {
         log.write(chunk);
-        // The embedded servers' own logs are for files; so is stderr, whose gist is told when a part dies of it.
-        if (stage === 0 && stream === 'stdout') output.printLog(spec.name, chunk);
+        // Stderr is for files: its gist is told when a part dies of it.
+        if (spec.printsOutput === true && stream === 'stdout') output.printLog(spec.name, chunk);
       },
       onSpawned: (pid) => {
         guardian.watch(stage, spec.name, pid);

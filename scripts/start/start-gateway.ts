@@ -10,7 +10,7 @@ import type { DemoAccount } from './find-demo-account.ts';
 import { removeEndpoints, writeEndpoints } from './endpoints-file.ts';
 import { Guardian } from './guardian.ts';
 import { checkPort, getJson, localUrl } from './loopback.ts';
-import { chooseMongo, chooseRedis, chooseS3, rolePart, type Part } from './parts.ts';
+import { chooseMongo, chooseRedis, chooseS3, chooseSmtp, rolePart, type Part } from './parts.ts';
 import { endProcesses } from './process-identity.ts';
 import { describeExposure } from './prepare-data-dir.ts';
 import { loadSecrets } from './secrets-file.ts';
@@ -65,6 +65,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       redis: await chooseRedis(context),
       mongodb: await chooseMongo(context),
       s3: chooseS3(context),
+      smtp: chooseSmtp(context),
     };
     await Promise.all(Object.entries(parts).map(([name, part]) => bringUp(stack, output, name, part)));
 
@@ -72,11 +73,15 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       ...parts.redis.endpoints(),
       ...parts.mongodb.endpoints(),
       ...parts.s3.endpoints(),
+      ...parts.smtp.endpoints(),
       MASTER_KEY: values.MASTER_KEY ?? secrets.masterKey,
       // Otherwise an `admin` beside it would store the secrets of new keys although REVEAL is off here.
       REVEAL: values.REVEAL,
       // So that a worker beside it serves the same models, wherever it is started.
       CATALOG: resolve(values.CATALOG),
+      // And sends the same mails.
+      SIGNUP: values.SIGNUP,
+      ...(values.SUPPORT_EMAIL === undefined ? {} : { SUPPORT_EMAIL: values.SUPPORT_EMAIL }),
     };
     const isProduction = values.NODE_ENV === 'production';
     // An operator's own secrets are not for a file: in production each process is given them by its environment.

@@ -23,6 +23,8 @@ export interface PartSpec {
    * - `retry`: what it needs may still be coming up elsewhere, so it is tried for ever
    */
   readonly firstStart: 'fail' | 'retry';
+  /** Whether people are shown what it writes to stdout; it always stands in its log. */
+  readonly printsOutput?: boolean;
 }
 
 export interface Death {

@@ -1,4 +1,6 @@
 import type { TextFormat, TextFormats } from '../contract/validation.ts';
+import { formatRub, maxBalanceNano, parseRub } from '../pricing/money.ts';
+import { isMailAddress, readMailSender } from './mail-sender.ts';
 
 function isUrl(value: string, schemes: readonly string[]): boolean {
   if (!URL.canParse(value)) return false;
@@ -13,6 +15,30 @@ function isMongoUrl(value: string): boolean {
   return hosts?.split(',').every(isHost) ?? false;
 }
 
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part);
+    return true;
+  } catch {
+    // It throws on nothing but a wrong escape.
+    return false;
+  }
+}
+
+/** A path or an option would be ignored, so both are refused. */
+function isSmtpUrl(value: string): boolean {
+  if (!isUrl(value, ['smtp:', 'smtps:'])) return false;
+  const { username, password, pathname, search, hash } = new URL(value);
+  return (
+    [username, password].every(isDecodable) && ['', '/'].includes(pathname) && search === '' && hash === ''
+  );
+}
+
+function isRoubles(value: string): boolean {
+  const nano = parseRub(value);
+  return nano !== null && nano >= 0n && nano <= maxBalanceNano;
+}
+
 /** What is wrong with an address is told without it: it may hold a password. */
 function createFormat(example: string, isValid: (value: string) => boolean): TextFormat {
   const describe = (value: string): string => {
@@ -24,12 +50,26 @@ function createFormat(example: string, isValid: (value: string) => boolean): Tex
   return { isValid, describe };
 }
 
-/** Addresses that variables hold. */
+/** Addresses and other texts that variables hold. */
 export const addressFormats = {
   'http-url': createFormat('https://gateway.example', (value) => isUrl(value, ['http:', 'https:'])),
   'redis-urls': createFormat(
     'redis://:password@10.0.0.1:6379; several nodes are separated by commas',
     (value) => value.split(',').every((node) => isUrl(node.trim(), ['redis:', 'rediss:'])),
   ),
+  'smtp-url': createFormat('smtps://user:password@mail.example.com:465', isSmtpUrl),
+  'mail-address': {
+    isValid: isMailAddress,
+    describe: () => 'must be a mail address such as support@example.com',
+  },
+  'mail-sender': {
+    isValid: (value) => readMailSender(value) !== null,
+    describe: () =>
+      'must be one line with a name and an address, such as Model Gateway <no-reply@example.com>',
+  },
+  roubles: {
+    isValid: isRoubles,
+    describe: () => `must be an amount of roubles from 0 to ${formatRub(maxBalanceNano)}, such as 100.50`,
+  },
   'mongodb-url': createFormat('mongodb://user:password@10.0.0.1:27017/model_gateway', isMongoUrl),
 } as const satisfies TextFormats;

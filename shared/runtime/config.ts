@@ -3,10 +3,12 @@ import { join, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { compileChecker } from '../contract/validation.ts';
 import { StringEnum } from '../contract/fields.ts';
+import { parseRub } from '../pricing/money.ts';
 import { readCorsOrigins, type CorsOrigins } from './cors-origins.ts';
 import { addressFormats } from './check-addresses.ts';
 import { ConfigError } from './config-error.ts';
 import { explainFileError } from './explain-file-error.ts';
+import { readMailSender, type MailSender } from './mail-sender.ts';
 
 const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
 
@@ -40,7 +42,13 @@ export const Environment = Type.Object({
   CORS_ORIGINS: Type.Optional(Type.String()),
   LOG_LEVEL: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], { default: 'info' }),
   METRICS_TOKEN: Type.Optional(Type.String()),
-  SUPPORT_EMAIL: Type.Optional(Type.String()),
+  SUPPORT_EMAIL: Address('mail-address'),
+  SMTP_URL: Address('smtp-url'),
+  MAIL_FROM: Type.String({ default: 'Model Gateway <no-reply@localhost>', format: 'mail-sender' }),
+  SIGNUP: OnOff('on'),
+  SIGNUP_BALANCE: Type.String({ default: '0', format: 'roubles' }),
+  SIGNUP_FREE_REQUESTS: Type.Integer({ default: 10, minimum: 0, maximum: 1_000_000 }),
+  WEB_CAPTCHA: StringEnum(['on', 'off', 'optional'], { default: 'on' }),
   DEFAULT_RPM: Type.Integer({ default: 60, minimum: 1, maximum: 1_000_000 }),
   DEMO_ACCOUNT: Type.Optional(StringEnum(['on', 'off'])),
 });
@@ -84,6 +92,19 @@ export interface Config {
   readonly logLevel: string;
   readonly metricsToken: string | null;
   readonly defaultRpm: number;
+  /** Null where no mail server is set; mails then wait. */
+  readonly smtpUrl: string | null;
+  readonly mailFrom: MailSender;
+  /** Whom people of the account area can write to; null where nobody is named. */
+  readonly supportEmail: string | null;
+  readonly signup: {
+    readonly isOpen: boolean;
+    /** What the first account of a new user is given. */
+    readonly balanceNano: bigint;
+    readonly freeRequests: number;
+  };
+  /** With `optional` a code request may come without a captcha token, within stricter limits. */
+  readonly captchaMode: 'on' | 'off' | 'optional';
 }
 
 /** What `npm start` leaves in `DATA_DIR/endpoints.json` for other processes of this machine. */
@@ -98,6 +119,10 @@ export const endpointVariables = [
   'MASTER_KEY',
   'REVEAL',
   'CATALOG',
+  'SMTP_URL',
+  'MAIL_FROM',
+  'SUPPORT_EMAIL',
+  'SIGNUP',
 ] as const;
 export type Endpoints = Partial<Record<(typeof endpointVariables)[number], string>> & { pid?: number };
 
@@ -177,6 +202,15 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: values.LOG_LEVEL,
     metricsToken: values.METRICS_TOKEN ?? null,
     defaultRpm: values.DEFAULT_RPM,
+    smtpUrl: values.SMTP_URL ?? null,
+    mailFrom: Object.freeze(readMailSender(values.MAIL_FROM)!),
+    supportEmail: values.SUPPORT_EMAIL ?? null,
+    signup: Object.freeze({
+      isOpen: values.SIGNUP === 'on',
+      balanceNano: parseRub(values.SIGNUP_BALANCE)!,
+      freeRequests: values.SIGNUP_FREE_REQUESTS,
+    }),
+    captchaMode: values.WEB_CAPTCHA,
   });
 }
 

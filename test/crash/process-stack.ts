@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { addCredentials } from '../../scripts/embedded/mongo-credentials.ts';
+import { addCredentials } from '../../scripts/embedded/credentials.ts';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import { dist } from '../../scripts/start/paths.ts';
 import { readFirstLine } from '../../scripts/start/read-first-line.ts';

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import mongoose from 'mongoose';
-import { addCredentials } from '../../scripts/embedded/mongo-credentials.ts';
+import { addCredentials } from '../../scripts/embedded/credentials.ts';
 import {
   startEmbedded,
   type EmbeddedProcess,

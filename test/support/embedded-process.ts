@@ -24,10 +24,10 @@ export interface EmbeddedProcessOptions {
   readonly maxFiles?: number;
 }
 
-/** The embedded MongoDB or S3 as `npm start` runs it: a process of its own, with its data in a folder of the test's. */
+/** The embedded MongoDB, S3 or SMTP server as `npm start` runs it: a process of its own, with its data in a folder of the test's. */
 export async function startEmbedded(
   t: ExecutionContext,
-  name: 'mongo' | 's3',
+  name: 'mongo' | 's3' | 'smtp',
   { env = {}, input = '', maxFiles }: EmbeddedProcessOptions = {},
 ): Promise<EmbeddedProcess> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));

@@ -18,6 +18,7 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger, type Logger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
+import { Mailbox } from './mailbox.ts';
 import { postJson } from './post-json.ts';
 import { startTestRedis } from './redis.ts';
 import { waitFor } from './wait-for.ts';
@@ -39,6 +40,8 @@ export interface StackOptions {
   /** One of all queues unless given; `[]` starts none. */
   readonly workers?: readonly WorkerOptions[];
   readonly api?: ApiOptions;
+  /** Workers send mails, to a mail server of the test's own. */
+  readonly mail?: true;
 }
 
 export interface TestAccount {
@@ -57,6 +60,8 @@ export interface TestStack {
   /** Past the proxy, where there is one. */
   readonly mongo: MongoConnection;
   readonly mongoProxy: TcpProxy | null;
+  /** Null unless `mail` was asked for. */
+  readonly mailbox: Mailbox | null;
   readonly log: Logger;
   readonly dir: string;
   startWorker(options?: Partial<WorkerOptions>): Promise<Running>;
@@ -94,6 +99,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     startEmbeddedS3({ dir: join(dir, 's3'), ...credentials }),
   ]);
   const mongoProxy = options.holdsMongo === true ? await startTcpProxy(portOf(firstMongo.url)) : null;
+  const mailbox = options.mail === true ? await Mailbox.start() : null;
   const mongoUrl =
     mongoProxy === null
       ? firstMongo.url
@@ -110,6 +116,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     DATA_DIR: dir,
     CATALOG: catalogPath,
     PORT: '0',
+    ...(mailbox === null ? {} : { SMTP_URL: mailbox.url }),
     LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'silent',
     ...options.env,
   };
@@ -143,6 +150,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     redis,
     mongo,
     mongoProxy,
+    mailbox,
     log,
     dir,
     stopMongo,
@@ -184,7 +192,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       await api.stop();
       await mongo.close();
       redis.disconnect();
-      await mongoProxy?.close();
+      await Promise.all([mongoProxy?.close(), mailbox?.stop()]);
       await Promise.all([stopMongo(), s3Server.close(), redisServer.stop()]);
       await rm(dir, { recursive: true, force: true });
     },

@@ -1,4 +1,4 @@
-import { html, type Html } from './html.ts';
+import { html, type Html } from '../../../shared/runtime/html.ts';
 
 /** A key with its colon, a text, or a number or word of JSON. */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(?<![\w.-])(-?\d[\d.eE+-]*|true|false|null)\b/g;

@@ -3,7 +3,7 @@ import { errorKinds, type ErrorCode } from '../../../shared/contract/errors.ts';
 import type { Description } from '../../../shared/contract/openapi/description.ts';
 import { formatText } from './format-text.ts';
 import { highlightJson } from './highlight-code.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html } from '../../../shared/runtime/html.ts';
 import { codesOf } from './render-errors.ts';
 import { renderCode } from './render-examples.ts';
 

@@ -1,6 +1,6 @@
 import type { ResponseObject } from '../../../shared/contract/openapi/description.ts';
 import { errorKind, isErrorCode, type ErrorCode } from '../../../shared/contract/errors.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html } from '../../../shared/runtime/html.ts';
 
 const json = 'application/json';
 

@@ -1,5 +1,5 @@
 import { formatLine, formatName } from './format-text.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html } from '../../../shared/runtime/html.ts';
 import type { Field } from './list-fields.ts';
 
 /** What a caller is told: which fields a request cannot do without, or which an answer may lack. */

@@ -1,6 +1,6 @@
 import type { Description } from '../../../shared/contract/openapi/description.ts';
 import { formatText } from './format-text.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html } from '../../../shared/runtime/html.ts';
 import { renderCode } from './render-examples.ts';
 
 /** The chapters before the operations: what holds for all of them, the address and the key. */

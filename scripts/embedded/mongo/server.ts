@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { setInternalBufferSize } from 'bson';
 import { createThrottledWarning } from '../../../shared/runtime/throttled-warning.ts';
-import { addCredentials, mongoUser } from '../mongo-credentials.ts';
+import { addCredentials, embeddedUser } from '../credentials.ts';
 import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { deriveCredential } from './auth/scram.ts';
 import { Connection, type ConnectionSurroundings } from './connection.ts';
@@ -58,7 +58,7 @@ export async function startEmbeddedMongo({
 }: EmbeddedMongoOptions): Promise<EmbeddedMongo> {
   // A document may grow past its 16 MB while it is changed, and is refused only then.
   setInternalBufferSize(maxMessageBytes);
-  const credential = await deriveCredential(mongoUser, password);
+  const credential = await deriveCredential(embeddedUser, password);
   const store = new Store(dir, sync, onBroken);
   const status = new ServerStatus();
   const unauthenticated = new UnauthenticatedSockets(limits);

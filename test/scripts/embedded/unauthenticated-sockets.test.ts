@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import mongoose from 'mongoose';
-import { mongoUser } from '../../../scripts/embedded/mongo-credentials.ts';
+import { embeddedUser } from '../../../scripts/embedded/credentials.ts';
 import { openSockets } from '../../support/hostile-sockets.ts';
 import { MongoWireClient } from '../../support/mongo-wire-client.ts';
 import { useRaw } from '../../support/raw-caller.ts';
@@ -24,7 +24,7 @@ async function openClient(t: ExecutionContext, url: string): Promise<MongoWireCl
 test('MongoDB: one that says nothing is closed, one that has the password may be silent', async (t) => {
   const { url } = await startMongo(t, { password, unauthenticatedIdleMs: idleMs });
   const known = await openClient(t, url);
-  t.is((await known.authenticate({ username: mongoUser, password })).ok, 1);
+  t.is((await known.authenticate({ username: embeddedUser, password })).ok, 1);
   const silent = await useRaw(t, url);
   const half = await useRaw(t, url);
   half.socket.write(Buffer.from([100, 0, 0, 0, 1]));
@@ -55,7 +55,7 @@ test('MongoDB: beyond their bound the longest silent one goes, and the newest st
   const third = await openClient(t, url);
   await closed;
   t.is((await first.command({ ping: 1 })).ok, 1);
-  t.is((await third.authenticate({ username: mongoUser, password })).ok, 1);
+  t.is((await third.authenticate({ username: embeddedUser, password })).ok, 1);
   // Known now, it is counted no more.
   const fourth = await openClient(t, url);
   for (const client of [first, third, fourth]) t.is((await client.command({ ping: 1 })).ok, 1);

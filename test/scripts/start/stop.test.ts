@@ -6,9 +6,13 @@ import test, { type ExecutionContext } from 'ava';
 import mongoose from 'mongoose';
 import { dist } from '../../../scripts/start/paths.ts';
 import { endProcesses, identifyProcess } from '../../../scripts/start/process-identity.ts';
+import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
 import { readEndpoints } from '../../../shared/runtime/config.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { MailQueue } from '../../../shared/web/mail-queue.ts';
 import { loadSecrets } from '../../../scripts/start/secrets-file.ts';
 import { closeSockets, openSockets } from '../../support/hostile-sockets.ts';
+import { createSignInMail } from '../../support/mails.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { makeFolder } from './fake-parts.ts';
 
@@ -37,9 +41,9 @@ async function startAll(t: ExecutionContext) {
 /** Strangers at each store that say nothing or begin and do not end, and a client with the password that reads nothing. */
 async function openConnections(
   t: ExecutionContext,
-  { MONGODB_URL, S3_ENDPOINT, REDIS_URL }: NodeJS.ProcessEnv,
+  { MONGODB_URL, S3_ENDPOINT, REDIS_URL, SMTP_URL }: NodeJS.ProcessEnv,
 ) {
-  for (const url of [MONGODB_URL!, S3_ENDPOINT!, REDIS_URL!]) {
+  for (const url of [MONGODB_URL!, S3_ENDPOINT!, REDIS_URL!, SMTP_URL!]) {
     const sockets = await openSockets(url, 4);
     t.teardown(() => closeSockets(sockets));
     sockets[0]!.write('GET / HTTP/1.1\r\nHost: x\r\n');
@@ -51,14 +55,40 @@ async function openConnections(
   await client.db('model_gateway').command({ ping: 1 });
 }
 
+/** A mail that waits is sent by the worker, to the outbox, and the console shows its code. */
+async function checkMail(
+  t: ExecutionContext,
+  { REDIS_URL, MASTER_KEY }: NodeJS.ProcessEnv,
+  readOutput: () => string,
+): Promise<void> {
+  const redis = createRedis(REDIS_URL!, 'commands', createLogger('test', 'silent'));
+  t.teardown(() => redis.disconnect());
+  await waitUntilReady(redis);
+  const queue = new MailQueue(redis, { masterKey: MASTER_KEY! });
+  t.teardown(() => queue.close());
+  await queue.add(createSignInMail());
+  await waitFor('the console to show the mail', () => readOutput().includes('DEV mail to ann@example.com'));
+  t.regex(readOutput(), /✓ smtp +embedded server, port \d+: no mail leaves this machine/);
+  t.regex(readOutput(), /smtp +DEV mail to ann@example\.com: .* · code 493021 · .*outbox\/.*\.eml\n/);
+  t.notRegex(readOutput(), /"endpoint"/);
+}
+
 const isGone = ({ pid }: { pid: number }): boolean => identifyProcess(pid).startedAt === null;
 
 test.serial(
   'SIGTERM ends all of it with 0, whoever is connected to its stores, and no log has a password',
   async (t) => {
     const { dataDir, child, ended, parts, endpoints, readOutput } = await startAll(t);
-    t.deepEqual(parts.map(({ name }) => name).toSorted(), ['api', 'mongodb', 'redis', 's3', 'worker']);
+    t.deepEqual(parts.map(({ name }) => name).toSorted(), [
+      'api',
+      'mongodb',
+      'redis',
+      's3',
+      'smtp',
+      'worker',
+    ]);
     await openConnections(t, endpoints as NodeJS.ProcessEnv);
+    await checkMail(t, endpoints as NodeJS.ProcessEnv, readOutput);
     child.kill('SIGTERM');
     t.deepEqual(await ended, [0, null]);
     t.true(parts.every(isGone));
@@ -66,10 +96,10 @@ test.serial(
     const logs = readdirSync(join(dataDir, 'logs')).map((name) =>
       readFileSync(join(dataDir, 'logs', name), 'utf8'),
     );
-    const { masterKey, mongodbPassword, s3SecretAccessKey } = loadSecrets(dataDir);
+    const { masterKey, mongodbPassword, s3SecretAccessKey, smtpPassword } = loadSecrets(dataDir);
     const redisPassword = new URL((endpoints as NodeJS.ProcessEnv)['REDIS_URL']!).password;
     t.not(redisPassword, '');
-    for (const secret of [masterKey, redisPassword, mongodbPassword, s3SecretAccessKey])
+    for (const secret of [masterKey, redisPassword, mongodbPassword, s3SecretAccessKey, smtpPassword])
       t.false([readOutput(), ...logs].some((text) => text.includes(secret)));
   },
 );

@@ -30,6 +30,12 @@ test('addresses that clients take are right', (t) => {
     ['MONGODB_URL', 'mongodb://[::1]:27017'],
     ['S3_ENDPOINT', 'http://[::1]:9000'],
     ['PUBLIC_URL', 'https://gateway.example/v1/'],
+    ['SMTP_URL', 'smtp://127.0.0.1:25'],
+    ['SMTP_URL', 'smtps://user%40mail.example:p%2Fss@mail.example/'],
+    ['SMTP_URL', 'smtp://[::1]:587'],
+    ['SUPPORT_EMAIL', 'support@почта.example'],
+    ['MAIL_FROM', 'no-reply@gateway.example'],
+    ['MAIL_FROM', '"Gateway, Inc." <no-reply@gateway.example>'],
   ] as const)
     t.false(isWrong(name, value), value);
 });
@@ -37,6 +43,10 @@ test('addresses that clients take are right', (t) => {
 test('what is no address is named, and its value is told to nobody', (t) => {
   for (const [name, value] of [
     ['REDIS_URL', 'localhost:6379'],
+    ['SMTP_URL', 'mail.example:587'],
+    ['SMTP_URL', 'http://mail.example'],
+    ['SMTP_URL', 'smtp://user:hush%zz@mail.example'],
+    ['SMTP_URL', 'smtp://user:hush@mail.example/?pool=true'],
     ['REDIS_URL', 'redis://'],
     ['REDIS_URL', 'redis://a:99999'],
     ['REDIS_URL', 'redis://a,b'],

@@ -71,3 +71,48 @@ test('the addresses for callers lose their last slash and their version', (t) =>
   t.is(config.backupUrl, 'https://backup.example.com');
   t.is(config.directUrl, null);
 });
+
+test('without settings of its own mail has a sender and no server, and new users get free requests alone', (t) => {
+  const config = loadConfig(complete);
+  t.is(config.smtpUrl, null);
+  t.is(config.supportEmail, null);
+  t.deepEqual(config.mailFrom, { name: 'Model Gateway', address: 'no-reply@localhost' });
+  t.deepEqual(config.signup, { isOpen: true, balanceNano: 0n, freeRequests: 10 });
+  t.is(config.captchaMode, 'on');
+});
+
+test('mail and sign-up are as they are set, roubles to the nano', (t) => {
+  const config = loadConfig({
+    ...complete,
+    SMTP_URL: 'smtps://user:p@mail.example',
+    MAIL_FROM: '"Шлюз" <no-reply@gateway.example>',
+    SUPPORT_EMAIL: 'support@gateway.example',
+    SIGNUP: 'off',
+    SIGNUP_BALANCE: '0.000000001',
+    SIGNUP_FREE_REQUESTS: '0',
+    WEB_CAPTCHA: 'optional',
+  });
+  t.is(config.smtpUrl, 'smtps://user:p@mail.example');
+  t.is(config.supportEmail, 'support@gateway.example');
+  t.deepEqual(config.mailFrom, { name: 'Шлюз', address: 'no-reply@gateway.example' });
+  t.deepEqual(config.signup, { isOpen: false, balanceNano: 1n, freeRequests: 0 });
+  t.is(config.captchaMode, 'optional');
+});
+
+test('settings of mail and sign-up that are wrong are named', (t) => {
+  for (const [name, value] of [
+    ['MAIL_FROM', 'Gateway <a@b.example>\r\nBcc: eve@example.com'],
+    ['MAIL_FROM', 'Gateway'],
+    ['MAIL_FROM', 'a@b.example, c@d.example'],
+    ['SUPPORT_EMAIL', 'nobody'],
+    ['SIGNUP', 'maybe'],
+    ['SIGNUP_BALANCE', '-1'],
+    ['SIGNUP_BALANCE', '1e3'],
+    ['SIGNUP_BALANCE', '9000000.1'],
+    ['SIGNUP_FREE_REQUESTS', '1.5'],
+    ['WEB_CAPTCHA', 'never'],
+  ] as const) {
+    const error = t.throws(() => loadConfig({ ...complete, [name]: value }), { instanceOf: ConfigError });
+    t.true(error.message.includes(`  ${name} must be `), `${name}=${value}: ${error.message}`);
+  }
+});

@@ -2,13 +2,13 @@ import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import { Binary } from 'bson';
 import mongoose from 'mongoose';
-import { mongoUser } from '../../../../scripts/embedded/mongo-credentials.ts';
+import { embeddedUser } from '../../../../scripts/embedded/credentials.ts';
 import { MongoWireClient } from '../../../support/mongo-wire-client.ts';
 import { makeTempDir, startMongo } from './mongo-fixture.ts';
 
 const { MongoClient } = mongoose.mongo;
 const password = 'test-mongo-password';
-const user = { username: mongoUser, password };
+const user = { username: embeddedUser, password };
 
 async function connectStranger(t: ExecutionContext, url: string): Promise<MongoWireClient> {
   const client = await MongoWireClient.connect(url);
@@ -82,7 +82,7 @@ test('an exchange that does not follow the rules fails, and opens nothing', asyn
   t.is((await start('n,,n=model-gateway,r=x')).code, 18, 'a text is no payload');
 
   const begin = async (): Promise<string> => {
-    const { payload } = await start(new Binary(Buffer.from(`n,,n=${mongoUser},r=abc`)));
+    const { payload } = await start(new Binary(Buffer.from(`n,,n=${embeddedUser},r=abc`)));
     return /^r=([^,]*)/.exec(Buffer.from((payload as Binary).value()).toString())![1]!;
   };
   const proof = Buffer.alloc(32).toString('base64');
@@ -107,7 +107,7 @@ test('an exchange that does not follow the rules fails, and opens nothing', asyn
 test('the unmodified driver authenticates, in its first words or after them', async (t) => {
   const dir = await makeTempDir(t);
   const server = await startMongo(t, { dir, password });
-  t.is(new URL(server.url).username, mongoUser);
+  t.is(new URL(server.url).username, embeddedUser);
   t.false(server.endpoint.includes(password));
   const mechanisms = ['DEFAULT', 'SCRAM-SHA-256'] as const;
   for (const authMechanism of mechanisms) {

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import mongoose from 'mongoose';
-import { addCredentials } from '../../../../scripts/embedded/mongo-credentials.ts';
+import { addCredentials } from '../../../../scripts/embedded/credentials.ts';
 import { connect, makeCollection, makeTempDir, startMongo } from './mongo-fixture.ts';
 
 const main = new URL('../../../../scripts/embedded/mongo/main.js', import.meta.url).pathname;

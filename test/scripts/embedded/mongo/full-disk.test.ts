@@ -4,7 +4,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import mongoose from 'mongoose';
-import { addCredentials } from '../../../../scripts/embedded/mongo-credentials.ts';
+import { addCredentials } from '../../../../scripts/embedded/credentials.ts';
 import { readFirstLine } from '../../../../scripts/start/read-first-line.ts';
 import { makeTempDir, startMongo } from './mongo-fixture.ts';
 

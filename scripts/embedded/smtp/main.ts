@@ -1,0 +1,43 @@
+import { text } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
+import { startEmbeddedSmtp } from './server.ts';
+
+logUncaught('smtp', 2);
+
+/**
+ * `node main.js --dir <path> [--port 0]`: serves until SIGTERM, having printed its address as one JSON line. The password
+ * comes on stdin, so that it is in no list of processes.
+ */
+async function main(): Promise<void> {
+  if (process.env['NODE_ENV'] === 'production') {
+    throw new Error(
+      'The embedded SMTP server sends no mails, so it refuses NODE_ENV=production; set SMTP_URL.',
+    );
+  }
+  const { values } = parseArgs({
+    options: { dir: { type: 'string' }, port: { type: 'string', default: '0' } },
+  });
+  const { dir, port } = values;
+  if (dir === undefined || !/^\d{1,5}$/.test(port)) throw new Error('Usage: main.js --dir <path> [--port 0]');
+  const password = (await text(process.stdin)).trim();
+  if (password === '') throw new Error('The embedded SMTP server needs a password on its standard input.');
+  const server = await startEmbeddedSmtp({ dir, password, port: Number(port) });
+  let isStopping = false;
+  const stop = () => {
+    if (isStopping) return;
+    isStopping = true;
+    server.close().then(() => process.exit(0), fail);
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  // With a level, so that the console, which shows the lines about mails, leaves this one out.
+  console.log(JSON.stringify({ level: 'debug', endpoint: server.endpoint }));
+}
+
+function fail(error: unknown): void {
+  console.error(error instanceof Error ? error.message : String(error));
+  process.exit(1);
+}
+
+main().catch(fail);

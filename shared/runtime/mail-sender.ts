@@ -1,0 +1,31 @@
+import { domainToASCII } from 'node:url';
+
+/** Whom our mails come from. */
+export interface MailSender {
+  /** Empty where only an address was given. */
+  readonly name: string;
+  readonly address: string;
+}
+
+/** RFC 5321, 4.5.3.1: the longest address that a mail server has to take. */
+const maxAddressLength = 254;
+
+/** Neither what ends a line or an address in a header, nor what quoting would be needed for. */
+const localPart = /^[^\s\p{Cc}\p{Cf}"(),:;<>@[\\\]]{1,64}$/u;
+
+/** Whether the text is one address that needs no quoting. What users type is read more strictly, where it comes in. */
+export function isMailAddress(text: string): boolean {
+  const at = text.lastIndexOf('@');
+  if (text.length > maxAddressLength || !localPart.test(text.slice(0, Math.max(at, 0)))) return false;
+  const domain = domainToASCII(text.slice(at + 1));
+  return /^[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*$/.test(domain);
+}
+
+/** Reads `Name <address>` or an address alone. @returns null where it is neither, or holds control characters */
+export function readMailSender(text: string): MailSender | null {
+  if (/\p{Cc}/u.test(text)) return null;
+  const [, name = '', address = text.trim()] = /^([^<>]*)<([^<>]+)>\s*$/.exec(text) ?? [];
+  // A name in quotes, as headers have it.
+  const plainName = name.trim().replace(/^"(.*)"$/, '$1');
+  return isMailAddress(address) ? { name: plainName, address } : null;
+}

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import type { JobsOptions, Queue } from 'bullmq';
+import { encryptSecret } from '../accounts/credentials.ts';
+import { AppError } from '../contract/errors.ts';
+import { openBullQueue } from '../queue/open-bull-queue.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
+import { findMailExpiry, type Mail } from './mail.ts';
+
+export const mailQueueName = 'mail';
+
+/** What lies in Redis of a mail: nobody can read a code or an address there without `MASTER_KEY`. */
+export interface SealedMail {
+  /** The mail as JSON, encrypted. */
+  readonly sealed: string;
+  /** Milliseconds since 1970: the mail is not sent after that. */
+  readonly expiresAt: number;
+}
+
+/** About 40 MB of Redis: a mail server that is down must not fill it. */
+const maxWaiting = 20_000;
+
+/** The expiry of a mail ends its attempts; BullMQ wants a number all the same. */
+const attempts = 100_000;
+
+/** Notices that could not be delivered are kept for an operator, up to a number and an age. */
+const keptNotices = { count: 1_000, age: 7 * 24 * 60 * 60 };
+
+const codeOptions: JobsOptions = { removeOnFail: true };
+/** Behind all codes: somebody waits for those. */
+const noticeOptions: JobsOptions = { removeOnFail: keptNotices, priority: 1 };
+
+export interface MailQueueOptions {
+  readonly masterKey: string;
+  /** For tests. */
+  readonly maxWaiting?: number;
+}
+
+/** Mails that wait to be sent. Adding one takes one round trip to Redis and none to the mail server. */
+export class MailQueue {
+  readonly #queue: Queue<SealedMail>;
+  readonly #masterKey: string;
+  readonly #maxWaiting: number;
+  /** As last counted, and what was added since. */
+  #waiting = 0;
+
+  constructor(redis: RedisClient, options: MailQueueOptions) {
+    this.#masterKey = options.masterKey;
+    this.#maxWaiting = options.maxWaiting ?? maxWaiting;
+    this.#queue = openBullQueue(mailQueueName, redis, {
+      attempts,
+      backoff: { type: 'custom' },
+      removeOnComplete: true,
+      // The failure reason is enough; a stack trace would be stored for every attempt.
+      stackTraceLimit: 0,
+    });
+  }
+
+  /**
+   * @param id letters, digits, `-` and `_`: while a mail of this id waits, adding it again does nothing
+   * @throws AppError `service_unavailable` while Redis is away, or where too many mails wait
+   */
+  async add(mail: Mail, { id = randomUUID() }: { readonly id?: string } = {}): Promise<void> {
+    if (!/^(?!\d+$)[\w-]{1,100}$/.test(id)) throw new Error(`"${id}" cannot be the id of a mail.`);
+    if (this.#waiting >= this.#maxWaiting) await this.#count();
+    if (this.#waiting >= this.#maxWaiting)
+      throw new AppError('service_unavailable', { message: `${this.#waiting} mails wait already` });
+    const sealed = encryptSecret(JSON.stringify(mail), this.#masterKey);
+    const data: SealedMail = { sealed, expiresAt: findMailExpiry(mail) };
+    const options = mail.kind === 'notice' ? noticeOptions : codeOptions;
+    // Sent together, so the count is one behind, and takes no trip of its own.
+    await Promise.all([
+      this.#count(),
+      callRedis(
+        async () => await this.#queue.add(mail.kind as never, data as never, { ...options, jobId: id }),
+      ),
+    ]);
+    this.#waiting += 1;
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+
+  async #count(): Promise<void> {
+    const counts = await callRedis(
+      async () => await this.#queue.getJobCounts('wait', 'delayed', 'prioritized'),
+    );
+    this.#waiting = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  }
+}

@@ -1,0 +1,63 @@
+/** What the account area sends by mail. Plain data: the worker decides how it reads. */
+export type Mail = SignInCodeMail | ConfirmationCodeMail | NoticeMail;
+
+export type MailLanguage = 'ru' | 'en';
+
+/** Where a request came from, as far as it is known. */
+export interface MailOrigin {
+  /** The client's address. */
+  readonly address?: string | null;
+  /** Such as `Firefox on Linux`. */
+  readonly device?: string | null;
+}
+
+/** Whether the address has a user is decided when the mail is sent, so that the api's time says nothing about it. */
+export interface SignInCodeMail extends MailOrigin {
+  readonly kind: 'sign-in-code';
+  /** Validated and normalised. */
+  readonly email: string;
+  readonly purpose: 'login' | 'signup';
+  readonly code: string;
+  /** Milliseconds since 1970; the mail is not sent after that. */
+  readonly expiresAt: number;
+  readonly language: MailLanguage;
+}
+
+export type ConfirmedAction = 'unlink' | 'reveal' | 'regenerate';
+
+export interface ConfirmationCodeMail extends MailOrigin {
+  readonly kind: 'confirmation-code';
+  readonly email: string;
+  readonly action: ConfirmedAction;
+  readonly accountLabel: string;
+  readonly code: string;
+  /** Milliseconds since 1970; the mail is not sent after that. */
+  readonly expiresAt: number;
+  readonly language: MailLanguage;
+}
+
+export type NoticeEvent =
+  | 'account-linked'
+  | 'account-unlinked'
+  | 'key-revealed'
+  | 'key-regenerated'
+  | 'sessions-ended'
+  | 'first-account';
+
+export interface NoticeMail extends MailOrigin {
+  readonly kind: 'notice';
+  readonly email: string;
+  readonly event: NoticeEvent;
+  readonly accountLabel: string | null;
+  /** When it happened, in milliseconds since 1970. */
+  readonly at: number;
+  readonly language: MailLanguage;
+}
+
+/** For how long an undelivered notice is tried again. */
+export const noticeLifetimeMs = 3 * 24 * 60 * 60 * 1_000;
+
+/** When a mail is of no use any more, in milliseconds since 1970. */
+export function findMailExpiry(mail: Mail): number {
+  return mail.kind === 'notice' ? mail.at + noticeLifetimeMs : mail.expiresAt;
+}

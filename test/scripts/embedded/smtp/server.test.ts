@@ -1,0 +1,102 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { addCredentials } from '../../../../scripts/embedded/credentials.ts';
+import { parseMail } from '../../../../scripts/embedded/smtp/read-mail.ts';
+import { startEmbeddedSmtp, type EmbeddedSmtpOptions } from '../../../../scripts/embedded/smtp/server.ts';
+import { createSmtpClient, SendingFailed, type OutgoingMail } from '../../../../workers/mail/smtp-client.ts';
+import { startEmbedded } from '../../../support/embedded-process.ts';
+
+const password = 'test-password';
+
+const mail: OutgoingMail = {
+  from: { name: 'Test', address: 'no-reply@gateway.example' },
+  to: 'ann@example.com',
+  messageId: 'one@gateway.example',
+  subject: 'Your code',
+  text: 'Here it is:\n\n    493021\n',
+  html: '<p>493021</p>',
+};
+
+function useClient(t: ExecutionContext, url: string) {
+  const client = createSmtpClient({ url, maxConnections: 1 });
+  t.teardown(() => client.close());
+  return client;
+}
+
+async function createRig(t: ExecutionContext, options: Partial<EmbeddedSmtpOptions> = {}) {
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  t.teardown(() => rm(dir, { recursive: true, force: true }));
+  const outbox = join(dir, 'outbox');
+  const lines: string[] = [];
+  const print = (line: string): unknown => lines.push(line);
+  const server = await startEmbeddedSmtp({ dir: outbox, password, print, ...options });
+  t.teardown(() => server.close());
+  return { dir: outbox, lines, url: server.endpoint };
+}
+
+test('a mail becomes a file that its owner alone can read, and one line that tells its code', async (t) => {
+  const { dir, lines, url } = await createRig(t);
+  await useClient(t, addCredentials(url, password)).send(mail);
+  const [name, ...others] = await readdir(dir);
+  t.deepEqual(others, []);
+  t.regex(name!, /^\d{4}-.*\.eml$/);
+  t.is((await stat(join(dir, name!))).mode & 0o777, 0o600);
+  t.is((await stat(dir)).mode & 0o777, 0o700);
+  const { subject, to } = await parseMail(await readFile(join(dir, name!)));
+  t.is(subject, 'Your code');
+  t.deepEqual(to, [{ name: '', address: 'ann@example.com' }]);
+  t.is(lines.length, 1);
+  t.true(lines[0]!.startsWith('DEV mail to ann@example.com: Your code · code 493021 · '));
+  t.true(lines[0]!.endsWith(name!));
+});
+
+test('the outbox keeps the newest mails, also of earlier starts, and what is no mail', async (t) => {
+  const { dir } = await createRig(t);
+  for (const name of ['2020-01-01T00-00-00-000Z-a.eml', '2020-01-02T00-00-00-000Z-b.eml', 'notes.txt'])
+    await writeFile(join(dir, name), '');
+  const server = await startEmbeddedSmtp({ dir, password, print: () => undefined, maxMails: 2 });
+  t.teardown(() => server.close());
+  await useClient(t, addCredentials(server.endpoint, password)).send(mail);
+  const names = await readdir(dir);
+  t.is(names.length, 3);
+  t.false(names.includes('2020-01-01T00-00-00-000Z-a.eml'));
+  t.true(names.includes('notes.txt'));
+});
+
+test('nobody leaves a mail without the password', async (t) => {
+  const { dir, url } = await createRig(t);
+  for (const wrong of [url, addCredentials(url, 'guess'), url.replace('//', `//root:${password}@`)])
+    await t.throwsAsync(useClient(t, wrong).send(mail), { instanceOf: SendingFailed });
+  t.deepEqual(await readdir(dir), []);
+});
+
+test('strangers who keep connections open keep no mail out', async (t) => {
+  const { dir, url } = await createRig(t, { maxUnauthenticated: 2 });
+  const { port } = new URL(url);
+  for (let i = 0; i < 4; i++) {
+    const stranger = connect(Number(port), '127.0.0.1');
+    stranger.on('error', () => undefined);
+    t.teardown(() => stranger.destroy());
+    await new Promise((resolve) => stranger.once('data', resolve));
+  }
+  await useClient(t, addCredentials(url, password)).send(mail);
+  t.is((await readdir(dir)).length, 1);
+});
+
+test('a mail that is too large is refused for good, and nothing in a subject acts upon the terminal', async (t) => {
+  const { dir, lines, url } = await createRig(t);
+  const client = useClient(t, addCredentials(url, password));
+  await t.throwsAsync(client.send({ ...mail, text: 'x'.repeat(1_200_000) }), { instanceOf: SendingFailed });
+  t.deepEqual(await readdir(dir), []);
+  await client.send({ ...mail, subject: 'a\u001b[2Jb' });
+  t.notRegex(lines[0]!, /\p{Cc}/u);
+});
+
+test('as a process it announces its address to the supervisor, takes mails, and ends when it is told to', async (t) => {
+  const server = await startEmbedded(t, 'smtp', { input: password });
+  await useClient(t, addCredentials(server.endpoint, password)).send(mail);
+  t.is(await server.stop(), 0);
+});

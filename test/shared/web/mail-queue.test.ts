@@ -1,0 +1,89 @@
+import test, { type ExecutionContext } from 'ava';
+import type { Queue } from 'bullmq';
+import { decryptSecret } from '../../../shared/accounts/credentials.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { openBullQueue } from '../../../shared/queue/open-bull-queue.ts';
+import { mailQueueName, MailQueue, type SealedMail } from '../../../shared/web/mail-queue.ts';
+import {
+  createConfirmationMail,
+  createNotice,
+  createSignInMail,
+  testMasterKey,
+} from '../../support/mails.ts';
+import { readAllOfRedis } from '../../support/redis-snapshot.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+
+interface Rig {
+  readonly queue: MailQueue;
+  readonly bull: Queue<SealedMail>;
+}
+
+/** An empty queue: the tests of this file run one after another. */
+async function createRig(t: ExecutionContext, maxWaiting?: number): Promise<Rig> {
+  await redis().flushdb();
+  const queue = new MailQueue(redis(), {
+    masterKey: testMasterKey,
+    ...(maxWaiting === undefined ? {} : { maxWaiting }),
+  });
+  const bull = openBullQueue<SealedMail>(mailQueueName, redis());
+  t.teardown(async () => {
+    await Promise.all([queue.close(), bull.close()]);
+  });
+  return { queue, bull };
+}
+
+test.serial('a mail that waits tells nobody its code, address or label without the master key', async (t) => {
+  const { queue, bull } = await createRig(t);
+  const sent = createConfirmationMail({ accountLabel: 'Secret label' });
+  await queue.add(sent, { id: 'one' });
+  await queue.add(createSignInMail());
+  await queue.add(createNotice({ accountLabel: 'Secret label' }));
+  const stored = await readAllOfRedis(redis());
+  t.true(stored.includes('one'));
+  for (const secret of ['493021', 'example.com', 'Secret label', '203.0.113.7'])
+    t.false(stored.includes(secret));
+  const { data } = (await bull.getJob('one'))!;
+  t.deepEqual(JSON.parse(decryptSecret(data.sealed, testMasterKey)), sent);
+  t.is(data.expiresAt, sent.expiresAt);
+});
+
+test.serial('a mail that is added again under its id while it waits is sent once', async (t) => {
+  const { queue, bull } = await createRig(t);
+  await Promise.all([1, 2, 3].map(() => queue.add(createNotice(), { id: 'event-1' })));
+  t.is(await bull.getPrioritizedCount(), 1);
+});
+
+test.serial('an id that BullMQ would refuse or read in another way is an error', async (t) => {
+  const { queue } = await createRig(t);
+  for (const id of ['a:b', '123', '', 'a b', 'a\r\nb', 'x'.repeat(101)])
+    await t.throwsAsync(queue.add(createNotice(), { id }), { message: /cannot be the id/ });
+});
+
+test.serial('too many mails that wait are service_unavailable, until some of them are gone', async (t) => {
+  const { queue, bull } = await createRig(t, 3);
+  for (let i = 0; i < 3; i++) await queue.add(i === 0 ? createNotice() : createSignInMail());
+  const refusal = await t.throwsAsync(queue.add(createSignInMail()), { instanceOf: AppError });
+  t.is(refusal?.code, 'service_unavailable');
+  const [first] = await bull.getWaiting();
+  await first!.remove();
+  await queue.add(createSignInMail());
+  t.is(await bull.getWaitingCount(), 2);
+  await t.throwsAsync(queue.add(createSignInMail()), { instanceOf: AppError });
+  t.is(await bull.getWaitingCount(), 2);
+});
+
+test.serial('codes go before notices, however long those have waited', async (t) => {
+  const { queue, bull } = await createRig(t);
+  await queue.add(createNotice(), { id: 'notice' });
+  await queue.add(createSignInMail(), { id: 'code' });
+  t.deepEqual(
+    (await bull.getWaiting()).map(({ id }) => id),
+    ['code'],
+  );
+  t.deepEqual(
+    (await bull.getPrioritized()).map(({ id }) => id),
+    ['notice'],
+  );
+});

@@ -1,0 +1,9 @@
+import { createLogger } from '../../shared/runtime/logger.ts';
+import { startTestMailIntake } from './mails.ts';
+
+/** A process that does nothing but send mails, to be killed. */
+await startTestMailIntake(process.env['REDIS_URL']!, {
+  smtpUrl: process.env['SMTP_URL']!,
+  lockMs: Number(process.env['LOCK_MS']),
+});
+createLogger('worker', 'info').info('worker ready');

@@ -1,0 +1,142 @@
+import { EventEmitter, once } from 'node:events';
+import { buffer } from 'node:stream/consumers';
+import type { ExecutionContext } from 'ava';
+import type { Email } from 'postal-mime';
+import { SMTPServer } from 'smtp-server';
+import { findMailCode, parseMail } from '../../scripts/embedded/smtp/read-mail.ts';
+import { findStablePort } from './stable-port.ts';
+
+export interface ReceivedMail extends Email {
+  /** As the envelope had it. */
+  readonly recipient: string;
+  readonly raw: string;
+}
+
+/** What the server says to a step of the protocol: nothing, or that it refuses. */
+export interface Refusal {
+  readonly step: 'MAIL FROM' | 'RCPT TO' | 'DATA';
+  readonly status: number;
+}
+
+/** A real mail server of the tests' own, which can be slow, refuse, be down and come back. */
+export class Mailbox {
+  readonly port: number;
+  readonly received: ReceivedMail[] = [];
+  /** How often somebody has named a recipient, with success or not. */
+  attempts = 0;
+  /** Until it is null again, each mail is refused. */
+  refusal: Refusal | null = null;
+  readonly #seen = new Set<ReceivedMail>();
+  readonly #events = new EventEmitter().setMaxListeners(0);
+  #held: Promise<void> | null = null;
+  #server: SMTPServer | null = null;
+
+  private constructor(port: number) {
+    this.port = port;
+  }
+
+  static async start(): Promise<Mailbox> {
+    const mailbox = new Mailbox(await findStablePort());
+    await mailbox.restart();
+    return mailbox;
+  }
+
+  get url(): string {
+    return `smtp://127.0.0.1:${this.port}`;
+  }
+
+  /** The oldest mail to this address that no call returned before; waits for it where there is none yet. */
+  async waitForMail(
+    to: string,
+    matches: (mail: ReceivedMail) => boolean = () => true,
+  ): Promise<ReceivedMail> {
+    for (;;) {
+      const mail = this.received.find((one) => one.recipient === to && !this.#seen.has(one) && matches(one));
+      if (mail !== undefined) {
+        this.#seen.add(mail);
+        return mail;
+      }
+      await once(this.#events, 'mail');
+    }
+  }
+
+  /** Resolves when so many recipients have been named since the start. */
+  async waitForAttempts(count: number): Promise<void> {
+    while (this.attempts < count) await once(this.#events, 'attempt');
+  }
+
+  /** From now on the server takes mails and says nothing about them. @returns what makes it answer again */
+  hold(): () => void {
+    let release = (): void => undefined;
+    this.#held = new Promise((resolve) => (release = resolve));
+    return () => {
+      this.#held = null;
+      release();
+    };
+  }
+
+  /** Cuts all connections and listens no more. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server === null) return;
+    this.#server = null;
+    await new Promise<void>((resolve) => server.close(resolve));
+  }
+
+  async restart(): Promise<void> {
+    const server = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      disableReverseLookup: true,
+      closeTimeout: 1,
+      logger: false,
+      onMailFrom: ({ address }, _session, done) => done(this.#refuse('MAIL FROM', address)),
+      onRcptTo: ({ address }, _session, done) => {
+        this.attempts += 1;
+        this.#events.emit('attempt');
+        done(this.#refuse('RCPT TO', address));
+      },
+      onData: (stream, { envelope }, done) => {
+        const { address } = envelope.rcptTo[0]!;
+        this.#receive(stream, address).then(
+          () => done(this.#refuse('DATA', address)),
+          (error: unknown) => done(error as Error),
+        );
+      },
+    });
+    // Connections that a test cuts are meant to be.
+    server.on('error', () => undefined);
+    this.#server = server;
+    await once(server.listen(this.port, '127.0.0.1'), 'listening');
+  }
+
+  async #receive(stream: NodeJS.ReadableStream, recipient: string): Promise<void> {
+    const bytes = await buffer(stream);
+    if (this.refusal?.step === 'DATA') return;
+    this.received.push({ ...(await parseMail(bytes)), recipient, raw: bytes.toString() });
+    this.#events.emit('mail');
+    await this.#held;
+  }
+
+  /** As real servers do, it repeats the address. */
+  #refuse(step: Refusal['step'], address: string): Error | null {
+    if (this.refusal?.step !== step) return null;
+    return Object.assign(new Error(`<${address}> is refused by the test`), {
+      responseCode: this.refusal.status,
+    });
+  }
+}
+
+/** A mailbox that ends with its test. */
+export async function useMailbox(t: ExecutionContext): Promise<Mailbox> {
+  const mailbox = await Mailbox.start();
+  t.teardown(() => mailbox.stop());
+  return mailbox;
+}
+
+/** The code that a mail's text has on a line of its own. */
+export function readCode(mail: ReceivedMail): string {
+  const code = findMailCode(mail.text);
+  if (code === null) throw new Error(`There is no code in the mail "${mail.subject}".`);
+  return code;
+}

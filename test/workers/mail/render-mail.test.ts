@@ -1,0 +1,121 @@
+import test from 'ava';
+import { renderMail, type RenderContext } from '../../../workers/mail/render-mail.ts';
+import { createConfirmationMail, createNotice, createSignInMail } from '../../support/mails.ts';
+
+const now = Date.UTC(2026, 10, 23, 12, 0, 0);
+const expiresAt = now + 598_000;
+const context: RenderContext = {
+  service: 'Test Gateway',
+  supportEmail: 'support@gateway.example',
+  isSignUpOpen: true,
+  isKnown: true,
+  now,
+};
+const languages = ['ru', 'en'] as const;
+
+const count = (text: string, part: string): number => text.split(part).length - 1;
+
+test('a code stands once in each part and in no subject, with how long it holds, in both languages', (t) => {
+  const validity = { ru: '10 минут ', en: '10 minutes' };
+  for (const language of languages)
+    for (const mail of [
+      createSignInMail({ expiresAt, language }),
+      createSignInMail({ expiresAt, language, purpose: 'signup' }),
+      ...(['unlink', 'reveal', 'regenerate'] as const).map((action) =>
+        createConfirmationMail({ expiresAt, language, action }),
+      ),
+    ]) {
+      const { subject, text, html } = renderMail(mail, context);
+      t.is(count(text, mail.code), 1);
+      t.is(count(html, mail.code), 1);
+      t.false(subject.includes(mail.code));
+      for (const part of [text, html]) t.true(part.includes(validity[language]), part);
+      t.regex(html, new RegExp(`<html lang="${language}">`));
+      t.is(/[а-яё]/i.test(subject), language === 'ru');
+    }
+});
+
+test('a code is mailed to a user, and to a stranger who may sign up; a stranger who signs in is told so without one', (t) => {
+  const cases = [
+    { purpose: 'login', isKnown: true, isSignUpOpen: false, hasCode: true },
+    { purpose: 'signup', isKnown: true, isSignUpOpen: false, hasCode: true },
+    { purpose: 'signup', isKnown: false, isSignUpOpen: true, hasCode: true },
+    { purpose: 'signup', isKnown: false, isSignUpOpen: false, hasCode: false },
+    { purpose: 'login', isKnown: false, isSignUpOpen: true, hasCode: false },
+    { purpose: 'login', isKnown: false, isSignUpOpen: false, hasCode: false },
+  ] as const;
+  for (const language of languages)
+    for (const { purpose, hasCode, ...more } of cases) {
+      const mail = createSignInMail({ purpose, language, expiresAt });
+      const { text, html } = renderMail(mail, { ...context, ...more });
+      const title = JSON.stringify({ purpose, language, ...more });
+      t.is(text.includes(mail.code) && html.includes(mail.code), hasCode, title);
+      t.is(text.includes(mail.email), !hasCode, title);
+      if (!hasCode) t.is(/Sign up|Регистрация/.test(text), more.isSignUpOpen, title);
+    }
+});
+
+test('a mail says who asked, as far as that is known, and what to do when it was somebody else', (t) => {
+  for (const language of languages) {
+    const known = renderMail(
+      createSignInMail({ language, expiresAt, address: '203.0.113.7', device: 'Firefox on Linux' }),
+      context,
+    );
+    for (const part of [known.text, known.html]) {
+      t.true(part.includes('203.0.113.7') && part.includes('Firefox on Linux'));
+      t.true(part.includes('support@gateway.example'));
+    }
+    const unknown = renderMail(createSignInMail({ language, expiresAt }), { ...context, supportEmail: null });
+    for (const part of [unknown.text, unknown.html]) t.notRegex(part, /null|undefined|203\.0|support@/);
+  }
+});
+
+test('each notice names what happened, the account, and when, in both languages', (t) => {
+  const events = [
+    'account-linked',
+    'account-unlinked',
+    'key-revealed',
+    'key-regenerated',
+    'sessions-ended',
+    'first-account',
+  ] as const;
+  for (const language of languages) {
+    const mails = events.map((event) => renderMail(createNotice({ event, language, at: now }), context));
+    t.is(new Set(mails.map(({ subject }) => subject)).size, events.length);
+    for (const [at, { text }] of mails.entries()) {
+      t.is(text.includes('Main'), events[at] !== 'sessions-ended');
+      t.true(text.includes('12:00') && text.includes('UTC') && text.includes('2026'));
+    }
+    const ended = renderMail(
+      createNotice({ event: 'sessions-ended', accountLabel: null, language }),
+      context,
+    );
+    t.notRegex(ended.text, /null|“”|«»/);
+  }
+});
+
+test('minutes that are left are said in words that agree with their number', (t) => {
+  const say = (language: 'ru' | 'en', minutes: number): string =>
+    renderMail(createSignInMail({ language, expiresAt: now + minutes * 60_000 }), context).text;
+  t.true(say('ru', 1).includes('1 минуту'));
+  t.true(say('ru', 3).includes('3 минуты'));
+  t.true(say('ru', 5).includes('5 минут '));
+  t.true(say('en', 1).includes('1 minute.'));
+  t.true(say('en', 0).includes('1 minute.'));
+});
+
+test('a label can neither end a line, nor bring HTML, nor make a mail long', (t) => {
+  const accountLabel = `a\r\nBcc: eve@example.com\u2028<img src=x onerror="alert(1)">${'x'.repeat(5_000)}`;
+  const { subject, text, html } = renderMail(createNotice({ accountLabel }), context);
+  t.notRegex(subject, /\p{Cc}/u);
+  t.notRegex(text, /^Bcc:/m);
+  t.notRegex(text, /[\r\u2028]/);
+  t.false(html.includes('<img'));
+  t.true(html.includes('&lt;img'));
+  t.true(text.length < 2_000);
+});
+
+test('the HTML loads nothing and links nowhere', (t) => {
+  for (const mail of [createSignInMail({ expiresAt }), createNotice()])
+    t.notRegex(renderMail(mail, context).html, /https?:|<img|<link|<a |url\(|<script|src=/i);
+});

@@ -1,0 +1,31 @@
+import type { ConfirmedAction, NoticeEvent } from '../../shared/web/mail.ts';
+
+/** Which mail with a sign-in code goes out, by its purpose and by whether the address has a user. */
+export type SignInCase = 'login' | 'signup' | 'signup-of-known';
+
+/** One mail's words. Values in them are as they came: whoever lays them out escapes them. */
+export interface Words {
+  readonly subject: string;
+  readonly heading: string;
+  readonly lead: string;
+  /** What to do when the reader did not ask for this. */
+  readonly advice: string;
+}
+
+/** All words of a language. `service` is the service's name, `label` the name that its user gave an account. */
+export interface MailTexts {
+  signIn(signInCase: SignInCase, service: string): Words;
+  noAccount(email: string, service: string, isSignUpOpen: boolean): Words;
+  confirmation(action: ConfirmedAction, label: string): Words;
+  notice(event: NoticeEvent, label: string, service: string): Words;
+  /** How long a code holds. */
+  validity(minutes: number): string;
+  readonly neverShare: string;
+  readonly when: string;
+  readonly address: string;
+  readonly device: string;
+  /** In UTC. */
+  formatTime(at: number): string;
+  sentBy(service: string): string;
+  support(email: string): string;
+}

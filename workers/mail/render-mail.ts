@@ -1,0 +1,92 @@
+import type { Mail, MailLanguage } from '../../shared/web/mail.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
+import { layOutHtml, layOutText, type MailContent } from './lay-out-mail.ts';
+import type { MailTexts, Words } from './mail-texts.ts';
+import { textsEn } from './texts-en.ts';
+import { textsRu } from './texts-ru.ts';
+
+export interface RenderedMail {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+/** What a mail says of the service, and what it depends on beside its own data. */
+export interface RenderContext {
+  readonly service: string;
+  readonly supportEmail: string | null;
+  readonly isSignUpOpen: boolean;
+  /** Whether a user has the address; of use to sign-in codes alone. */
+  readonly isKnown: boolean;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+const textsByLanguage: Record<MailLanguage, MailTexts> = { ru: textsRu, en: textsEn };
+
+/** Labels and devices are of somebody's choosing: no mail is longer for them than this. */
+const maxValueLength = 100;
+/** RFC 5321, 4.5.3.1. */
+const maxEmailLength = 254;
+
+/** A value as one short line: in a header or a text part a line's end would begin something else. */
+function toLine(value: string, maxLength = maxValueLength): string {
+  return shorten(value.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim(), maxLength);
+}
+
+/** Subject, text and HTML of a mail. A code for which there is no user, and none may be made, is left out. */
+export function renderMail(mail: Mail, context: RenderContext): RenderedMail {
+  const { service: name, supportEmail, now } = context;
+  const texts = textsByLanguage[mail.language];
+  const service = toLine(name);
+  const words = findWords(mail, texts, service, context);
+  const digits = findCode(mail, context);
+  const content: MailContent = {
+    language: mail.language,
+    service,
+    heading: words.heading,
+    lead: words.lead,
+    code: digits === null ? null : { digits, validity: texts.validity(countMinutes(mail, now)) },
+    facts: listFacts(mail, texts),
+    advice: digits === null ? [words.advice] : [words.advice, texts.neverShare],
+    footer: [texts.sentBy(service), ...(supportEmail === null ? [] : [texts.support(supportEmail)])],
+  };
+  return { subject: words.subject, text: layOutText(content), html: layOutHtml(content) };
+}
+
+function findWords(
+  mail: Mail,
+  texts: MailTexts,
+  service: string,
+  { isKnown, isSignUpOpen }: RenderContext,
+): Words {
+  if (mail.kind === 'notice') return texts.notice(mail.event, toLine(mail.accountLabel ?? ''), service);
+  if (mail.kind === 'confirmation-code') return texts.confirmation(mail.action, toLine(mail.accountLabel));
+  const { purpose, email } = mail;
+  if (!hasCode(purpose, isKnown, isSignUpOpen))
+    return texts.noAccount(toLine(email, maxEmailLength), service, isSignUpOpen);
+  return texts.signIn(purpose === 'signup' && isKnown ? 'signup-of-known' : purpose, service);
+}
+
+const hasCode = (purpose: 'login' | 'signup', isKnown: boolean, isSignUpOpen: boolean): boolean =>
+  isKnown || (purpose === 'signup' && isSignUpOpen);
+
+function findCode(mail: Mail, { isKnown, isSignUpOpen }: RenderContext): string | null {
+  if (mail.kind === 'notice') return null;
+  if (mail.kind === 'confirmation-code') return mail.code;
+  return hasCode(mail.purpose, isKnown, isSignUpOpen) ? mail.code : null;
+}
+
+/** Seconds that the mail has waited are no reason to say 9 instead of 10. */
+function countMinutes(mail: Mail, now: number): number {
+  return mail.kind === 'notice' ? 0 : Math.max(1, Math.round((mail.expiresAt - now) / 60_000));
+}
+
+function listFacts(mail: Mail, texts: MailTexts): [string, string][] {
+  const facts: [string, string | null][] = [
+    [texts.when, mail.kind === 'notice' ? texts.formatTime(mail.at) : null],
+    [texts.device, mail.device ?? null],
+    [texts.address, mail.address ?? null],
+  ];
+  return facts.flatMap(([name, value]) => (value === null ? [] : [[name, toLine(value)]]));
+}

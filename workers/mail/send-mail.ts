@@ -1,0 +1,50 @@
+import { UnrecoverableError, type Job as BullJob } from 'bullmq';
+import { decryptSecret } from '../../shared/accounts/credentials.ts';
+import type { MailSender } from '../../shared/runtime/mail-sender.ts';
+import type { Mail } from '../../shared/web/mail.ts';
+import type { SealedMail } from '../../shared/web/mail-queue.ts';
+import { renderMail } from './render-mail.ts';
+import { SendingFailed, type SmtpClient } from './smtp-client.ts';
+
+export interface MailDependencies {
+  readonly client: SmtpClient;
+  readonly masterKey: string;
+  readonly from: MailSender;
+  readonly supportEmail: string | null;
+  readonly isSignUpOpen: boolean;
+  /** Whether a user has the address. */
+  readonly isKnown: (email: string) => Promise<boolean>;
+}
+
+/** The mail will not be sent: it is too late, or it was refused for good. */
+export class MailDropped extends UnrecoverableError {}
+
+/**
+ * Processes a job of BullMQ: one attempt to send a mail. What it throws is kept in Redis, so it names nobody.
+ * @throws MailDropped if no attempt follows; any other error if one does
+ */
+export async function sendMail(dependencies: MailDependencies, job: BullJob<SealedMail>): Promise<void> {
+  const { client, masterKey, from, supportEmail, isSignUpOpen, isKnown } = dependencies;
+  const now = Date.now();
+  if (now >= job.data.expiresAt) throw new MailDropped('It could not be sent in time.');
+  // Under another MASTER_KEY this fails, and a worker with the right one may be next.
+  const mail = JSON.parse(decryptSecret(job.data.sealed, masterKey)) as Mail;
+  const service = from.name === '' ? from.address.slice(from.address.lastIndexOf('@') + 1) : from.name;
+  const rendered = renderMail(mail, {
+    service,
+    supportEmail,
+    isSignUpOpen,
+    isKnown: mail.kind !== 'sign-in-code' || (await isKnown(mail.email)),
+    now,
+  });
+  try {
+    await client.send({ from, to: mail.email, messageId: nameMessage(job.id!, from), ...rendered });
+  } catch (error) {
+    if (!(error instanceof SendingFailed) || !error.isPermanent) throw error;
+    throw new MailDropped(error.message);
+  }
+}
+
+function nameMessage(jobId: string, { address }: MailSender): string {
+  return `${jobId}${address.slice(address.lastIndexOf('@'))}`;
+}

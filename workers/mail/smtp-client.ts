@@ -1,0 +1,147 @@
+import { domainToASCII } from 'node:url';
+import { createTransport } from 'nodemailer';
+import { isMailAddress, type MailSender } from '../../shared/runtime/mail-sender.ts';
+
+export interface SmtpTimeouts {
+  readonly connectMs: number;
+  /** Without a word from the server. */
+  readonly silenceMs: number;
+  /** For a mail in all: a server that sends a byte now and then is never silent. */
+  readonly totalMs: number;
+}
+
+const defaultTimeouts: SmtpTimeouts = { connectMs: 10_000, silenceMs: 20_000, totalMs: 60_000 };
+
+/** A server may ask clients to leave after some mails; a new connection costs little. */
+const maxMailsPerConnection = 100;
+
+export interface SmtpClientOptions {
+  /** As `SMTP_URL` has it. */
+  readonly url: string;
+  readonly maxConnections: number;
+  readonly timeouts?: SmtpTimeouts;
+}
+
+export interface OutgoingMail {
+  readonly from: MailSender;
+  readonly to: string;
+  /** The same at every attempt, so that programs that read mail show one that came twice once. Without angle brackets. */
+  readonly messageId: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+/** The mail did not get through. The message holds nothing that the server said: it may repeat the address. */
+export class SendingFailed extends Error {
+  override readonly name = 'SendingFailed';
+  /** Whether the server refused this recipient or this mail for good. */
+  readonly isPermanent: boolean;
+
+  constructor(message: string, isPermanent: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.isPermanent = isPermanent;
+  }
+}
+
+export interface SmtpClient {
+  /** Resolves when the server has taken the mail. @throws SendingFailed */
+  send(mail: OutgoingMail): Promise<void>;
+  /** Mails that are being sent fail. */
+  close(): void;
+}
+
+/** Keeps a few connections to the mail server open, each for a mail at a time. */
+export function createSmtpClient({
+  url,
+  maxConnections,
+  timeouts = defaultTimeouts,
+}: SmtpClientOptions): SmtpClient {
+  const transport = createTransport({
+    pool: true,
+    ...readServer(url),
+    connectionTimeout: timeouts.connectMs,
+    dnsTimeout: timeouts.connectMs,
+    greetingTimeout: timeouts.silenceMs,
+    socketTimeout: timeouts.silenceMs,
+    maxConnections,
+    maxMessages: maxMailsPerConnection,
+    // A connection that the server had closed meanwhile; the queue makes all further attempts.
+    maxRequeues: 1,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    async send({ from, to, messageId, subject, text, html }) {
+      const [sender, recipient] = [toWireAddress(from.address), toWireAddress(to)];
+      try {
+        await transport.sendMail({
+          envelope: { from: sender, to: [recipient] },
+          from: { name: from.name, address: sender },
+          to: { name: '', address: recipient },
+          subject,
+          text,
+          html,
+          messageId: `<${messageId}>`,
+          // RFC 3834: out-of-office programs do not answer it. Some of Microsoft's know the second one alone.
+          headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+          signal: AbortSignal.timeout(timeouts.totalMs),
+        });
+      } catch (error) {
+        throw explainFailure(error);
+      }
+    },
+    close() {
+      transport.close({ force: true });
+    },
+  };
+}
+
+/** @returns where to connect, and how */
+export function readServer(text: string) {
+  const { protocol, hostname, port, username, password } = new URL(text);
+  const isSecure = protocol === 'smtps:';
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.');
+  return {
+    host,
+    port: port === '' ? (isSecure ? 465 : 587) : Number(port),
+    secure: isSecure,
+    // Where the server offers no STARTTLS, or somebody in between hides the offer, a password would be sent in clear.
+    requireTLS: !isSecure && username !== '' && !isLoopback,
+    ...(username === ''
+      ? {}
+      : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
+  };
+}
+
+/**
+ * An address as mail servers know it: with the domain in punycode.
+ * @throws SendingFailed where it could be read as anything but one address
+ */
+function toWireAddress(address: string): string {
+  if (!isMailAddress(address))
+    throw new SendingFailed('The address is not one that a mail can be sent to.', true);
+  const at = address.lastIndexOf('@');
+  return `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`;
+}
+
+/** What nodemailer adds to its errors. */
+interface SmtpFault {
+  readonly code?: string;
+  readonly command?: string;
+  readonly responseCode?: number;
+  readonly permanent?: boolean;
+}
+
+function explainFailure(error: unknown): SendingFailed {
+  const { code, command, responseCode, permanent } = error as SmtpFault;
+  // A refusal before the recipient was named, of our login or our sender, is for the operator to mend.
+  const isOfMail = command === 'RCPT TO' || command === 'DATA';
+  const what = [command, responseCode ?? code].filter((word) => word !== undefined).join(', ');
+  return new SendingFailed(
+    `The mail server did not take the mail (${what || 'no reason given'}).`,
+    isOfMail && permanent === true,
+    error,
+  );
+}

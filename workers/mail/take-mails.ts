@@ -1,0 +1,74 @@
+import { Worker } from 'bullmq';
+import { bullPrefix } from '../../shared/redis/redis-keys.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
+import type { Mail } from '../../shared/web/mail.ts';
+import { mailQueueName, type SealedMail } from '../../shared/web/mail-queue.ts';
+import { closeBullWorker } from '../intake/close-bull-worker.ts';
+import { computeMailRetryMs } from './retry-delay.ts';
+import { MailDropped, sendMail, type MailDependencies } from './send-mail.ts';
+import { createSmtpClient, type SmtpTimeouts } from './smtp-client.ts';
+
+/** Mails that a process sends at once, each over a connection of its own: mail servers often allow ten or twenty. */
+const defaultConcurrency = 5;
+
+/** A mail whose worker has been silent for this long is taken over by another worker. */
+const defaultLockMs = 10_000;
+/** Mails do not crash workers, so restarts of workers are no reason to give one up. */
+const maxStalled = 100;
+
+/** When the process stops, mails under way have this long; what is cut then is sent again by another worker. */
+const stopGraceMs = 5_000;
+
+export interface MailIntakeOptions extends Omit<MailDependencies, 'client'> {
+  readonly smtpUrl: string;
+  /** A connection without a bound on retries, as BullMQ's workers want it. */
+  readonly blocking: RedisClient;
+  readonly log: Logger;
+  /** All that follow are for tests, which cannot wait for minutes. */
+  readonly concurrency?: number;
+  readonly computeRetryMs?: typeof computeMailRetryMs;
+  readonly lockMs?: number;
+  readonly timeouts?: SmtpTimeouts;
+}
+
+/** Takes mails off their queue and hands each to the mail server at least once. */
+export function startMailIntake(options: MailIntakeOptions): Running {
+  const { smtpUrl, blocking, log, timeouts } = options;
+  const { concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
+  const { computeRetryMs = computeMailRetryMs } = options;
+  const client = createSmtpClient({
+    url: smtpUrl,
+    maxConnections: concurrency,
+    ...(timeouts === undefined ? {} : { timeouts }),
+  });
+  const worker = new Worker<SealedMail>(mailQueueName, (job) => sendMail({ ...options, client }, job), {
+    connection: blocking,
+    prefix: bullPrefix,
+    concurrency,
+    lockDuration: lockMs,
+    stalledInterval: Math.ceil(lockMs / 2),
+    maxStalledCount: maxStalled,
+    settings: {
+      backoffStrategy: (attempts, _type, _error, job) => computeRetryMs(attempts, job!.name as Mail['kind']),
+    },
+  });
+  worker.on('error', (error) => log.debug({ queue: mailQueueName, err: error }, 'waiting for Redis'));
+  // While the mail server is away every mail fails, again and again.
+  const warnOfRetry = createThrottledWarning((line, facts: object) => log.warn(facts, line));
+  worker.on('failed', (job, error) => {
+    const facts = { mailId: job?.id, kind: job?.name, attempts: job?.attemptsMade, reason: error.message };
+    if (error instanceof MailDropped) log.warn(facts, 'mail dropped');
+    else warnOfRetry('mail could not be sent; it is tried again', facts);
+  });
+  return {
+    async stop() {
+      const grace = setTimeout(() => client.close(), stopGraceMs);
+      await closeBullWorker(worker, blocking);
+      clearTimeout(grace);
+      client.close();
+    },
+  };
+}

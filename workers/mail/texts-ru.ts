@@ -1,0 +1,82 @@
+import type { MailTexts } from './mail-texts.ts';
+
+const time = new Intl.DateTimeFormat('ru', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+const plural = new Intl.PluralRules('ru');
+const minuteForms: Record<string, string> = { one: 'минуту', few: 'минуты' };
+
+const ignore = 'Если вы не запрашивали код, просто удалите это письмо: без кода никто не войдёт.';
+const intruder =
+  'Если это были не вы, кто-то мог войти от вашего имени: войдите, завершите все остальные сессии и замените API-ключи своих аккаунтов.';
+
+export const textsRu: MailTexts = {
+  signIn: (signInCase, service) => ({
+    subject: signInCase === 'signup' ? `Код регистрации в ${service}` : `Код для входа в ${service}`,
+    heading: signInCase === 'signup' ? `Добро пожаловать в ${service}` : `Вход в ${service}`,
+    lead: {
+      login: 'Введите этот код на странице, где вы его запросили:',
+      signup: 'Введите этот код, чтобы подтвердить адрес и завершить регистрацию:',
+      'signup-of-known': 'Вы уже зарегистрированы с этим адресом. Введите этот код, чтобы войти:',
+    }[signInCase],
+    advice: ignore,
+  }),
+  noAccount: (email, service, isSignUpOpen) => ({
+    subject: `В ${service} нет аккаунта с этим адресом`,
+    heading: 'С этим адресом никто не зарегистрирован',
+    lead:
+      `Кто-то запросил код для входа в ${service} с адресом ${email}, но с ним никто не зарегистрирован. ` +
+      (isSignUpOpen
+        ? 'Чтобы зарегистрироваться, выберите «Регистрация» на странице входа и снова укажите этот адрес.'
+        : 'Если у вас есть аккаунт, войдите с адресом, который вы указали при регистрации. Новые аккаунты сейчас не открываются.'),
+    advice: 'Если это были не вы, просто удалите это письмо. Ничего не было открыто или изменено.',
+  }),
+  confirmation: (action, label) => ({
+    subject: {
+      unlink: 'Код для отвязки аккаунта',
+      reveal: 'Код для показа API-ключа',
+      regenerate: 'Код для замены API-ключа',
+    }[action],
+    heading: { unlink: 'Отвязка аккаунта', reveal: 'Показ API-ключа', regenerate: 'Замена API-ключа' }[
+      action
+    ],
+    lead: {
+      unlink: `Введите этот код, чтобы отвязать аккаунт «${label}» от вашего профиля. Его API-ключ продолжит работать:`,
+      reveal: `Введите этот код, чтобы показать API-ключ аккаунта «${label}»:`,
+      regenerate: `Введите этот код, чтобы заменить API-ключ аккаунта «${label}». Нынешний ключ сразу перестанет работать:`,
+    }[action],
+    advice: intruder,
+  }),
+  notice: (event, label, service) => {
+    const [heading, lead] = {
+      'account-linked': ['Аккаунт привязан', `Аккаунт «${label}» привязан к вашему профилю.`],
+      'account-unlinked': [
+        'Аккаунт отвязан',
+        `Аккаунт «${label}» отвязан от вашего профиля. Его API-ключ продолжает работать.`,
+      ],
+      'key-revealed': ['API-ключ показан', `API-ключ аккаунта «${label}» был показан целиком.`],
+      'key-regenerated': [
+        'API-ключ заменён',
+        `API-ключ аккаунта «${label}» заменён. Прежний ключ больше не работает.`,
+      ],
+      'sessions-ended': [
+        'Сессии завершены',
+        'Сессии вашего профиля завершены. На устройствах, где они были открыты, нужно войти снова.',
+      ],
+      'first-account': ['Ваш аккаунт готов', `В ${service} для вас открыт аккаунт «${label}».`],
+    }[event] as [string, string];
+    return {
+      subject: heading,
+      heading,
+      lead,
+      advice: `Если это были вы, делать ничего не нужно. ${intruder}`,
+    };
+  },
+  validity: (minutes) =>
+    `Код действует ${minutes} ${minuteForms[plural.select(minutes)] ?? 'минут'} и подходит один раз.`,
+  neverShare: 'Никому не сообщайте код: мы его не спрашиваем.',
+  when: 'Когда',
+  address: 'IP-адрес',
+  device: 'Устройство',
+  formatTime: (at) => `${time.format(at)} (UTC)`,
+  sentBy: (service) => `Это письмо отправлено автоматически: ${service}.`,
+  support: (email) => `Есть вопросы? Напишите на ${email}.`,
+};
