@@ -201,6 +201,11 @@ export const redisKeys = {
   /** Hash: how many inputs were looked up in a model's cache and found, or not; 30 days after the last. */
   keptVectorsUse: (modelId: string) => `mg:{vectors:${modelId}}:use`,
 
+  /** String: a captcha that was shown and not answered, with its solution, as JSON; five minutes. */
+  captcha: (challengeId: string) => `mg:{web}:captcha:${challengeId}`,
+  /** String: what a token for a solved captcha may be used for, by the token's hash, as JSON; five minutes. */
+  captchaToken: (tokenHash: string) => `mg:{web}:captcha-token:${tokenHash}`,
+
   /** Hash: `figure:model` → its sum over five minutes of settled requests; 40 minutes. The bucket comes last. */
   modelTraffic: (bucket: number | '') => `mg:{traffic}:models:${bucket}`,
   /** Hash: figure → its sum over ten minutes of settled requests of all models; 25 hours. The bucket comes last. */

@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { parseOutline, type Outline } from './outline.ts';
+
+const { resolve } = createRequire(import.meta.url);
+
+/**
+ * Icons of `@phosphor-icons/core` that people tell apart at a glance however they are turned: no arrows, no two that are
+ * one another turned or mirrored (headphones, so no magnet; a key, so no wrench), and none that is a mere circle or square.
+ */
+export const iconNames = [
+  'airplane',
+  'anchor',
+  'bell',
+  'bicycle',
+  'bug',
+  'butterfly',
+  'cactus',
+  'camera',
+  'car-profile',
+  'coffee',
+  'crown',
+  'eye',
+  'fish',
+  'game-controller',
+  'gear',
+  'ghost',
+  'gift',
+  'guitar',
+  'hammer',
+  'headphones',
+  'heart',
+  'hourglass',
+  'house',
+  'key',
+  'lightning',
+  'moon',
+  'paw-print',
+  'puzzle-piece',
+  'rabbit',
+  'rocket',
+  'sailboat',
+  'scissors',
+  'shopping-cart',
+  'sneaker',
+  'star',
+  't-shirt',
+  'tree-evergreen',
+  'trophy',
+  'umbrella',
+] as const;
+
+export type IconName = (typeof iconNames)[number];
+export type IconWeight = 'bold' | 'fill';
+
+/** Width and height of the square that every icon is drawn in. */
+export const iconUnits = 256;
+
+export type IconShapes = ReadonlyMap<IconName, Readonly<Record<IconWeight, Outline>>>;
+
+/**
+ * Reads the icons from the installed package: some 80 files of a kilobyte, one after the other, so that the process serves
+ * requests meanwhile.
+ */
+export async function readIconShapes(): Promise<IconShapes> {
+  const shapes = new Map<IconName, Readonly<Record<IconWeight, Outline>>>();
+  for (const name of iconNames) {
+    shapes.set(name, { bold: await readIcon(name, 'bold'), fill: await readIcon(name, 'fill') });
+  }
+  return shapes;
+}
+
+async function readIcon(name: IconName, weight: IconWeight): Promise<Outline> {
+  const path = resolve(`@phosphor-icons/core/${weight}/${name}-${weight}.svg`);
+  const data = /^<svg[^>]*><path d="([^"]*)"\/><\/svg>\s*$/.exec(await readFile(path, 'utf8'))?.[1];
+  if (data === undefined) {
+    throw new Error(
+      `${path} is not an SVG of one path. Is @phosphor-icons/core the version of the lock file?`,
+    );
+  }
+  return parseOutline(data);
+}

@@ -1,0 +1,91 @@
+import { AppError } from '../../shared/contract/errors.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import type { DrawnCaptcha } from './draw-captcha.ts';
+
+export interface CaptchaPoolOptions {
+  readonly draw: () => Promise<DrawnCaptcha>;
+  readonly log: Logger;
+  /** Captchas that are kept ready; each takes some 25 KB. */
+  readonly size?: number;
+  /** Callers that wait for one at most: the last of a hundred waits for about four seconds. */
+  readonly maxWaiting?: number;
+}
+
+interface WaitingCaller {
+  readonly resolve: (captcha: DrawnCaptcha) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Captchas that are drawn ahead, from the first that is asked for on. They are drawn one at a time, so that files and names
+ * are not kept waiting for Node's four threads. Each is handed out once.
+ */
+export class CaptchaPool {
+  readonly #draw: () => Promise<DrawnCaptcha>;
+  readonly #log: Logger;
+  readonly #size: number;
+  readonly #maxWaiting: number;
+  readonly #ready: DrawnCaptcha[] = [];
+  readonly #waiting: WaitingCaller[] = [];
+  #drawing: Promise<void> | null = null;
+  #closed = false;
+
+  constructor({ draw, log, size = 16, maxWaiting = 100 }: CaptchaPoolOptions) {
+    this.#draw = draw;
+    this.#log = log;
+    this.#size = size;
+    this.#maxWaiting = maxWaiting;
+  }
+
+  /**
+   * Callers are served in the order they came.
+   * @throws AppError `queue_full` when too many wait; `service_unavailable` once it is closed; what `draw` throws
+   */
+  async take(): Promise<DrawnCaptcha> {
+    if (this.#closed) throw new AppError('service_unavailable');
+    const captcha = this.#ready.shift();
+    if (captcha === undefined && this.#waiting.length >= this.#maxWaiting) throw new AppError('queue_full');
+    const taken =
+      captcha ??
+      new Promise<DrawnCaptcha>((resolve, reject) => {
+        this.#waiting.push({ resolve, reject });
+      });
+    this.#startDrawing();
+    return await taken;
+  }
+
+  /** Refuses those who wait, and resolves when nothing is drawn any more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#failAll(new AppError('service_unavailable'));
+    this.#ready.length = 0;
+    await this.#drawing;
+  }
+
+  #startDrawing(): void {
+    if (this.#drawing !== null) return;
+    this.#drawing = this.#fill().finally(() => {
+      this.#drawing = null;
+    });
+  }
+
+  async #fill(): Promise<void> {
+    while (!this.#closed && (this.#waiting.length > 0 || this.#ready.length < this.#size)) {
+      try {
+        const captcha = await this.#draw();
+        const caller = this.#waiting.shift();
+        if (caller !== undefined) caller.resolve(captcha);
+        else if (!this.#closed) this.#ready.push(captcha);
+      } catch (error) {
+        // The next caller starts again: trying on by itself would fill the log with one error.
+        this.#log.error({ err: error }, 'drawing a captcha failed');
+        this.#failAll(error);
+        return;
+      }
+    }
+  }
+
+  #failAll(error: unknown): void {
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+  }
+}

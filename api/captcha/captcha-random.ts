@@ -1,0 +1,37 @@
+import { randomFillSync } from 'node:crypto';
+
+/** Numbers of [0, 1). */
+export type Random = () => number;
+
+const wordsAtOnce = 256;
+
+/** Of the system's cryptographic generator: what is drawn with it follows from nothing that a caller sees. */
+export function createSecureRandom(): Random {
+  const words = new Uint32Array(wordsAtOnce);
+  let next = wordsAtOnce;
+  return () => {
+    if (next === wordsAtOnce) {
+      randomFillSync(words);
+      next = 0;
+    }
+    return words[next++]! / 2 ** 32;
+  };
+}
+
+export function between(random: Random, least: number, most: number): number {
+  return least + random() * (most - least);
+}
+
+export function oneOf<T>(random: Random, values: readonly T[]): T {
+  return values[Math.floor(random() * values.length)]!;
+}
+
+/** Some of the values, in an order of chance (Fisher and Yates). */
+export function someOf<T>(random: Random, values: readonly T[], count: number): T[] {
+  const shuffled = [...values];
+  for (let i = 0; i < count; i++) {
+    const j = i + Math.floor(random() * (shuffled.length - i));
+    [shuffled[i], shuffled[j]] = [shuffled[j]!, shuffled[i]!];
+  }
+  return shuffled.slice(0, count);
+}

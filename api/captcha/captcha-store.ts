@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import { hashSecret } from '../../shared/accounts/credentials.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import type { Place } from './place-icons.ts';
+
+/** For how long a challenge can be solved, and a token used. */
+export const captchaSeconds = 300;
+
+/** What a captcha is solved for: a token for one is of no use for the other. */
+export type CaptchaPurpose = 'login' | 'signup';
+
+interface Binding {
+  readonly purpose: CaptchaPurpose;
+  /** Of the caller, as `callerNetwork` names it. */
+  readonly network: string;
+}
+
+export interface StoredChallenge extends Binding {
+  /** Centres of the icons to click in their order, in pixels. */
+  readonly solution: readonly Place[];
+}
+
+/**
+ * Challenges and tokens, in Redis. Each is read by deleting it: of two callers at once only one gets it, and nobody gets it
+ * twice. Redis ends what is too old.
+ */
+export class CaptchaStore {
+  readonly #redis: RedisClient;
+
+  constructor(redis: RedisClient) {
+    this.#redis = redis;
+  }
+
+  /** @returns the challenge's id: 32 characters that nobody guesses */
+  async addChallenge({ purpose, network, solution }: StoredChallenge): Promise<string> {
+    const id = randomBytes(24).toString('base64url');
+    const places = solution.map(({ x, y }) => ({ x, y }));
+    await this.#set(redisKeys.captcha(id), { purpose, network, solution: places });
+    return id;
+  }
+
+  /** @returns null where there is none: never, no more, or already taken */
+  async takeChallenge(id: string): Promise<StoredChallenge | null> {
+    return await this.#take<StoredChallenge>(redisKeys.captcha(id));
+  }
+
+  /** @returns the token, of which only the hash is stored */
+  async addToken({ purpose, network }: Binding): Promise<string> {
+    const token = randomBytes(32).toString('base64url');
+    await this.#set(redisKeys.captchaToken(hashSecret(token)), { purpose, network });
+    return token;
+  }
+
+  async takeToken(token: string): Promise<Binding | null> {
+    return await this.#take<Binding>(redisKeys.captchaToken(hashSecret(token)));
+  }
+
+  async #set(key: string, value: StoredChallenge | Binding): Promise<void> {
+    await callRedis(() => this.#redis.set(key, JSON.stringify(value), 'EX', captchaSeconds));
+  }
+
+  async #take<T extends Binding>(key: string): Promise<T | null> {
+    const value = await callRedis(() => this.#redis.getdel(key));
+    return value === null ? null : (JSON.parse(value) as T);
+  }
+}

@@ -1,0 +1,66 @@
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { CaptchaPool } from './captcha-pool.ts';
+import { captchaSeconds, CaptchaStore, type CaptchaPurpose } from './captcha-store.ts';
+import { areOnIcons } from './check-clicks.ts';
+import { drawCaptcha, promptCount } from './draw-captcha.ts';
+import { imageHeight, imageWidth, type Place } from './place-icons.ts';
+
+export interface CaptchaChallenge {
+  readonly challengeId: string;
+  /** Data URIs of WebP images. */
+  readonly image: string;
+  readonly promptImage: string;
+  /** Of the image, in pixels. */
+  readonly width: number;
+  readonly height: number;
+  readonly expiresInSeconds: number;
+}
+
+/** The click captcha: a person clicks four of eight icons in the order in which a second image shows them. */
+export class Captcha {
+  readonly #pool: CaptchaPool;
+  readonly #store: CaptchaStore;
+
+  constructor({ redis, log }: { redis: RedisClient; log: Logger }) {
+    this.#pool = new CaptchaPool({ draw: drawCaptcha, log });
+    this.#store = new CaptchaStore(redis);
+  }
+
+  /** @throws AppError `queue_full` when too many wait for one, `service_unavailable` while Redis is away */
+  async challenge(purpose: CaptchaPurpose, network: string): Promise<CaptchaChallenge> {
+    const { image, promptImage, icons } = await this.#pool.take();
+    const solution = icons.slice(0, promptCount);
+    return {
+      challengeId: await this.#store.addChallenge({ purpose, network, solution }),
+      image: formatWebp(image),
+      promptImage: formatWebp(promptImage),
+      width: imageWidth,
+      height: imageHeight,
+      expiresInSeconds: captchaSeconds,
+    };
+  }
+
+  /**
+   * The one attempt at a challenge: it is gone afterwards, also when the clicks are wrong or another network sends them.
+   * @param points 0 to 10000 of the image's width and height
+   * @returns a token for the challenge's purpose and network; null where it is not solved
+   */
+  async verify(challengeId: string, points: readonly Place[], network: string): Promise<string | null> {
+    const challenge = await this.#store.takeChallenge(challengeId);
+    if (challenge === null || challenge.network !== network) return null;
+    return areOnIcons(points, challenge.solution) ? await this.#store.addToken(challenge) : null;
+  }
+
+  /** @returns whether the token was for this; it is gone afterwards in either case */
+  async redeemToken(token: string, purpose: CaptchaPurpose, network: string): Promise<boolean> {
+    const found = await this.#store.takeToken(token);
+    return found !== null && found.purpose === purpose && found.network === network;
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close();
+  }
+}
+
+const formatWebp = (file: Buffer): string => `data:image/webp;base64,${file.toString('base64')}`;

@@ -1,0 +1,114 @@
+import type openSharp from 'sharp';
+import {
+  iconNames,
+  readIconShapes,
+  type IconName,
+  type IconShapes,
+  type IconWeight,
+} from './captcha-icons.ts';
+import { between, createSecureRandom, someOf, type Random } from './captcha-random.ts';
+import { drawIcon } from './draw-icon.ts';
+import { drawGround, drawScratches, drawScribbles, type Size } from './draw-scene.ts';
+import { iconCount, iconReach, imageHeight, imageWidth, placeIcons, type Place } from './place-icons.ts';
+
+/** Icons of the prompt, which are clicked in its order. */
+export const promptCount = 4;
+/** Of each icon of the prompt, side by side. */
+export const promptCell: Size = { width: 80, height: 84 };
+
+export interface DrawnCaptcha {
+  /** WebP files. */
+  readonly image: Buffer;
+  readonly promptImage: Buffer;
+  /** All icons of the image with their centres in pixels; those of the prompt come first, in its order. */
+  readonly icons: readonly (Place & { readonly name: IconName })[];
+}
+
+const imageSize: Size = { width: imageWidth, height: imageHeight };
+const promptSize: Size = { width: promptCount * promptCell.width, height: promptCell.height };
+
+let shapes: IconShapes | undefined;
+const secureRandom = createSecureRandom();
+
+/**
+ * Draws a captcha: its files come from sharp's threads, and the SVG they are made of takes about a millisecond of this one.
+ * @param random of the system's cryptographic generator unless given; the icons' places and order come from it alone
+ */
+export async function drawCaptcha(random: Random = secureRandom): Promise<DrawnCaptcha> {
+  shapes ??= await readIconShapes();
+  const names = someOf(random, iconNames, iconCount);
+  const icons = placeIcons(random).map((place, i) => ({ ...place, name: names[i]! }));
+  const image = drawImage(random, shapes, icons);
+  const imageFile = await renderWebp(image.svg);
+  const promptFile = await renderWebp(drawPrompt(random, shapes, names, image.weights));
+  return { image: imageFile, promptImage: promptFile, icons };
+}
+
+function drawImage(
+  random: Random,
+  shapes: IconShapes,
+  icons: DrawnCaptcha['icons'],
+): { svg: string; weights: IconWeight[] } {
+  const weights = icons.map((): IconWeight => (random() < 0.5 ? 'bold' : 'fill'));
+  const drawings = icons.map(({ name, x, y }, i) =>
+    drawIcon(random, `i${i}`, {
+      outline: shapes.get(name)![weights[i]!],
+      centre: { x, y },
+      reach: between(random, 0.83, 1) * iconReach,
+      degrees: between(random, 25, 335),
+      bend: 3.4,
+    }),
+  );
+  const content = [
+    drawGround(random, imageSize),
+    drawScribbles(random, imageSize, 75),
+    ...drawings,
+    drawScratches(random, imageSize, 6),
+  ];
+  return { svg: wrap(imageSize, content), weights };
+}
+
+/** Each icon in its other weight, and almost upright. */
+function drawPrompt(
+  random: Random,
+  shapes: IconShapes,
+  names: readonly IconName[],
+  weights: readonly IconWeight[],
+): string {
+  const { width, height } = promptCell;
+  const drawings = names.slice(0, promptCount).map((name, i) =>
+    drawIcon(random, `i${i}`, {
+      outline: shapes.get(name)![weights[i] === 'bold' ? 'fill' : 'bold'],
+      centre: { x: width * (i + 0.5), y: height / 2 },
+      reach: between(random, 35, 39),
+      degrees: between(random, -25, 25),
+      bend: 1.2,
+    }),
+  );
+  return wrap(promptSize, [
+    drawGround(random, promptSize),
+    drawScribbles(random, promptSize, 12),
+    ...drawings,
+    drawScratches(random, promptSize, 3),
+  ]);
+}
+
+function wrap({ width, height }: Size, content: readonly string[]): string {
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${content.join('')}</svg>`;
+}
+
+let loadedSharp: Promise<typeof openSharp> | undefined;
+
+/** Loaded when it is first needed: a process that nobody asks for a captcha does without. */
+async function loadSharp(): Promise<typeof openSharp> {
+  const { default: sharp } = await import('sharp');
+  sharp.concurrency(1);
+  sharp.cache(false);
+  return sharp;
+}
+
+async function renderWebp(svg: string): Promise<Buffer> {
+  loadedSharp ??= loadSharp();
+  const sharp = await loadedSharp;
+  return await sharp(Buffer.from(svg)).webp({ quality: 60, effort: 2 }).toBuffer();
+}

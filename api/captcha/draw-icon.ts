@@ -1,0 +1,83 @@
+import { iconUnits } from './captcha-icons.ts';
+import { between, type Random } from './captcha-random.ts';
+import { drawHue, formatColour } from './draw-scene.ts';
+import { formatOutline, reachOf, type Outline } from './outline.ts';
+import type { Place } from './place-icons.ts';
+
+export interface IconDrawing {
+  readonly outline: Outline;
+  readonly centre: Place;
+  /** Of what is drawn, from its centre; in pixels. */
+  readonly reach: number;
+  readonly degrees: number;
+  /** By how much points are moved out of their places, in pixels of an icon 80 pixels wide. */
+  readonly bend: number;
+}
+
+/**
+ * SVG of one icon, stretched, sheared, turned and bent: light with a dark outline or the other way round, so that a person
+ * sees it on any ground, and its tint changes from one side to the other.
+ * @param id of its gradient, unique in the image
+ */
+export function drawIcon(
+  random: Random,
+  id: string,
+  { outline, centre, reach, degrees, bend }: IconDrawing,
+): string {
+  const isLight = random() < 0.5;
+  const hue = drawHue(random);
+  const drawTint = (): string =>
+    formatColour(
+      hue + between(random, -50, 50),
+      between(random, 45, 95),
+      isLight ? between(random, 78, 97) : between(random, 8, 30),
+    );
+  const edge = formatColour(
+    drawHue(random),
+    between(random, 30, 70),
+    isLight ? between(random, 5, 22) : between(random, 84, 97),
+  );
+  const strokeWidth = between(random, 3.5, 6);
+  const bent = bendOutline(random, outline, degrees, bend);
+  const path = formatOutline(bent, (10 * (reach - strokeWidth / 2)) / reachOf(bent));
+  const turned = Math.round(between(random, 0, 360));
+  return `<linearGradient id="${id}" gradientTransform="rotate(${turned} .5 .5)"><stop stop-color="${drawTint()}"/><stop offset="1" stop-color="${drawTint()}"/></linearGradient><path transform="translate(${centre.x.toFixed(1)} ${centre.y.toFixed(1)}) scale(.1)" d="${path}" fill="url(#${id})" stroke="${edge}" stroke-width="${Math.round(strokeWidth * 10)}" stroke-linejoin="round" paint-order="stroke"/>`;
+}
+
+/** An icon's square has this side while it is bent; it is brought to its reach afterwards. */
+const side = 80;
+
+/** Around the centre of the icon's square, which comes to lie at (0, 0). */
+function bendOutline(
+  random: Random,
+  { coordinates, contours }: Outline,
+  degrees: number,
+  bend: number,
+): Outline {
+  const stretch = between(random, 0.85, 1.18);
+  const shear = between(random, -0.22, 0.22);
+  const cos = Math.cos((degrees * Math.PI) / 180);
+  const sin = Math.sin((degrees * Math.PI) / 180);
+  const across = drawWave(random, bend);
+  const down = drawWave(random, bend);
+  const bent = new Float64Array(coordinates.length);
+  for (let i = 0; i < bent.length; i += 2) {
+    const v = ((coordinates[i + 1]! / iconUnits - 0.5) * side) / stretch;
+    const u = (coordinates[i]! / iconUnits - 0.5) * side * stretch + shear * v;
+    const x = u * cos - v * sin;
+    const y = u * sin + v * cos;
+    bent[i] = x + across(x, y);
+    bent[i + 1] = y + down(x, y);
+  }
+  return { coordinates: bent, contours };
+}
+
+/** Of any direction, and about as long as an icon. */
+function drawWave(random: Random, height: number): (x: number, y: number) => number {
+  const direction = random() * 2 * Math.PI;
+  const frequency = (2 * Math.PI) / between(random, 50, 95);
+  const kx = Math.cos(direction) * frequency;
+  const ky = Math.sin(direction) * frequency;
+  const phase = random() * 2 * Math.PI;
+  return (x, y) => height * Math.sin(kx * x + ky * y + phase);
+}

@@ -1,0 +1,97 @@
+import svgPath from 'svgpath';
+import type { Place } from './place-icons.ts';
+
+/**
+ * A filled shape of SVG as closed cubic curves alone, so that it is bent by moving its points. Flat numbers: captchas are
+ * drawn by the thread that serves requests.
+ */
+export interface Outline {
+  /** x and y of each point: where a contour begins, then two handles and an end for each of its curves. */
+  readonly coordinates: Float64Array;
+  /** How many numbers of `coordinates` each contour has. */
+  readonly contours: readonly number[];
+}
+
+/** Longer lines are cut into several curves: one curve of four points takes only so much of a wave. */
+const longestLine = 60;
+
+/** @param data of the attribute `d` of a path */
+export function parseOutline(data: string): Outline {
+  const contours: Place[][] = [];
+  let from: Place = { x: 0, y: 0 };
+  const draw = (...points: Place[]): void => {
+    contours.at(-1)!.push(...points);
+    from = points.at(-1)!;
+  };
+  const drawLine = (to: Place): void => {
+    const start = from;
+    const parts = Math.ceil(Math.hypot(to.x - start.x, to.y - start.y) / longestLine);
+    const at = (third: number): Place => divide(start, to, third / (3 * parts));
+    for (let part = 0; part < parts; part++) draw(at(3 * part + 1), at(3 * part + 2), at(3 * part + 3));
+  };
+  svgPath(data)
+    .abs()
+    .unshort()
+    .unarc()
+    .iterate(([command, ...numbers]) => {
+      const point = (i: number): Place => ({ x: numbers[2 * i]!, y: numbers[2 * i + 1]! });
+      switch (command) {
+        case 'M':
+          from = point(0);
+          contours.push([from]);
+          break;
+        case 'L':
+          drawLine(point(0));
+          break;
+        case 'H':
+          drawLine({ x: numbers[0]!, y: from.y });
+          break;
+        case 'V':
+          drawLine({ x: from.x, y: numbers[0]! });
+          break;
+        case 'C':
+          draw(point(0), point(1), point(2));
+          break;
+        case 'Q':
+          draw(divide(from, point(0), 2 / 3), divide(point(1), point(0), 2 / 3), point(1));
+          break;
+        case 'Z':
+          drawLine(contours.at(-1)![0]!);
+          break;
+        default:
+          throw new Error(
+            `An icon has the path command ${command}, which cannot be bent. Leave that icon out.`,
+          );
+      }
+    });
+  return {
+    coordinates: Float64Array.from(contours.flat().flatMap(({ x, y }) => [x, y])),
+    contours: contours.map((points) => points.length * 2),
+  };
+}
+
+function divide(a: Place, b: Place, share: number): Place {
+  return { x: a.x + (b.x - a.x) * share, y: a.y + (b.y - a.y) * share };
+}
+
+/** From (0, 0) to the farthest point. Nothing of the shape lies beyond it, as no curve leaves the hull of its points. */
+export function reachOf({ coordinates }: Outline): number {
+  let farthest = 0;
+  for (let i = 0; i < coordinates.length; i += 2) {
+    farthest = Math.max(farthest, coordinates[i]! ** 2 + coordinates[i + 1]! ** 2);
+  }
+  return Math.sqrt(farthest);
+}
+
+/** SVG's `d` of it, scaled and then rounded to whole numbers, which are written much faster than fractions. */
+export function formatOutline({ coordinates, contours }: Outline, scale: number): string {
+  let data = '';
+  let i = 0;
+  for (const length of contours) {
+    const end = i + length;
+    data += `M${Math.round(coordinates[i]! * scale)} ${Math.round(coordinates[i + 1]! * scale)}C`;
+    for (i += 2; i < end; i++) data += `${Math.round(coordinates[i]! * scale)} `;
+    data += 'Z';
+  }
+  return data;
+}

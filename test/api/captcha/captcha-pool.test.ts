@@ -1,0 +1,99 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import test from 'ava';
+import { CaptchaPool } from '../../../api/captcha/captcha-pool.ts';
+import type { DrawnCaptcha } from '../../../api/captcha/draw-captcha.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+
+const log = createLogger('test', 'silent');
+
+/** Draws when it is told to; each captcha has its number as its image. */
+function useBrush() {
+  const begun: ((error?: Error) => void)[] = [];
+  let count = 0;
+  const draw = (): Promise<DrawnCaptcha> =>
+    new Promise((resolve, reject) => {
+      begun.push((error) => {
+        if (error !== undefined) reject(error);
+        else resolve({ image: Buffer.from(String(count++)), promptImage: Buffer.alloc(0), icons: [] });
+      });
+    });
+  const finish = async (error?: Error): Promise<void> => {
+    begun.shift()!(error);
+    await turn();
+  };
+  return { draw, begun, finish };
+}
+
+const numberOf = async (captcha: Promise<DrawnCaptcha>): Promise<number> => Number((await captcha).image);
+
+test('nothing is drawn before the first captcha is asked for', async (t) => {
+  const { draw, begun } = useBrush();
+  const pool = new CaptchaPool({ draw, log, size: 2 });
+  await turn();
+  t.is(begun.length, 0);
+  await pool.close();
+});
+
+test('each captcha is handed out once, in the order of the callers, and one is drawn at a time', async (t) => {
+  const { draw, begun, finish } = useBrush();
+  const pool = new CaptchaPool({ draw, log, size: 2 });
+  const taken = [pool.take(), pool.take(), pool.take()];
+  for (let i = 0; i < 3; i++) {
+    t.is(begun.length, 1);
+    await finish();
+  }
+  t.deepEqual(await Promise.all(taken.map(numberOf)), [0, 1, 2]);
+  await finish();
+  await finish();
+  t.is(begun.length, 0, 'two lie ready');
+  t.deepEqual([await numberOf(pool.take()), await numberOf(pool.take())], [3, 4]);
+  t.is(begun.length, 1, 'what was taken is drawn again');
+  const closed = pool.close();
+  await finish();
+  await closed;
+});
+
+test('more callers than may wait are refused, and none of those who wait', async (t) => {
+  const { draw, finish } = useBrush();
+  const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 2 });
+  const waiting = [pool.take(), pool.take()];
+  await t.throwsAsync(pool.take(), { code: 'queue_full' });
+  await finish();
+  await finish();
+  t.deepEqual(await Promise.all(waiting.map(numberOf)), [0, 1]);
+  const closed = pool.close();
+  await finish();
+  await closed;
+});
+
+test('a failure is told to those who wait, and the next caller has one drawn', async (t) => {
+  const { draw, begun, finish } = useBrush();
+  const pool = new CaptchaPool({ draw, log, size: 1 });
+  const waiting = [pool.take(), pool.take()].map((taken) => t.throwsAsync(taken, { message: 'no paint' }));
+  await finish(new Error('no paint'));
+  await Promise.all(waiting);
+  t.is(begun.length, 0);
+  const next = pool.take();
+  await finish();
+  t.is(await numberOf(next), 0);
+  const closed = pool.close();
+  await finish();
+  await closed;
+});
+
+test('closing refuses callers, and ends once nothing is drawn', async (t) => {
+  const { draw, begun, finish } = useBrush();
+  const pool = new CaptchaPool({ draw, log });
+  const waiting = t.throwsAsync(pool.take(), { code: 'service_unavailable' });
+  let isClosed = false;
+  const closed = pool.close().then(() => {
+    isClosed = true;
+  });
+  await waiting;
+  await turn();
+  t.false(isClosed);
+  await finish();
+  await closed;
+  t.is(begun.length, 0);
+  await t.throwsAsync(pool.take(), { code: 'service_unavailable' });
+});

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { Captcha } from '../../../api/captcha/captcha.ts';
+import type { StoredChallenge } from '../../../api/captcha/captcha-store.ts';
+import { imageHeight, imageWidth, type Place } from '../../../api/captcha/place-icons.ts';
+import { hashSecret } from '../../../shared/accounts/credentials.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { useRedis } from '../../support/use-redis.ts';
+
+const redis = useRedis(test);
+let shared: Captcha | undefined;
+
+const useCaptcha = (): Captcha => {
+  shared ??= new Captcha({ redis: redis(), log: createLogger('test', 'silent') });
+  return shared;
+};
+test.after.always(() => shared?.close());
+
+const network = '203.0.113.7';
+
+/** Where a person would click. */
+async function solve(challengeId: string): Promise<Place[]> {
+  const { solution } = JSON.parse((await redis().get(redisKeys.captcha(challengeId)))!) as StoredChallenge;
+  return solution.map(({ x, y }) => ({ x: (x / imageWidth) * 10_000, y: (y / imageHeight) * 10_000 }));
+}
+
+async function askAndSolve(): Promise<{ challengeId: string; points: Place[] }> {
+  const { challengeId } = await useCaptcha().challenge('login', network);
+  return { challengeId, points: await solve(challengeId) };
+}
+
+async function earnToken(): Promise<string> {
+  const { challengeId, points } = await askAndSolve();
+  return (await useCaptcha().verify(challengeId, points, network))!;
+}
+
+test('a challenge has two images, a size, an end and an id of its own, and is less than 100 KB', async (t) => {
+  const challenge = await useCaptcha().challenge('signup', network);
+  const other = await useCaptcha().challenge('signup', network);
+  t.like(challenge, { width: 480, height: 320, expiresInSeconds: 300 });
+  t.regex(challenge.image, /^data:image\/webp;base64,[A-Za-z0-9+/]+=*$/);
+  t.regex(challenge.promptImage, /^data:image\/webp;base64,[A-Za-z0-9+/]+=*$/);
+  t.regex(challenge.challengeId, /^[A-Za-z0-9_-]{32}$/);
+  t.true(JSON.stringify(challenge).length < 100_000);
+  t.not(challenge.challengeId, other.challengeId);
+  t.not(challenge.image, other.image);
+});
+
+test('right clicks earn a token, which is redeemed once', async (t) => {
+  const token = await earnToken();
+  t.regex(token, /^[A-Za-z0-9_-]{43}$/);
+  t.true(await useCaptcha().redeemToken(token, 'login', network));
+  t.false(await useCaptcha().redeemToken(token, 'login', network));
+});
+
+test('a challenge is attempted once, whether the clicks are right or wrong', async (t) => {
+  const right = await askAndSolve();
+  t.truthy(await useCaptcha().verify(right.challengeId, right.points, network));
+  t.is(await useCaptcha().verify(right.challengeId, right.points, network), null);
+
+  const wrong = await askAndSolve();
+  t.is(await useCaptcha().verify(wrong.challengeId, wrong.points.toReversed(), network), null);
+  t.is(await useCaptcha().verify(wrong.challengeId, wrong.points, network), null);
+});
+
+test('of many attempts at once, at a challenge or with a token, one counts', async (t) => {
+  const { challengeId, points } = await askAndSolve();
+  const tokens = await Promise.all(
+    Array.from({ length: 20 }, () => useCaptcha().verify(challengeId, points, network)),
+  );
+  const [token, ...more] = tokens.filter((token) => token !== null);
+  t.is(more.length, 0);
+  const redeemed = await Promise.all(
+    Array.from({ length: 20 }, () => useCaptcha().redeemToken(token!, 'login', network)),
+  );
+  t.is(redeemed.filter(Boolean).length, 1);
+});
+
+test('too few and too many clicks earn nothing, right as each of them may be', async (t) => {
+  const few = await askAndSolve();
+  t.is(await useCaptcha().verify(few.challengeId, few.points.slice(0, 3), network), null);
+  const many = await askAndSolve();
+  t.is(await useCaptcha().verify(many.challengeId, [...many.points, many.points[0]!], network), null);
+});
+
+test('another network can neither solve a challenge nor use a token, and spends it', async (t) => {
+  const { challengeId, points } = await askAndSolve();
+  t.is(await useCaptcha().verify(challengeId, points, '198.51.100.1'), null);
+  t.is(await useCaptcha().verify(challengeId, points, network), null);
+
+  const token = await earnToken();
+  t.false(await useCaptcha().redeemToken(token, 'login', '198.51.100.1'));
+  t.false(await useCaptcha().redeemToken(token, 'login', network));
+});
+
+test('a token for one purpose is none for another, and is spent', async (t) => {
+  const token = await earnToken();
+  t.false(await useCaptcha().redeemToken(token, 'signup', network));
+  t.false(await useCaptcha().redeemToken(token, 'login', network));
+});
+
+test('challenges and tokens end after five minutes', async (t) => {
+  const { challengeId, points } = await askAndSolve();
+  const token = await earnToken();
+  const keys = [redisKeys.captcha(challengeId), redisKeys.captchaToken(hashSecret(token))];
+  for (const key of keys) {
+    const ttl = await redis().ttl(key);
+    t.true(ttl > 200 && ttl <= 300, `${ttl}`);
+    // As Redis does when that time is over.
+    await redis().pexpire(key, 0);
+  }
+  t.is(await useCaptcha().verify(challengeId, points, network), null);
+  t.false(await useCaptcha().redeemToken(token, 'login', network));
+});
+
+test('what is unknown earns nothing', async (t) => {
+  t.is(await useCaptcha().verify(randomUUID(), [], network), null);
+  t.false(await useCaptcha().redeemToken(randomUUID(), 'login', network));
+});
+
+test('a token is stored as its hash alone', async (t) => {
+  const token = await earnToken();
+  const names = await redis().keys('*captcha-token*');
+  t.true(names.includes(redisKeys.captchaToken(hashSecret(token))));
+  for (const name of names) {
+    t.false(name.includes(token));
+    t.false((await redis().get(name))!.includes(token));
+  }
+});

@@ -1,0 +1,85 @@
+import test from 'ava';
+import sharp from 'sharp';
+import { iconNames, readIconShapes } from '../../../api/captcha/captcha-icons.ts';
+import { drawIcon } from '../../../api/captcha/draw-icon.ts';
+import { drawCaptcha, promptCount } from '../../../api/captcha/draw-captcha.ts';
+import { iconCount, iconReach } from '../../../api/captcha/place-icons.ts';
+import { createSeededRandom } from '../../crash/seeded-random.ts';
+import { readThreadMs } from '../../support/thread-clock.ts';
+
+test('an image has eight different icons, and the prompt the first four of them', async (t) => {
+  const { image, promptImage, icons } = await drawCaptcha();
+  t.is(new Set(icons.map(({ name }) => name)).size, iconCount);
+  t.like(await sharp(image).metadata(), { format: 'webp', width: 480, height: 320 });
+  t.like(await sharp(promptImage).metadata(), { format: 'webp', width: promptCount * 80, height: 84 });
+});
+
+test('no two captchas are alike, and each is small', async (t) => {
+  const captchas = [];
+  for (let i = 0; i < 12; i++) captchas.push(await drawCaptcha());
+  t.is(new Set(captchas.map(({ image }) => image.toString('base64'))).size, captchas.length);
+  t.is(new Set(captchas.map(({ promptImage }) => promptImage.toString('base64'))).size, captchas.length);
+  t.is(new Set(captchas.map(({ icons }) => JSON.stringify(icons))).size, captchas.length);
+  for (const { image, promptImage } of captchas) {
+    t.true(((image.length + promptImage.length) * 4) / 3 < 60_000);
+  }
+});
+
+test('no icon reaches farther than its room, however it is turned and bent', async (t) => {
+  const seeded = createSeededRandom('16');
+  const random = (): number => seeded.next();
+  const cell = 2 * iconReach + 20;
+  const columns = 13;
+  const drawings = [...(await readIconShapes()).values()].flatMap(({ bold, fill }) => [bold, fill]);
+  const height = Math.ceil(drawings.length / columns) * cell;
+  const centreOf = (i: number) => ({
+    x: ((i % columns) + 0.5) * cell,
+    y: (Math.floor(i / columns) + 0.5) * cell,
+  });
+  const icons = drawings.map((outline, i) =>
+    drawIcon(random, `i${i}`, {
+      outline,
+      centre: centreOf(i),
+      reach: iconReach,
+      degrees: random() * 360,
+      bend: 2.8,
+    }),
+  );
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${columns * cell}" height="${height}">${icons.join('')}</svg>`;
+  const { data, info } = await sharp(Buffer.from(svg))
+    .ensureAlpha()
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const farthest = drawings.map(() => 0);
+  for (let y = 0; y < info.height; y++) {
+    for (let x = 0; x < info.width; x++) {
+      if (data[(y * info.width + x) * 4 + 3]! < 32) continue;
+      const i = Math.floor(y / cell) * columns + Math.floor(x / cell);
+      const centre = centreOf(i);
+      farthest[i] = Math.max(farthest[i]!, Math.hypot(x + 0.5 - centre.x, y + 0.5 - centre.y));
+    }
+  }
+  for (const reach of farthest) {
+    t.true(reach <= iconReach + 1, `${reach}`);
+    // What a person clicks is not much smaller than its room either.
+    t.true(reach > iconReach * 0.6, `${reach}`);
+  }
+});
+
+test('there are enough icons, each once', (t) => {
+  t.true(iconNames.length >= 24);
+  t.is(new Set(iconNames).size, iconNames.length);
+});
+
+test('a captcha takes less than 2 ms of the thread that serves requests', async (t) => {
+  // The first ones read the icons, and run code that is not compiled yet. The best of a few counts: others use the machine.
+  for (let i = 0; i < 10; i++) await drawCaptcha();
+  let leastMs = Infinity;
+  for (let batch = 0; batch < 4; batch++) {
+    const before = readThreadMs();
+    for (let i = 0; i < 8; i++) await drawCaptcha();
+    leastMs = Math.min(leastMs, (readThreadMs() - before) / 8);
+  }
+  t.log(`${leastMs.toFixed(2)} ms`);
+  t.true(leastMs < 2, `${leastMs} ms`);
+});

@@ -1,0 +1,117 @@
+import test from 'ava';
+import { areOnIcons, hitRadius, pointUnits } from '../../../api/captcha/check-clicks.ts';
+import { createSecureRandom, someOf, type Random } from '../../../api/captcha/captcha-random.ts';
+import { promptCount } from '../../../api/captcha/draw-captcha.ts';
+import {
+  iconReach,
+  imageHeight,
+  imageWidth,
+  leastDistance,
+  leastMargin,
+  placeIcons,
+  type Place,
+} from '../../../api/captcha/place-icons.ts';
+import { createSeededRandom } from '../../crash/seeded-random.ts';
+
+const seeded = createSeededRandom('16');
+const random: Random = () => seeded.next();
+
+const toPoint = ({ x, y }: Place): Place => ({
+  x: (x / imageWidth) * pointUnits,
+  y: (y / imageHeight) * pointUnits,
+});
+
+const drawPoint = (): Place => ({ x: random() * pointUnits, y: random() * pointUnits });
+
+const images = Array.from({ length: 10_000 }, () => placeIcons(random));
+
+/** How many guesses solve the captchas that they are made for. */
+function countSolved(guess: (icons: readonly Place[]) => Place[]): number {
+  return images.filter((icons) => areOnIcons(guess(icons), icons.slice(0, promptCount))).length;
+}
+
+test('icons neither overlap nor reach over the border', (t) => {
+  t.true(leastDistance > 2 * iconReach);
+  t.true(leastMargin > iconReach);
+  for (const icons of images.slice(0, 500)) {
+    for (const [i, { x, y }] of icons.entries()) {
+      t.true(Math.min(x, y, imageWidth - x, imageHeight - y) >= leastMargin);
+      for (const other of icons.slice(i + 1)) {
+        t.true(Math.hypot(x - other.x, y - other.y) >= leastDistance);
+      }
+    }
+  }
+});
+
+test('clicks solve it that are on the icons, in their order, one for each', (t) => {
+  const solution = images[0]!.slice(0, promptCount);
+  const points = solution.map(toPoint);
+  const nearBorder = solution.map(({ x, y }, i) =>
+    toPoint({ x: x + Math.cos(i) * iconReach, y: y + Math.sin(i) * iconReach }),
+  );
+  const offOne = solution.map(({ x, y }, i) => toPoint({ x: x + (i === 2 ? hitRadius + 1 : 0), y }));
+  const swapped = [points[1]!, points[0]!, points[2]!, points[3]!];
+
+  t.true(areOnIcons(points, solution));
+  t.true(areOnIcons(nearBorder, solution));
+  t.false(areOnIcons(offOne, solution));
+  t.false(areOnIcons(swapped, solution));
+  t.false(areOnIcons(points.toReversed(), solution));
+  t.false(areOnIcons(points.slice(0, 3), solution));
+  t.false(areOnIcons([...points, points[0]!], solution));
+  t.false(areOnIcons([], solution));
+  t.false(
+    areOnIcons(
+      points.map(() => ({ x: Number.NaN, y: Number.NaN })),
+      solution,
+    ),
+  );
+});
+
+test('of all orders of four of the eight icons exactly one in 1680 solves it', (t) => {
+  const icons = images[0]!;
+  const points = icons.map(toPoint);
+  const solution = icons.slice(0, promptCount);
+  let all = 0;
+  let solved = 0;
+  for (const a of points) {
+    for (const b of points.filter((point) => point !== a)) {
+      for (const c of points.filter((point) => point !== a && point !== b)) {
+        for (const d of points.filter((point) => point !== a && point !== b && point !== c)) {
+          all++;
+          if (areOnIcons([a, b, c, d], solution)) solved++;
+        }
+      }
+    }
+  }
+  t.is(all, 1_680);
+  t.is(solved, 1);
+});
+
+test('a guesser who knows where the icons are, but not their order, solves less than one in 1000', (t) => {
+  const inSomeOrder = countSolved((icons) => someOf(random, icons, promptCount).map(toPoint));
+  // Places say nothing of the order either, as reading them from the left would find out.
+  const fromTheLeft = countSolved((icons) =>
+    [...icons]
+      .sort((a, b) => a.x - b.x)
+      .slice(0, promptCount)
+      .map(toPoint),
+  );
+  t.true(inSomeOrder * 1_000 < images.length, `${inSomeOrder} of ${images.length}`);
+  t.true(fromTheLeft * 1_000 < images.length, `${fromTheLeft} of ${images.length}`);
+});
+
+test('a guesser who knows nothing solves less than one in 1000', (t) => {
+  const fixed = Array.from({ length: promptCount }, drawPoint);
+  const anywhere = countSolved(() => Array.from({ length: promptCount }, drawPoint));
+  const always = countSolved(() => fixed);
+  const middle = countSolved(() => fixed.map(() => ({ x: 5_000, y: 5_000 })));
+  t.true(anywhere * 1_000 < images.length, `${anywhere} of ${images.length}`);
+  t.true(always * 1_000 < images.length, `${always} of ${images.length}`);
+  t.is(middle, 0);
+});
+
+test('unless a test says otherwise, chance is the cryptographic generator: no two processes place icons alike', (t) => {
+  const placed = Array.from({ length: 50 }, () => JSON.stringify(placeIcons(createSecureRandom())));
+  t.is(new Set(placed).size, placed.length);
+});

@@ -1,0 +1,121 @@
+import test from 'ava';
+import sharp from 'sharp';
+import { readIconShapes, type IconName } from '../../../api/captcha/captcha-icons.ts';
+import { hitRadius } from '../../../api/captcha/check-clicks.ts';
+import {
+  drawCaptcha,
+  promptCell,
+  promptCount,
+  type DrawnCaptcha,
+} from '../../../api/captcha/draw-captcha.ts';
+import { createSeededRandom } from '../../crash/seeded-random.ts';
+import {
+  drawPlainIcon,
+  findBest,
+  mapPixels,
+  mapTemplate,
+  type MapKind,
+  type PixelMaps,
+} from './template-matcher.ts';
+
+const rounds = 24;
+const shapes = await readIconShapes();
+
+/** The prompt image, cut into its icons, at several sizes. */
+async function cutPrompt({ promptImage }: DrawnCaptcha, position: number): Promise<PixelMaps[]> {
+  const { width, height } = promptCell;
+  const side = 72;
+  const region = {
+    left: position * width + (width - side) / 2,
+    top: (height - side) / 2,
+    width: side,
+    height: side,
+  };
+  const sizes = [70, 80, 90];
+  return await Promise.all(
+    sizes.map((size) => mapTemplate(sharp(promptImage).extract(region).resize(size, size))),
+  );
+}
+
+/**
+ * The files of an icon in both weights. The matcher is told which icons the prompt shows; a real one would have to find that
+ * out as well.
+ */
+function useFiles(sizes: readonly number[], turns: readonly number[]) {
+  const known = new Map<IconName, Promise<PixelMaps[]>>();
+  const draw = (name: IconName): Promise<PixelMaps[]> => {
+    const { bold, fill } = shapes.get(name)!;
+    const pictures = [bold, fill].flatMap((outline) =>
+      sizes.flatMap((size) => turns.map((degrees) => drawPlainIcon(outline, size, degrees))),
+    );
+    return Promise.all(pictures.map(mapTemplate));
+  };
+  return ({ icons }: DrawnCaptcha, position: number): Promise<PixelMaps[]> => {
+    const { name } = icons[position]!;
+    if (!known.has(name)) known.set(name, draw(name));
+    return known.get(name)!;
+  };
+}
+
+interface Matcher {
+  readonly cut: (captcha: DrawnCaptcha, position: number) => Promise<PixelMaps[]>;
+  readonly kinds: readonly MapKind[];
+}
+
+const matchers: Record<string, Matcher> = {
+  'the prompt image': { cut: cutPrompt, kinds: ['lightness', 'edges'] },
+  'the files of the icons': { cut: useFiles([76, 86, 96], [0]), kinds: ['lightness', 'edges'] },
+  // By lightness it takes as long, and finds half as many.
+  'the files of the icons, each turned twelve ways,': {
+    cut: useFiles(
+      [86],
+      Array.from({ length: 12 }, (_, i) => i * 30),
+    ),
+    kinds: ['edges'],
+  },
+};
+
+const captchas: { readonly captcha: DrawnCaptcha; readonly maps: PixelMaps }[] = [];
+
+test.before(async () => {
+  const seeded = createSeededRandom('2026');
+  for (let round = 0; round < rounds; round++) {
+    const captcha = await drawCaptcha(() => seeded.next());
+    captchas.push({ captcha, maps: await mapPixels(sharp(captcha.image)) });
+  }
+});
+
+for (const [source, { cut, kinds }] of Object.entries(matchers)) {
+  for (const kind of kinds) {
+    test.serial(
+      `matching templates of ${source} by ${kind} solves less than one captcha in 20`,
+      async (t) => {
+        const found: number[] = [];
+        for (const captcha of captchas) found.push(await countFound(captcha, cut, kind));
+        const share = found.reduce((sum, count) => sum + count, 0) / (rounds * promptCount);
+        const solved = found.filter((count) => count === promptCount).length / rounds;
+        t.log(`finds ${(share * 100).toFixed(1)} % of the icons, solves ${(solved * 100).toFixed(1)} %`);
+        t.true(solved < 1 / 20, `solves ${solved}`);
+        // There are more icons to count than captchas: all four are found as often as one is, to the fourth power.
+        t.true(share ** promptCount < 1 / 20, `finds ${share}`);
+      },
+    );
+  }
+}
+
+async function countFound(
+  { captcha, maps }: { captcha: DrawnCaptcha; maps: PixelMaps },
+  cut: Matcher['cut'],
+  kind: MapKind,
+): Promise<number> {
+  let found = 0;
+  for (const [position, icon] of captcha.icons.slice(0, promptCount).entries()) {
+    const templates = await cut(captcha, position);
+    const best = findBest(
+      maps[kind],
+      templates.map((template) => template[kind]),
+    );
+    if (Math.hypot(best.x - icon.x, best.y - icon.y) <= hitRadius) found++;
+  }
+  return found;
+}
