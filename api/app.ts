@@ -2,7 +2,14 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { AppError } from '../shared/contract/errors.ts';
 import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
-import { answersAsStream, asksForOwnAccount, type Operation } from '../shared/contract/operation.ts';
+import {
+  answersAsStream,
+  asksForOwnAccount,
+  isOfWebArea,
+  isUnsafe,
+  needsCsrfToken,
+  type Operation,
+} from '../shared/contract/operation.ts';
 import { operations, type OperationId } from '../shared/contract/operations.ts';
 import { shorten } from '../shared/runtime/shorten.ts';
 import { createChat } from './endpoints/chat.ts';
@@ -17,8 +24,42 @@ import { cancelJob, getJob, listJobs } from './endpoints/jobs.ts';
 import { getModel, listModels } from './endpoints/models.ts';
 import { listServers } from './endpoints/servers.ts';
 import { getHealth } from './endpoints/system.ts';
+import { openAccount } from './endpoints/open-account.ts';
 import { getProfile, redeem, regenerateApiKey } from './endpoints/users.ts';
+import {
+  createFirstApiAccount,
+  getApiAccount,
+  linkApiAccount,
+  listApiAccounts,
+  redeemForApiAccount,
+  renameApiAccount,
+} from './endpoints/web/accounts.ts';
+import { createCaptcha, verifyCaptcha } from './endpoints/web/captcha.ts';
+import { getWebConfig } from './endpoints/web/config.ts';
+import {
+  regenerateKeyOfApiAccount,
+  requestRegenerateCode,
+  requestRevealCode,
+  requestUnlinkCode,
+  revealApiKey,
+  unlinkApiAccount,
+} from './endpoints/web/confirmations.ts';
+import { openLinkedAccount } from './endpoints/web/linked-account.ts';
+import {
+  getWebUser,
+  listSessions,
+  logOut,
+  logOutEverywhere,
+  logOutOthers,
+  refreshSession,
+  revokeSession,
+  updateWebUser,
+} from './endpoints/web/sessions.ts';
+import { requestCode, verifyCode } from './endpoints/web/sign-in.ts';
 import { authenticate } from './middleware/authenticate.ts';
+import { authenticateSession, forbidCaching } from './middleware/authenticate-session.ts';
+import { checkCsrf } from './middleware/check-csrf.ts';
+import { checkOrigin } from './middleware/check-origin.ts';
 import { checkHead } from './middleware/check-head.ts';
 import { beginInTurns } from './middleware/begin-in-turns.ts';
 import { readCreationOptions, refuseAsyncStream } from './middleware/creation-options.ts';
@@ -53,12 +94,40 @@ function createHandlers(services: Services): Record<OperationId, ApiMiddleware> 
     getModelsStatus: getModelsStatus(services),
     getProfile: getProfile(services),
     redeemCode: redeem(services),
-    listRefillLogs: listRefillLogs(services),
-    getStats: getStats(services),
-    listRequestLogs: listRequestLogs(services),
+    listRefillLogs: listRefillLogs(services, openAccount),
+    getStats: getStats(services, openAccount),
+    listRequestLogs: listRequestLogs(services, openAccount),
     regenerateApiKey: regenerateApiKey(services),
+    createCaptcha: createCaptcha(services),
+    verifyCaptcha: verifyCaptcha(services),
+    requestCode: requestCode(services),
+    verifyCode: verifyCode(services),
+    getWebUser: getWebUser(services),
+    updateWebUser: updateWebUser(services),
+    refreshSession: refreshSession(services),
+    logOut: logOut(services),
+    logOutEverywhere: logOutEverywhere(services),
+    logOutOthers: logOutOthers(services),
+    listSessions: listSessions(services),
+    revokeSession: revokeSession(services),
+    listApiAccounts: listApiAccounts(services),
+    linkApiAccount: linkApiAccount(services),
+    createFirstApiAccount: createFirstApiAccount(services),
+    getApiAccount: getApiAccount(services),
+    renameApiAccount: renameApiAccount(services),
+    unlinkApiAccount: unlinkApiAccount(services),
+    requestUnlinkCode: requestUnlinkCode(services),
+    requestRevealCode: requestRevealCode(services),
+    revealApiKey: revealApiKey(services),
+    redeemForApiAccount: redeemForApiAccount(services),
+    requestRegenerateCode: requestRegenerateCode(services),
+    regenerateKeyOfApiAccount: regenerateKeyOfApiAccount(services),
+    listRequestLogsOfApiAccount: listRequestLogs(services, openLinkedAccount),
+    listRefillLogsOfApiAccount: listRefillLogs(services, openLinkedAccount),
+    getStatsOfApiAccount: getStats(services, openLinkedAccount),
     getLogsSummary: getLogsSummary(services),
     listServers: listServers(services),
+    getWebConfig: getWebConfig(services),
     getHealth: getHealth(services),
     getDescription: getDescription(services),
     getDocs: getDocs(services),
@@ -121,11 +190,15 @@ function stackOf(
   { begin, limitCalls, limitStreams }: SharedSteps,
 ): ApiMiddleware[] {
   const stack: ApiMiddleware[] = [];
-  if (operation.auth === 'none') stack.push(begin(operation.operationId));
+  if (operation.auth !== 'key') stack.push(begin(operation.operationId));
+  if (isOfWebArea(operation)) stack.push(forbidCaching);
+  if (isOfWebArea(operation) && isUnsafe(operation)) stack.push(checkOrigin(services));
   if (operation.auth === 'key') stack.push(authenticate(services));
+  if (operation.auth === 'web') stack.push(authenticateSession(services));
   const isCreation = operation.modelTypes !== undefined;
   if (isCreation) stack.push(noteRefusals(services.refusals), readCreationOptions);
   if (asksForOwnAccount(operation)) stack.push(answersAsStream(operation) ? limitStreams : limitCalls);
+  if (needsCsrfToken(operation)) stack.push(checkCsrf);
   if (operation.body !== undefined) stack.push(parseBody(operation, services));
   stack.push(validate(operation));
   if (isCreation) stack.push(refuseAsyncStream);

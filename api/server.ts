@@ -35,7 +35,9 @@ import { FiguresCache } from '../shared/traffic/figures-cache.ts';
 import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
 import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
+import { MailQueue } from '../shared/web/mail-queue.ts';
 import { openWebStores } from '../shared/web/web-stores.ts';
+import { Captcha } from './captcha/captcha.ts';
 import { createApp } from './app.ts';
 import { HttpConnections } from './connections/http-connections.ts';
 import { limitConnections } from './connections/open-files.ts';
@@ -53,7 +55,9 @@ import { RecentRefusals } from './middleware/recent-refusals.ts';
 import { KeptAnswers } from './dispatch/kept-answers.ts';
 import { ReplyWaiters } from './dispatch/reply-waiters.ts';
 import { findContested } from './dispatch/response-memory.ts';
-import type { Services } from './services.ts';
+import type { Services, WebServices } from './services.ts';
+import { EmailCodeStore } from './web/email-code-store.ts';
+import { Limits } from './web/limits.ts';
 
 export interface RunningApi extends Running {
   /** Where it listens, without a last slash. */
@@ -171,6 +175,13 @@ export async function startApi(
     bulk: new JobQueue<ImageJob>('image-bulk', redis, payloads),
   };
   const documents = new DocumentReader(log);
+  const web: WebServices = {
+    ...openWebStores(mongo, config),
+    captcha: new Captcha({ redis, log }),
+    emailCodes: new EmailCodeStore(redis, config.masterKey),
+    limits: new Limits(redis, config.masterKey),
+    mails: new MailQueue(redis, config),
+  };
   const services: Services = {
     config,
     log,
@@ -184,7 +195,7 @@ export async function startApi(
     accountWaitMs: options.accountWaitMs ?? defaultAccountWaitMs,
     refusals: new RecentRefusals(),
     codes: new RefillCodeStore(mongo.db),
-    web: openWebStores(mongo, config),
+    web,
     history: new HistoryStore(ledger, redis),
     workers,
     chats: new ChatDispatcher(
@@ -247,6 +258,7 @@ export async function startApi(
       const queues = [embeddingQueues, images].flatMap((ofKind) => Object.values(ofKind));
       await Promise.all(queues.map((queue) => queue.close()));
       await documents.close();
+      await Promise.all([web.captcha.close(), web.mails.close()]);
       objects.close();
       await mongo.close();
       for (const client of [subscriber, payloadRedis, redis]) client.disconnect();

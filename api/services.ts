@@ -18,6 +18,10 @@ import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { FiguresCache } from '../shared/traffic/figures-cache.ts';
 import type { ModelSums, TotalSums } from '../shared/traffic/traffic-sums.ts';
 import type { WebStores } from '../shared/web/web-stores.ts';
+import type { MailQueue } from '../shared/web/mail-queue.ts';
+import type { Captcha } from './captcha/captcha.ts';
+import type { EmailCodeStore } from './web/email-code-store.ts';
+import type { Limits } from './web/limits.ts';
 import type { BulkShares } from './dispatch/bulk-shares.ts';
 import type { ChatDispatcher } from './dispatch/dispatch-chat.ts';
 import type { JobWaiting } from './dispatch/dispatch-job.ts';
@@ -26,6 +30,14 @@ import type { EmbeddingBatcher } from './dispatch/embedding-batcher.ts';
 import type { BodyTimes } from './middleware/body-pace.ts';
 import type { DocumentReader } from './files/document-reader.ts';
 import type { RecentRefusals } from './middleware/recent-refusals.ts';
+
+/** What the web area works with, beside the accounts that users link. */
+export interface WebServices extends WebStores {
+  readonly captcha: Captcha;
+  readonly emailCodes: EmailCodeStore;
+  readonly limits: Limits;
+  readonly mails: MailQueue;
+}
 
 /** What middleware and endpoints are handed; made once a process. */
 export interface Services {
@@ -42,7 +54,7 @@ export interface Services {
   readonly accountWaitMs: number;
   readonly refusals: RecentRefusals;
   readonly codes: RefillCodeStore;
-  readonly web: WebStores;
+  readonly web: WebServices;
   readonly history: HistoryStore;
   readonly workers: WorkerRegistryStore;
   readonly chats: ChatDispatcher;

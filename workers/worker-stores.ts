@@ -10,6 +10,7 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
+import { MailQueue } from '../shared/web/mail-queue.ts';
 import { openWebStores, type WebStores } from '../shared/web/web-stores.ts';
 
 /** A worker's connections, and the stores that are read over them. */
@@ -27,6 +28,7 @@ export interface WorkerStores {
   readonly codes: RefillCodeStore;
   readonly keptFrames: KeptFramesStore;
   readonly web: WebStores;
+  readonly mails: MailQueue;
   /** One more connection to wait on, without a bound on retries; it is closed with the others. */
   readonly connectBlocking: () => Promise<RedisClient>;
   readonly close: () => Promise<void>;
@@ -51,6 +53,7 @@ export async function openWorkerStores(
     log,
     findPriceDay: await prices.readDays(),
   });
+  const mails = new MailQueue(redis, config);
   const ledger = new LedgerStore(mongo.db);
   const objects = new ObjectStore(config.s3);
   const accounts = new AccountStore(mongo.db, config);
@@ -68,6 +71,7 @@ export async function openWorkerStores(
     codes: new RefillCodeStore(mongo.db),
     keptFrames: new KeptFramesStore(redis, payloadRedis),
     web: openWebStores(mongo, config),
+    mails,
     async connectBlocking() {
       const blocking = createRedis(config.redisUrl, 'blocking', log);
       clients.push(blocking);
@@ -75,6 +79,7 @@ export async function openWorkerStores(
       return blocking;
     },
     async close() {
+      await mails.close();
       objects.close();
       await mongo.close();
       for (const client of clients) client.disconnect();

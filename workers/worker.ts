@@ -125,8 +125,7 @@ export async function startWorker(
       from: config.mailFrom,
       supportEmail: config.supportEmail,
       isSignUpOpen: config.signup.isOpen,
-      // There are no users yet, so nobody is told that an address has none.
-      isKnown: () => Promise.resolve(true),
+      isKnown: (email) => stores.web.users.isKnown(email),
       blocking: await connectBlocking(),
       log,
     });

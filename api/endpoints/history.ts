@@ -6,37 +6,40 @@ import { callerSignal } from '../middleware/caller-signal.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentRefillLogs, presentRequestLogs, presentStats } from '../present/history.ts';
 import type { Services } from '../services.ts';
-import { inDatabaseTurn } from './in-database-turn.ts';
-import { openAccount } from './open-account.ts';
+import { inDatabaseTurn } from '../middleware/in-database-turn.ts';
+import type { OpenAccount } from './open-account.ts';
 import { sendBody } from './send-body.ts';
 import { readPeriod } from './stats-period.ts';
 
 const requestLogPageSize = 300;
 
-export function listRequestLogs(services: Services) {
+export function listRequestLogs(services: Services, open: OpenAccount) {
   return async (context: ApiContext): Promise<void> => {
     const { page } = context.state.query as RequestLogQuery;
     await answerInTurn(services, context, {
+      open,
       read: ({ id }, signal) => services.history.readRequestLog(id, page, requestLogPageSize, signal),
       present: (found) => presentRequestLogs(found, page, requestLogPageSize),
     });
   };
 }
 
-export function listRefillLogs(services: Services) {
+export function listRefillLogs(services: Services, open: OpenAccount) {
   return async (context: ApiContext): Promise<void> => {
     const { page, page_size: pageSize } = context.state.query as RefillLogQuery;
     await answerInTurn(services, context, {
+      open,
       read: (account, signal) => services.history.readRefillLog(account, page, pageSize, signal),
       present: (found) => presentRefillLogs(found, page, pageSize),
     });
   };
 }
 
-export function getStats(services: Services) {
+export function getStats(services: Services, open: OpenAccount) {
   return async (context: ApiContext): Promise<void> => {
     const period = readPeriod(context.state.query as StatsQuery, new Date());
     await answerInTurn(services, context, {
+      open,
       read: ({ id }) => services.history.readDays(id, period.start, period.end),
       present: (days) => presentStats(period, days),
     });
@@ -44,6 +47,7 @@ export function getStats(services: Services) {
 }
 
 interface HistoryRead<T> {
+  readonly open: OpenAccount;
   readonly read: (account: HotAccount, signal: AbortSignal) => Promise<T>;
   readonly present: (found: T) => object;
 }
@@ -52,11 +56,11 @@ interface HistoryRead<T> {
 async function answerInTurn<T>(
   services: Services,
   context: ApiContext,
-  { read, present }: HistoryRead<T>,
+  { open, read, present }: HistoryRead<T>,
 ): Promise<void> {
   const signal = callerSignal(context.res);
   const { accountId, bytes } = await inDatabaseTurn(services, context, async () => {
-    const account = await openAccount(services, context);
+    const account = await open(services, context);
     const found = await read(account, signal);
     // Pages that come together are presented in one iteration of the event loop each.
     await nextWorkTurn(account.id);

@@ -9,6 +9,9 @@ import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import type { Services } from '../services.ts';
 
+/** Finds the account that a request is about; of whoever asks, and not banned. */
+export type OpenAccount = (services: Services, context: ApiContext) => Promise<HotAccount>;
+
 /**
  * The account of the key that a request carries, in Redis from here on. What needs no admission is opened here: the
  * key is still the account's own, and the account not banned.

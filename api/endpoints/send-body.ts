@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
-import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
+import { requesterOf } from '../middleware/requester.ts';
 import { chunkBuffer, sendChunks, type ChunkedBody, type ChunkSource } from '../present/send-chunks.ts';
 
 /** Larger bodies leave in chunks, as their callers take them. */
@@ -19,9 +19,8 @@ export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody, 
     context.body = Buffer.isBuffer(body) ? body : gather(body, byteLength);
     return;
   }
-  const { accountId } = holderOf(context);
   const chunks = Buffer.isBuffer(body) ? chunkBuffer(body) : body;
-  await sendInChunks(context, chunks, () => nextWorkTurn(accountId), status);
+  await sendInChunks(context, chunks, () => nextWorkTurn(requesterOf(context)), status);
 }
 
 /**

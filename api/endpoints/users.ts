@@ -8,7 +8,7 @@ import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentProfile, presentRedeemed } from '../present/accounts.ts';
 import type { Services } from '../services.ts';
-import { inDatabaseTurn } from './in-database-turn.ts';
+import { inDatabaseTurn } from '../middleware/in-database-turn.ts';
 import { openAccount } from './open-account.ts';
 
 export function getProfile(services: Services) {

@@ -10,7 +10,10 @@ const furtherHeaders = ['allow'];
 /** Browsers ask again after two hours at the latest, some sooner. */
 const maxAgeSeconds = 7_200;
 
-const exposeHeaders = [...Object.keys(responseHeaders), ...furtherHeaders].join(',');
+/** Pages are never shown cookies. */
+const exposeHeaders = [...Object.keys(responseHeaders), ...furtherHeaders]
+  .filter((name) => name !== 'set-cookie')
+  .join(',');
 
 const findAllowed = (origins: CorsOrigins, origin: string): string =>
   origins === '*' ? '*' : origins.has(origin) ? origin : '';

@@ -7,7 +7,6 @@ import { Utf8Check } from '../../shared/runtime/utf8-check.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import type { Services } from '../services.ts';
-import { holderOf } from './authenticate.ts';
 import { smallBodyBytes } from './body-pace.ts';
 import type { BodyReader } from './body-reader.ts';
 import { FormReader } from './form-reader.ts';
@@ -16,6 +15,7 @@ import { JsonStructure } from './json-structure.ts';
 import { checkBeforeBody, preAdmitBody } from './pre-admit.ts';
 import { readChunks } from './read-chunks.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
+import { requesterOf } from './requester.ts';
 
 /**
  * Reads a body, JSON or a form where the operation takes one, within the operation's bound. A large one is read only once the account may send it, counts in what
@@ -109,10 +109,10 @@ class IncomingBody {
     const { modelTypes } = this.#operation;
     if (modelTypes === undefined) throw new AppError('payload_too_large');
     const { requestMemory } = this.#services;
-    const { accountId } = holderOf(this.#context);
+    const requester = requesterOf(this.#context);
     this.#release();
     // What is only announced takes no memory yet, but is not begun where it could not be read to its end now.
-    const whole = requestMemory.tryAcquire(accountId, atLeastBytes);
+    const whole = requestMemory.tryAcquire(requester, atLeastBytes);
     if (whole === null) throw noMemory();
     whole.release();
     await preAdmitBody(this.#services, this.#context, modelTypes);
@@ -151,13 +151,12 @@ class IncomingBody {
     }
   }
 
-  /** @throws AppError where there is not so much for the account */
+  /** @throws AppError where there is not so much for the requester */
   #hold(bytes: number): void {
     // Its caller has gone, or was answered: nobody wants the rest.
     if (this.#context.res.destroyed) throw new AppError('job_cancelled');
     if (this.#share?.tryGrow(bytes) === true) return;
-    const { accountId } = holderOf(this.#context);
-    this.#share ??= this.#services.requestMemory.tryAcquire(accountId, bytes);
+    this.#share ??= this.#services.requestMemory.tryAcquire(requesterOf(this.#context), bytes);
     if (this.#share === null || this.#share.amount < bytes) throw noMemory();
   }
 
@@ -196,7 +195,7 @@ class IncomingBody {
     this.#hold(this.#length + reader.extraBytes);
     if (this.#spentMs < readingTurnMs) return undefined;
     this.#spentMs = 0;
-    return nextWorkTurn(holderOf(this.#context).accountId);
+    return nextWorkTurn(requesterOf(this.#context));
   }
 
   async #parseSmall(): Promise<unknown> {

@@ -5,6 +5,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import type { WebSession } from '../../shared/web/web-models.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { findCallerAddress } from '../callers/caller-address.ts';
 import { wasCutUnread } from '../callers/unread-callers.ts';
@@ -18,6 +19,8 @@ export interface RequestState {
   requestId: string;
   /** Set by authenticate. */
   holder?: KeyHolder;
+  /** Set by authenticateSession. */
+  session?: WebSession;
   /** Of a request that was asked about before it was admitted: before its large body was read, or its text counted. */
   preAdmission?: PreAdmission;
   /** Set where the answer has left although its caller still sends. */
@@ -29,6 +32,7 @@ export interface RequestState {
   /** What a large body holds of the memory for bodies until it is answered, of which so much stands for its texts. */
   bodyMemory?: { readonly share: BudgetShare; readonly textBytes: number };
   /** Set by validate. */
+  path?: unknown;
   body?: unknown;
   query?: unknown;
 }

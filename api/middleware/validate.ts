@@ -2,11 +2,14 @@ import type { Operation } from '../../shared/contract/operation.ts';
 import { compileValidator } from '../../shared/contract/validation.ts';
 import type { ApiMiddleware } from './request-context.ts';
 
-/** Checks query and body against the operation's schemas, and completes them with their defaults. */
+/** Checks path, query and body against the operation's schemas, and completes them with their defaults. */
 export function validate(operation: Operation): ApiMiddleware {
+  const { pathParameters } = operation;
+  const validatePath = pathParameters === undefined ? null : compileValidator(pathParameters, 'path');
   const validateQuery = operation.query === undefined ? null : compileValidator(operation.query, 'query');
   const validateBody = operation.body === undefined ? null : compileValidator(operation.body, 'body');
   return async (context, next) => {
+    if (validatePath !== null) context.state.path = validatePath({ ...context['params'] });
     if (validateQuery !== null) context.state.query = validateQuery({ ...context.query });
     if (validateBody !== null) context.state.body = validateBody(context.state.body);
     await next();

@@ -3,12 +3,15 @@ import type { RedeemResponse, UserBalance } from '../../shared/contract/users.ts
 import type { HotAccount, RecentUse } from '../../shared/billing/hot-account-store.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
 
-export function presentProfile(account: HotAccount, { requests, costNano }: RecentUse): UserBalance {
+/** Requests per minute over the last hour. */
+export const averageRpm = ({ requests }: RecentUse): number => Number((requests / 60).toFixed(4));
+
+export function presentProfile(account: HotAccount, recent: RecentUse): UserBalance {
   return {
     ...presentBalance(account),
-    request_count_last_hour: requests,
-    total_cost_request_last_hour: toRubNumber(costNano),
-    average_rpm: Number((requests / 60).toFixed(4)),
+    request_count_last_hour: recent.requests,
+    total_cost_request_last_hour: toRubNumber(recent.costNano),
+    average_rpm: averageRpm(recent),
     requests_per_minute: account.requestsPerMinute,
   };
 }

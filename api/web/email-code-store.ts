@@ -1,13 +1,13 @@
 import { createHmac, randomInt } from 'node:crypto';
 import { v4 as createUuid, validate as isUuid } from 'uuid';
+import { codeLifetimeSeconds, maxCodeAttempts, type SignInPurpose } from '../../shared/contract/web-auth.ts';
 import { callRedis, RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { deriveKey } from '../../shared/web/derive-key.ts';
+import type { ConfirmedAction } from '../../shared/web/mail.ts';
 
-export type CodePurpose = 'login' | 'signup' | 'unlink' | 'reveal' | 'regenerate';
+export type CodePurpose = SignInPurpose | ConfirmedAction;
 
-export const codeLifetimeSeconds = 600;
-const maxAttempts = 5;
 const codeLength = 6;
 
 export interface CodeRequest {
@@ -88,7 +88,7 @@ export class EmailCodeStore {
   async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<AcceptedCode | null> {
     if (!isUuid(challengeId)) return null;
     const id = challengeId.toLowerCase();
-    const values = [this.#mac(id, code), maxAttempts, expected.subject, ...expected.purposes];
+    const values = [this.#mac(id, code), maxCodeAttempts, expected.subject, ...expected.purposes];
     const reply = await callRedis(() => verifyScript.run(this.#redis, [redisKeys.emailCode(id)], values));
     if (reply === null) return null;
     const [purpose, email] = reply as [CodePurpose, string];

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { StreamId } from '../ledger/usage-event.ts';
 import type { Config } from '../runtime/config.ts';
-import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
+import { callMongo, isDuplicateKey, type Collection, type Database } from '../storage/mongo-client.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
 import { KeySecretStore } from './key-secret-store.ts';
 
@@ -76,13 +76,28 @@ export class AccountStore {
   /** Makes an account without money; the key is returned here and nowhere else. */
   async create(account: NewAccount): Promise<{ id: string; apiKey: string }> {
     const id = randomUUID();
+    return { id, apiKey: await this.#insert(id, account) };
+  }
+
+  /** Makes an account of this id. @returns its key, which is returned nowhere else; null where there is one already */
+  async createWithId(id: string, account: NewAccount): Promise<string | null> {
+    try {
+      return await callMongo(() => this.#insert(id, account));
+    } catch (error) {
+      if (isDuplicateKey(error)) return null;
+      throw error;
+    }
+  }
+
+  async #insert(id: string, { userType, requestsPerMinute }: NewAccount): Promise<string> {
     const apiKey = createApiKey();
+    const described = describeKey(apiKey);
     await this.#secrets.save(apiKey);
-    await this.#accounts.insertOne({
+    const document: AccountDocument = {
       _id: id,
-      ...describeKey(apiKey),
-      userType: account.userType,
-      requestsPerMinute: account.requestsPerMinute,
+      ...described,
+      userType,
+      requestsPerMinute,
       banned: false,
       banReason: null,
       createdAt: new Date(),
@@ -93,8 +108,14 @@ export class AccountStore {
       codes: 0,
       appliedMs: 0,
       appliedSeq: 0,
-    });
-    return { id, apiKey };
+    };
+    try {
+      await this.#accounts.insertOne(document);
+    } catch (error) {
+      if (isDuplicateKey(error)) await this.#secrets.delete(described.keyHash);
+      throw error;
+    }
+    return apiKey;
   }
 
   async findById(id: string): Promise<AccountDocument | null> {

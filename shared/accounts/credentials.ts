@@ -26,7 +26,7 @@ export function isSameHash(one: string, other: string): boolean {
 }
 
 export function maskApiKey(key: string): string {
-  return `${key.slice(0, 6)}…${key.slice(-4)}`;
+  return `${key.slice(0, 7)}…${key.slice(-4)}`;
 }
 
 const keyOf = (masterKey: string): Buffer => createHash('sha256').update(masterKey).digest();

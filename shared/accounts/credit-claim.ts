@@ -21,10 +21,13 @@ export async function creditClaim(
   { redis, hotAccounts, codes }: ClaimDependencies,
   claim: Claim,
 ): Promise<boolean> {
-  const { accountId, refillId, amountNano, freeRequests, code, at } = claim;
+  const { accountId, refillId, amountNano, freeRequests, code, at, source } = claim;
   // Only an account that Redis holds can be credited.
   await hotAccounts.get(accountId);
-  const event = { ...createRefillEvent(refillId, accountId, 'code', code), at: at.getTime() };
+  const event = {
+    ...createRefillEvent(refillId, accountId, source, source === 'code' ? code : null),
+    at: at.getTime(),
+  };
   let isCredited: boolean;
   try {
     const isNew = await callRedis(() => runRefill(redis, { amountNano, freeRequests, event }));

@@ -1,4 +1,4 @@
-import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
+import { callMongo, isDuplicateKey, type Collection, type Database } from '../storage/mongo-client.ts';
 import { createRefillCode, formatRefillCode, hashRefillCode } from './credentials.ts';
 
 /** A refill code at rest; `_id` is its hash, so that a stolen database holds no money. */
@@ -13,7 +13,12 @@ export interface RefillCodeDocument {
   /** Who redeemed it; null while it is unused. */
   readonly redeemed: Redemption | null;
   readonly revokedAt: Date | null;
+  /** Absent for a code. */
+  readonly source?: 'signup';
 }
+
+/** Money that a new user is given is a claim without a code: one that was never issued, and is redeemed from the start. */
+export type ClaimSource = 'code' | 'signup';
 
 export interface Redemption {
   readonly accountId: string;
@@ -31,6 +36,7 @@ export interface Claim extends Redemption {
   readonly codeId: string;
   readonly amountNano: bigint;
   readonly freeRequests: number;
+  readonly source: ClaimSource;
 }
 
 export interface NewRefillCode {
@@ -76,7 +82,40 @@ export class RefillCodeStore {
 
   /** Every code, oldest first. */
   list(): AsyncIterable<RefillCodeDocument> {
-    return this.#codes.find({}).sort({ createdAt: 1 });
+    return this.#codes.find({ source: { $exists: false } }).sort({ createdAt: 1 });
+  }
+
+  /**
+   * Claims what a new user is given, for the user's first account. A user has one such claim for ever.
+   * @returns the claim, also where it was made before for this account; null where it was made for another
+   */
+  async claimSignupGrant(
+    userId: string,
+    accountId: string,
+    grant: Pick<NewRefillCode, 'balanceNano' | 'freeRequests'>,
+  ): Promise<Claim | null> {
+    const _id = `signup-${userId}`;
+    const at = new Date();
+    const redeemed: Redemption = { accountId, refillId: _id, at, code: '', settled: false };
+    const made = {
+      hint: '',
+      ...grant,
+      createdAt: at,
+      expiresAt: null,
+      redeemed,
+      revokedAt: null,
+      source: 'signup' as const,
+    };
+    const found = await callMongo(async () => {
+      await this.#codes
+        .updateOne({ _id }, { $setOnInsert: made }, { upsert: true })
+        .catch((error: unknown) => {
+          // Another call has made it meanwhile.
+          if (!isDuplicateKey(error)) throw error;
+        });
+      return await this.#codes.findOne({ _id });
+    });
+    return found?.redeemed?.accountId === accountId ? toClaim(found, found.redeemed) : null;
   }
 
   /** @param code as it was typed */
@@ -146,8 +185,11 @@ export class RefillCodeStore {
   }
 }
 
-function toClaim({ _id, balanceNano, freeRequests }: RefillCodeDocument, redemption: Redemption): Claim {
-  return { ...redemption, codeId: _id, amountNano: balanceNano, freeRequests };
+function toClaim(
+  { _id, balanceNano, freeRequests, source }: RefillCodeDocument,
+  redemption: Redemption,
+): Claim {
+  return { ...redemption, codeId: _id, amountNano: balanceNano, freeRequests, source: source ?? 'code' };
 }
 
 /** What a code is good for at a time. */

@@ -5,7 +5,17 @@ import type { ModelType } from './models.ts';
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /** Chapters of the description, in its order. */
-export const tags = ['Chat', 'Images', 'Embeddings', 'Jobs', 'Models', 'Users', 'System'] as const;
+export const tags = [
+  'Chat',
+  'Images',
+  'Embeddings',
+  'Jobs',
+  'Models',
+  'Users',
+  'Web Auth',
+  'Web API Accounts',
+  'System',
+] as const;
 export type Tag = (typeof tags)[number];
 
 /** A call that works, and its answer: realistic, and valid by the operation's schemas. */
@@ -42,14 +52,17 @@ export interface Operation {
   readonly path: string;
   /** The path has no version segment in front. */
   readonly atRoot?: true;
-  readonly auth: 'key' | 'none' | 'web';
+  /** `web`: the session of the web area. `refresh`: the cookie that goes on with one. */
+  readonly auth: 'key' | 'none' | 'web' | 'refresh';
+  /** Its answer sets the cookies of a session, or takes them away. */
+  readonly setsCookies?: true;
   /** Types of the models that it asks for work; its requests are counted, and paid. */
   readonly modelTypes?: readonly ModelType[];
   /** The largest body that is read; a longer one is a 413. Without a body schema no body is read. */
   readonly bodyLimitBytes?: number;
   /** How many small integers its arrays may hold, beside the values that any body may hold. */
   readonly bodyIntegers?: number;
-  /** An object of the path's parameters, for the description; one that is missing is told as a string. */
+  /** An object of the path's parameters; one that it does not have is any text. */
   readonly pathParameters?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
@@ -72,14 +85,24 @@ export interface Operation {
   readonly example?: OperationExample;
 }
 
-/** Whether it is about the account of its key and asks no model: it is not counted by the minute, but bounded at once. */
+/** Whether it is about its caller's own accounts and asks no model: it is not counted by the minute, but bounded at once. */
 export const asksForOwnAccount = ({ auth, modelTypes }: Operation): boolean =>
-  auth === 'key' && modelTypes === undefined;
+  (auth === 'key' && modelTypes === undefined) || auth === 'web';
+
+/** Whether browsers call it with the cookies of a session, or to be given them. */
+export const isOfWebArea = ({ tag }: Operation): boolean => tag === 'Web Auth' || tag === 'Web API Accounts';
+
+/** Whether it changes something, as HTTP's methods tell. */
+export const isUnsafe = ({ method }: Operation): boolean => method !== 'get';
+
+/** Whether another site could have a browser call it with the cookies of a session, unless that is prevented. */
+export const needsCsrfToken = (operation: Operation): boolean =>
+  operation.auth === 'web' && isUnsafe(operation);
 
 /** Whether its answer stays open for as long as something is to come. */
 export const answersAsStream = ({ responseType }: Operation): boolean => responseType === 'text/event-stream';
 
-/** Of those calls, how many an account may have under way: more than programs in good faith open connections for. */
+/** Of those calls, how many an account, or a user, may have under way: more than programs in good faith open connections for. */
 export const maxCallsPerAccount = 128;
 
 /** What is read of a body where the operation sets no bound of its own. */

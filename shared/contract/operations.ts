@@ -4,7 +4,7 @@ import { getFile } from './files.ts';
 import { createImage, editImage } from './images.ts';
 import { answersAsync, cancelJob, getJob, listJobs, streamJobEvents } from './jobs.ts';
 import { getModel, getModelsStatus, listModels } from './models.ts';
-import { getDescription, getDocs, getHealth, getLogsSummary, listServers } from './system.ts';
+import { getDescription, getDocs, getHealth, getLogsSummary, getWebConfig, listServers } from './system.ts';
 import {
   getProfile,
   getStats,
@@ -13,6 +13,37 @@ import {
   redeemCode,
   regenerateApiKey,
 } from './users.ts';
+import {
+  createFirstApiAccount,
+  getApiAccount,
+  getStatsOfApiAccount,
+  linkApiAccount,
+  listApiAccounts,
+  listRefillLogsOfApiAccount,
+  listRequestLogsOfApiAccount,
+  redeemForApiAccount,
+  regenerateKeyOfApiAccount,
+  renameApiAccount,
+  requestRegenerateCode,
+  requestRevealCode,
+  requestUnlinkCode,
+  revealApiKey,
+  unlinkApiAccount,
+} from './web-accounts.ts';
+import {
+  createCaptcha,
+  getWebUser,
+  listSessions,
+  logOut,
+  logOutEverywhere,
+  logOutOthers,
+  refreshSession,
+  requestCode,
+  revokeSession,
+  updateWebUser,
+  verifyCaptcha,
+  verifyCode,
+} from './web-auth.ts';
 
 /** Every operation of the API. The server refuses to start while one of them has no handler. */
 export const operations = {
@@ -34,8 +65,36 @@ export const operations = {
   getStats,
   listRequestLogs,
   regenerateApiKey,
+  createCaptcha,
+  verifyCaptcha,
+  requestCode,
+  verifyCode,
+  getWebUser,
+  updateWebUser,
+  refreshSession,
+  logOut,
+  logOutEverywhere,
+  logOutOthers,
+  listSessions,
+  revokeSession,
+  listApiAccounts,
+  linkApiAccount,
+  createFirstApiAccount,
+  getApiAccount,
+  renameApiAccount,
+  unlinkApiAccount,
+  requestUnlinkCode,
+  requestRevealCode,
+  revealApiKey,
+  redeemForApiAccount,
+  requestRegenerateCode,
+  regenerateKeyOfApiAccount,
+  listRequestLogsOfApiAccount,
+  listRefillLogsOfApiAccount,
+  getStatsOfApiAccount,
   getLogsSummary,
   listServers,
+  getWebConfig,
   getHealth,
   getDescription,
   getDocs,

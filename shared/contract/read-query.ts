@@ -9,16 +9,20 @@ interface Properties {
 }
 
 /**
- * Reads the parameters that a schema knows from their texts, in place: integers are decimal digits, and each is given
+ * Reads the parameters of a query or a path that a schema knows from their texts, in place: integers are decimal digits, and each is given
  * once. Others are not looked at.
  * @returns what is wrong; ranges and formats are the schema's to check
  */
-export function readQuery(schema: TSchema, query: Record<string, unknown>): ValidationIssue[] {
+export function readQuery(
+  schema: TSchema,
+  query: Record<string, unknown>,
+  part: 'query' | 'path' = 'query',
+): ValidationIssue[] {
   const issues: ValidationIssue[] = [];
   for (const [name, { type }] of Object.entries((schema as Properties).properties ?? {})) {
     const value = query[name];
     const refuse = (msg: string, rule: string): void => {
-      issues.push({ loc: ['query', name], msg, type: rule });
+      issues.push({ loc: [part, name], msg, type: rule });
     };
     if (Array.isArray(value)) refuse('is given more than once: give it once', 'repeated');
     else if (type !== 'integer' || value === undefined) continue;

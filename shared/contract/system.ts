@@ -165,3 +165,48 @@ export const listServers = defineOperation({
     ],
   },
 });
+
+export const WebConfig = Type.Object(
+  {
+    name: Type.String({ description: 'What this service is called.' }),
+    api_base_url: Type.String({
+      description: 'The address for clients of the API, with the version segment.',
+    }),
+    support_email: Nullable(
+      Type.String({ description: 'Where users ask for help; null where there is no such address.' }),
+    ),
+    signup_enabled: Type.Boolean({ description: 'Whether new users can sign up.' }),
+    captcha_required: Type.Boolean({
+      description: 'Whether `/web/auth/request-code` needs a `captcha_token`.',
+    }),
+    default_account_label: Type.String({ description: 'What an account is called unless it is named.' }),
+    currency: Type.Literal('RUB'),
+    code_ttl_seconds: Type.Integer({ description: 'How long a mailed code can be used.' }),
+  },
+  { title: 'WebConfig' },
+);
+export type WebConfig = Static<typeof WebConfig>;
+
+export const getWebConfig = defineOperation({
+  operationId: 'getWebConfig',
+  tag: 'System',
+  summary: 'Tell pages of the web area what they need to know',
+  method: 'get',
+  path: '/web/config',
+  auth: 'none',
+  hasETag: true,
+  response: WebConfig,
+  errors: [],
+  example: {
+    response: {
+      name: 'Model Gateway',
+      api_base_url: 'https://gateway.example/v1',
+      support_email: 'support@gateway.example',
+      signup_enabled: true,
+      captcha_required: true,
+      default_account_label: 'Основной',
+      currency: 'RUB',
+      code_ttl_seconds: 600,
+    },
+  },
+});

@@ -92,11 +92,14 @@ export type Validator<T> = (value: unknown) => T;
  * A validator of a part of the request: fills in defaults in place and returns the value, typed.
  * @throws AppError `validation_failed`, with one issue a fault.
  */
-export function compileValidator<T extends TSchema>(schema: T, part: 'body' | 'query'): Validator<Static<T>> {
+export function compileValidator<T extends TSchema>(
+  schema: T,
+  part: 'body' | 'query' | 'path',
+): Validator<Static<T>> {
   const validate: ValidateFunction = firstFaultAjv.compile(schema);
   const findAll: ValidateFunction = allFaultsAjv.compile(schema);
   return (value) => {
-    const misread = part === 'query' ? readQuery(schema, value as Record<string, unknown>) : [];
+    const misread = part === 'body' ? [] : readQuery(schema, value as Record<string, unknown>, part);
     if (misread.length > 0) throw toValidationError(misread);
     if (validate(value)) return value as Static<T>;
     const thorough = hasFewNodes(value, fullCheckNodes) && !findAll(value);
@@ -147,7 +150,7 @@ export function toValidationError(issues: readonly ValidationIssue[], count = is
 
 function describeIssues(
   errors: readonly ErrorObject[],
-  part: 'body' | 'query' | null,
+  part: 'body' | 'query' | 'path' | null,
   formats: TextFormats = {},
 ): ValidationIssue[] {
   return errors.slice(0, maxIssues).map((error) => ({

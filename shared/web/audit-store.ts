@@ -19,7 +19,15 @@ export class AuditStore {
 
   /** @returns the ID of the event */
   async start(event: NewAuditEvent): Promise<string> {
-    const { userId, action, linkId = null, accountId = null, address = null, device = null } = event;
+    const {
+      userId,
+      action,
+      linkId = null,
+      accountId = null,
+      label = null,
+      address = null,
+      device = null,
+    } = event;
     const { sessionId = null, requestId = null, outcome = 'started', notice = 'none' } = event;
     const _id = createTimeOrderedId();
     const origin = { address, device, sessionId, requestId };
@@ -28,6 +36,7 @@ export class AuditStore {
       userId,
       linkId,
       accountId,
+      label,
       action,
       at: new Date(),
       ...origin,
@@ -39,8 +48,8 @@ export class AuditStore {
   }
 
   /** Notes how a started action ended. One that failed changed nothing: its user is not written to. */
-  async finish(id: string, outcome: 'done' | 'failed'): Promise<void> {
-    await this.#update(id, outcome === 'failed' ? { outcome, notice: 'none' } : { outcome });
+  async finish(id: string, outcome: 'done' | 'failed'): Promise<AuditEvent | null> {
+    return await this.#update(id, outcome === 'failed' ? { outcome, notice: 'none' } : { outcome });
   }
 
   /** Notes that the mail to the user is in the queue. */
@@ -67,7 +76,15 @@ export class AuditStore {
     );
   }
 
-  async #update(id: string, change: Partial<Pick<AuditEvent, 'outcome' | 'notice'>>): Promise<void> {
-    await this.#database.call(({ audit }) => audit.updateOne({ _id: id }, { $set: change }));
+  async #update(
+    id: string,
+    change: Partial<Pick<AuditEvent, 'outcome' | 'notice'>>,
+  ): Promise<AuditEvent | null> {
+    return await this.#database.call(({ audit }) =>
+      audit
+        .findOneAndUpdate({ _id: id }, { $set: change }, { returnDocument: 'after' })
+        .lean<AuditEvent>()
+        .exec(),
+    );
   }
 }

@@ -58,6 +58,13 @@ export class LinkStore {
     );
   }
 
+  /** The user's primary link: the oldest one. */
+  async findOldest(userId: string): Promise<WebLink | null> {
+    return await this.#database.call(({ links }) =>
+      links.findOne({ userId }).sort({ createdAt: 1, _id: 1 }).lean<WebLink>().exec(),
+    );
+  }
+
   /** @returns null where the user has no such link, whether or not another has */
   async find(userId: string, linkId: number): Promise<WebLink | null> {
     return await this.#database.call(({ links }) =>

@@ -25,9 +25,12 @@ const attempts = 100_000;
 /** Notices that could not be delivered are kept for an operator, up to a number and an age. */
 const keptNotices = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
+/** While a notice that was sent is kept, adding it again does nothing: a process that died may not have noted that it was. */
+const sentNotices = { count: 1_000, age: 60 * 60 };
+
 const codeOptions: JobsOptions = { removeOnFail: true };
 /** Behind all codes: somebody waits for those. */
-const noticeOptions: JobsOptions = { removeOnFail: keptNotices, priority: 1 };
+const noticeOptions: JobsOptions = { removeOnComplete: sentNotices, removeOnFail: keptNotices, priority: 1 };
 
 export interface MailQueueOptions {
   readonly masterKey: string;
@@ -56,7 +59,7 @@ export class MailQueue {
   }
 
   /**
-   * @param id letters, digits, `-` and `_`: while a mail of this id waits, adding it again does nothing
+   * @param id letters, digits, `-` and `_`: while a mail of this id waits, or a notice was sent within the hour, adding it again does nothing
    * @throws AppError `service_unavailable` while Redis is away, or where too many mails wait
    */
   async add(mail: Mail, { id = randomUUID() }: { readonly id?: string } = {}): Promise<void> {

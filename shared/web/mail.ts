@@ -1,7 +1,8 @@
 /** What the account area sends by mail. Plain data: the worker decides how it reads. */
 export type Mail = SignInCodeMail | ConfirmationCodeMail | NoticeMail;
 
-export type MailLanguage = 'ru' | 'en';
+export const mailLanguages = ['ru', 'en'] as const;
+export type MailLanguage = (typeof mailLanguages)[number];
 
 /** Where a request came from, as far as it is known. */
 export interface MailOrigin {

@@ -1,6 +1,7 @@
-import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { parse, stringify } from 'uuid';
 import { hashSecret } from '../accounts/credentials.ts';
+import { deriveKey } from './derive-key.ts';
 
 export type SessionTokenKind = 'access' | 'refresh';
 
@@ -32,11 +33,9 @@ const randomPartBytes = 32;
 const macBytes = 16;
 const tokenBytes = idBytes + randomPartBytes + macBytes;
 const tokenLength = Math.ceil((tokenBytes * 4) / 3);
-const keyBytes = 32;
 
 export function deriveKeys(masterKey: string): SessionKeys {
-  const derive = (kind: SessionTokenKind): Buffer =>
-    Buffer.from(hkdfSync('sha256', masterKey, '', `model-gateway web session ${kind} token`, keyBytes));
+  const derive = (kind: SessionTokenKind): Buffer => deriveKey(masterKey, `web session ${kind} token`);
   return { access: derive('access'), refresh: derive('refresh') };
 }
 

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { isDuplicateKey } from '../storage/mongo-client.ts';
 import type { WebDatabase } from './web-database-store.ts';
-import type { UserLanguage, WebUser } from './web-models.ts';
+import type { MailLanguage } from './mail.ts';
+import type { WebUser } from './web-models.ts';
 
 export interface NewUser {
   readonly timezone?: string | undefined;
-  readonly language: UserLanguage;
+  readonly language: MailLanguage;
 }
 
 /** Web users in MongoDB. Every address that comes here has been normalised. */
@@ -55,7 +56,7 @@ export class UserStore {
   }
 
   /** Notes the time of a sign-in and the language in which it was made: later mails are written in it. */
-  async noteSignIn(id: string, language: UserLanguage): Promise<WebUser | null> {
+  async noteSignIn(id: string, language: MailLanguage): Promise<WebUser | null> {
     return await this.#update({ _id: id }, { lastLoginAt: new Date(), language });
   }
 

@@ -1,8 +1,6 @@
 import { Schema, type Connection, type Model } from 'mongoose';
+import { mailLanguages, type MailLanguage } from './mail.ts';
 import { deviceTypes, type DeviceDescription } from './user-agent.ts';
-
-export const userLanguages = ['ru', 'en'] as const;
-export type UserLanguage = (typeof userLanguages)[number];
 
 /** A person who signs in by mail. */
 export interface WebUser {
@@ -12,7 +10,7 @@ export interface WebUser {
   /** An IANA name. */
   readonly timezone: string;
   /** Of mails. */
-  readonly language: UserLanguage;
+  readonly language: MailLanguage;
   readonly createdAt: Date;
   readonly lastLoginAt: Date | null;
   readonly bannedAt: Date | null;
@@ -82,6 +80,8 @@ export interface AuditEvent {
   readonly userId: string;
   readonly linkId: number | null;
   readonly accountId: string | null;
+  /** What the user called the account then. */
+  readonly label: string | null;
   readonly action: AuditAction;
   readonly at: Date;
   readonly address: string | null;
@@ -122,7 +122,7 @@ const userSchema = new Schema<WebUser>(
     _id: text,
     email: text,
     timezone: { ...text, default: 'UTC' },
-    language: { ...text, enum: userLanguages },
+    language: { ...text, enum: mailLanguages },
     createdAt: date,
     lastLoginAt: optionalDate,
     bannedAt: optionalDate,
@@ -182,6 +182,7 @@ const auditSchema = new Schema<AuditEvent>(
     userId: text,
     linkId: { type: Number, default: null },
     accountId: optionalText,
+    label: optionalText,
     action: { ...text, enum: auditActions },
     at: date,
     address: optionalText,

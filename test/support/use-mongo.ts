@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext, TestFn } from 'ava';
-import { addCredentials } from '../../scripts/embedded/mongo-credentials.ts';
+import { addCredentials } from '../../scripts/embedded/credentials.ts';
 import { startEmbeddedMongo, type EmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';

@@ -5,6 +5,7 @@ import { holdIntervalMs, ReservationStore } from '../../shared/billing/reservati
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { queuePendingNotices } from '../../shared/web/queue-notice.ts';
 import { startLedgerReader } from '../ledger/ledger-reader.ts';
 import { ShardLeases } from '../ledger/shard-leases.ts';
 import type { WorkerStores } from '../worker-stores.ts';
@@ -56,7 +57,7 @@ function listPreparations({ accounts, codes, ledger, objects, web }: WorkerStore
 }
 
 function startChores({ stores, workerId, bans, listRequests, probeReaders, log }: UpkeepOptions): Running[] {
-  const { redis, catalog, prices, hotAccounts, codes, ledger, objects } = stores;
+  const { redis, catalog, prices, hotAccounts, codes, ledger, objects, web, mails } = stores;
   const reservations = new ReservationStore(redis);
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
   const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
@@ -66,6 +67,11 @@ function startChores({ stores, workerId, bans, listRequests, probeReaders, log }
       name: 'finish redeemed codes',
       intervalMs: 5_000,
       run: () => finishClaims({ redis, hotAccounts, codes, ledger, log }),
+    },
+    {
+      name: 'queue pending notices',
+      intervalMs: 5_000,
+      run: () => queuePendingNotices({ ...web, mails }),
     },
     { name: 'look for dead api processes', intervalMs: 1_000, run: probeReaders },
     { name: 'sweep orphans', intervalMs: holdIntervalMs, run: () => sweeper.sweep() },

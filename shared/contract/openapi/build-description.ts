@@ -1,7 +1,7 @@
 import type { Operation } from '../operation.ts';
 import { tags } from '../operation.ts';
 import { apiVersion } from '../system.ts';
-import { describeOperation, fullPathOf, securitySchemes } from './describe-operation.ts';
+import { describeOperation, fullPathOf, listSecurity, securitySchemes } from './describe-operation.ts';
 import type { Description, OperationObject } from './description.ts';
 import { responseHeaders } from './headers.ts';
 import { overview, tagDescriptions } from './overview.ts';
@@ -19,8 +19,8 @@ export function buildDescription(operations: readonly Operation[], serverUrl: st
     const item = (paths[fullPathOf(operation)] ??= {});
     item[operation.method] = describeOperation(operation, components);
   }
-  const used = new Set(ordered.map((operation) => operation.auth));
-  const schemes = Object.entries(securitySchemes).filter(([auth]) => used.has(auth as Operation['auth']));
+  const used = new Set(ordered.flatMap(listSecurity).map((one) => securitySchemes[one].name));
+  const schemes = Object.values(securitySchemes).filter(({ name }) => used.has(name));
   return {
     openapi: '3.1.1',
     info: {
@@ -37,7 +37,7 @@ export function buildDescription(operations: readonly Operation[], serverUrl: st
     components: {
       schemas: components.all(),
       headers: responseHeaders,
-      securitySchemes: Object.fromEntries(schemes.map(([, { name, scheme }]) => [name, scheme])),
+      securitySchemes: Object.fromEntries(schemes.map(({ name, scheme }) => [name, scheme])),
     },
   };
 }

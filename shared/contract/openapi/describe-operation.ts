@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { TSchema } from 'typebox';
-import { defaultBodyLimitBytes, type FurtherAnswer, type Operation } from '../operation.ts';
+import { defaultBodyLimitBytes, needsCsrfToken, type FurtherAnswer, type Operation } from '../operation.ts';
 import type {
   JsonSchema,
   MediaType,
@@ -28,10 +28,36 @@ export const securitySchemes = {
       in: 'cookie',
       name: 'mg_session',
       description:
-        'The session of the account pages. Methods that change something need `X-CSRF-Token` as well.',
+        'A session of the web area, as `/web/auth/verify-code` sets it. Where the service is reached by https, the cookie ' +
+        'is called `__Host-mg_session`.',
+    },
+  },
+  refresh: {
+    name: 'webRefresh',
+    scheme: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: 'mg_refresh',
+      description:
+        'What goes on with a session. Where the service is reached by https, the cookie is called `__Host-mg_refresh`.',
+    },
+  },
+  csrf: {
+    name: 'csrfToken',
+    scheme: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-CSRF-Token',
+      description: 'The `csrf_token` of the last sign-in or refresh of the session.',
     },
   },
 } as const;
+
+/** What a call must carry, all of it. */
+export function listSecurity(operation: Operation): (keyof typeof securitySchemes)[] {
+  if (operation.auth === 'none') return [];
+  return needsCsrfToken(operation) ? [operation.auth, 'csrf'] : [operation.auth];
+}
 
 const json = 'application/json';
 const form = 'multipart/form-data';
@@ -42,14 +68,14 @@ export function fullPathOf({ path, atRoot }: Operation): string {
 }
 
 export function describeOperation(operation: Operation, components: SchemaComponents): OperationObject {
-  const { operationId, tag, summary, description, auth } = operation;
+  const { operationId, tag, summary, description } = operation;
   const parameters = describeParameters(operation, components);
   return {
     operationId,
     tags: [tag],
     summary,
     ...(description === undefined ? {} : { description }),
-    security: auth === 'none' ? [] : [{ [securitySchemes[auth].name]: [] }],
+    security: describeSecurity(operation),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...describeBody(operation, components),
     responses: {
@@ -58,6 +84,12 @@ export function describeOperation(operation: Operation, components: SchemaCompon
       ...describeErrors(operation, components),
     },
   };
+}
+
+function describeSecurity(operation: Operation): Record<string, string[]>[] {
+  const needed = listSecurity(operation);
+  if (needed.length === 0) return [];
+  return [Object.fromEntries(needed.map((one) => [securitySchemes[one].name, []]))];
 }
 
 function describeParameters(operation: Operation, components: SchemaComponents): ParameterObject[] {

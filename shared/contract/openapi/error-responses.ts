@@ -1,6 +1,6 @@
 import { createErrorExample, ErrorBody, ValidationErrorBody } from '../error-bodies.ts';
 import { cancelledJobStatus, errorKind, errorKinds, type ErrorCode } from '../errors.ts';
-import { asksForOwnAccount, type Operation } from '../operation.ts';
+import { asksForOwnAccount, isOfWebArea, isUnsafe, needsCsrfToken, type Operation } from '../operation.ts';
 import type { JsonSchema, ResponseObject } from './description.ts';
 import { headersOf } from './headers.ts';
 import type { SchemaComponents } from './schema-components.ts';
@@ -13,8 +13,10 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   // Whose key or session it is, is looked up in a backing service.
   if (operation.auth === 'key') add('invalid_api_key', 'account_banned', 'service_unavailable');
   if (asksForOwnAccount(operation)) add('rate_limit_exceeded');
-  if (operation.auth === 'web') add('unauthenticated', 'service_unavailable');
-  if (operation.auth === 'web' && operation.method !== 'get') add('csrf_failed', 'origin_refused');
+  if (operation.auth === 'web' || operation.auth === 'refresh') add('unauthenticated', 'service_unavailable');
+  if (needsCsrfToken(operation)) add('csrf_failed');
+  if (isOfWebArea(operation) && isUnsafe(operation)) add('origin_refused');
+  if (isOfWebArea(operation) && operation.pathParameters !== undefined) add('validation_failed');
   if (operation.body !== undefined) add('validation_failed', 'payload_too_large', 'unsupported_media_type');
   if (operation.query !== undefined) add('validation_failed');
   return (Object.keys(errorKinds) as ErrorCode[]).filter((code) => codes.has(code));
@@ -80,7 +82,8 @@ function describeStatus(
 }
 
 /** Where a fault of this code is found, in the example of it. */
-function locateFault({ body, query }: Operation, code: ErrorCode): string[] {
+function locateFault({ body, query, pathParameters }: Operation, code: ErrorCode): string[] {
+  if (body === undefined && query === undefined) return ['path', ...namesOf(pathParameters).slice(0, 1)];
   if (body === undefined) return ['query', ...namesOf(query).slice(0, 1)];
   const names = namesOf(body);
   const fitting = code.startsWith('model_') ? names.filter((name) => name === 'model') : names.slice(0, 1);

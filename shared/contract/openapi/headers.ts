@@ -29,7 +29,7 @@ export const responseHeaders = {
     schema: { type: 'string' },
   },
   'retry-after': {
-    description: 'After how many seconds to try again; under 60.',
+    description: 'After how many seconds to try again; under 60, but for limits of the web area.',
     schema: { type: 'integer' },
   },
   etag: {
@@ -73,6 +73,11 @@ export const responseHeaders = {
     description: 'How to send a key; with `error="invalid_token"` where one was sent.',
     schema: { type: 'string' },
   },
+  'set-cookie': {
+    description:
+      'The cookies of the session: `HttpOnly`, `SameSite=Lax`, and `Secure` where it is reached by https.',
+    schema: { type: 'string' },
+  },
   'x-should-retry': {
     description: '`false`: the same request would fail again, and OpenAI’s clients do not send it.',
     schema: { type: 'string' },
@@ -100,7 +105,9 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   }
   if (status === 206 || status === 416) names.push('content-range');
   if (status === 429 || (status === 503 && !isReport(operation, status))) names.push('retry-after');
-  if (status === 401) names.push('www-authenticate');
+  if (status === 401 && (operation.auth === 'key' || operation.errors.includes('invalid_api_key')))
+    names.push('www-authenticate');
+  if (operation.setsCookies === true && status < 300) names.push('set-cookie');
   if (status === 409) names.push('x-should-retry');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

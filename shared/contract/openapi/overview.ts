@@ -26,5 +26,12 @@ export const tagDescriptions: Record<Tag, string> = {
     'for the job later, or follow its events.',
   Models: 'What there is and what it costs. No key is needed.',
   Users: 'The account behind the key: its balance and limits, refills, history, and the key itself.',
+  'Web Auth':
+    'Signing in to the web area with a mailed code, and its sessions. Browsers carry a session in cookies. Calls that ' +
+    'change something need the `csrf_token` of the last sign-in or refresh as `X-CSRF-Token`, and are refused if their ' +
+    '`Origin` is another site.',
+  'Web API Accounts':
+    'The accounts that a user of the web area has linked: balances, refills, history, and keys. What gives a key away, or ' +
+    'takes it, is confirmed by a mailed code.',
   System: 'The service itself. No key is needed.',
 };

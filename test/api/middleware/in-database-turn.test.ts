@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import test from 'ava';
-import { inDatabaseTurn } from '../../../api/endpoints/in-database-turn.ts';
+import { inDatabaseTurn } from '../../../api/middleware/in-database-turn.ts';
 import type { ApiContext } from '../../../api/middleware/request-context.ts';
 import type { Services } from '../../../api/services.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';

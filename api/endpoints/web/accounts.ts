@@ -1,0 +1,111 @@
+import { AppError } from '../../../shared/contract/errors.ts';
+import type {
+  CreatedApiAccount,
+  FirstAccountRequest,
+  LabelChange,
+  LinkRequest,
+  WebRedeemRequest,
+} from '../../../shared/contract/web-accounts.ts';
+import { hashSecret, isApiKey } from '../../../shared/accounts/credentials.ts';
+import { redeemCode } from '../../../shared/accounts/redeem-code.ts';
+import type { WebLink } from '../../../shared/web/web-models.ts';
+import { callerNetwork } from '../../callers/caller-network.ts';
+import { sessionOf } from '../../middleware/authenticate-session.ts';
+import type { ApiContext } from '../../middleware/request-context.ts';
+import { presentApiAccount, presentRedeemedCode } from '../../present/web.ts';
+import type { Services } from '../../services.ts';
+import { createFirstAccount } from '../../web/first-account.ts';
+import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
+import { noteEvent, subjectOf, withNotice } from './note-event.ts';
+import { describeLinks, findLink, openLinkedAccount } from './linked-account.ts';
+import { findUser } from './find-user.ts';
+
+export function listApiAccounts(services: Services) {
+  return async (context: ApiContext): Promise<void> => {
+    const { userId } = sessionOf(context);
+    context.body = await inDatabaseTurn(services, context, async () => {
+      const links = await services.web.links.list(userId);
+      return (await describeLinks(services, userId, links)).map(presentApiAccount);
+    });
+  };
+}
+
+export function getApiAccount(services: Services) {
+  return async (context: ApiContext): Promise<void> => {
+    context.body = await inDatabaseTurn(services, context, async () =>
+      showLink(services, await findLink(services, context)),
+    );
+  };
+}
+
+async function showLink(services: Services, link: WebLink) {
+  const [shown] = await describeLinks(services, link.userId, [link]);
+  return presentApiAccount(shown!);
+}
+
+export function renameApiAccount(services: Services) {
+  return async (context: ApiContext): Promise<void> => {
+    const { label } = context.state.body as LabelChange;
+    context.body = await inDatabaseTurn(services, context, async () => {
+      const link = await findLink(services, context);
+      await services.web.links.setLabel(link.userId, link._id, label);
+      await noteEvent(services, context, { action: 'label-changed', ...subjectOf(link), label });
+      return await showLink(services, { ...link, label });
+    });
+  };
+}
+
+/** Makes an account the user's own: whoever has its key may do what it does. */
+export function linkApiAccount(services: Services) {
+  const { accounts, web } = services;
+  return async (context: ApiContext): Promise<void> => {
+    const { api_key: apiKey, label } = context.state.body as LinkRequest;
+    const { userId } = sessionOf(context);
+    const guesses = [
+      { name: 'wrong-keys-user', who: userId },
+      { name: 'wrong-keys-network', who: callerNetwork(context.ip) },
+    ] as const;
+    context.body = await inDatabaseTurn(services, context, async () => {
+      await web.limits.check(guesses);
+      const accountId = isApiKey(apiKey) ? await accounts.findIdByKeyHash(hashSecret(apiKey)) : null;
+      if (accountId === null) {
+        await web.limits.count(guesses);
+        throw new AppError('invalid_api_key', {
+          message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',
+        });
+      }
+      const action = { action: 'account-linked', userId, accountId, label } as const;
+      const link = await withNotice(services, context, action, () =>
+        web.links.create({ userId, accountId, label }),
+      );
+      return await showLink(services, link);
+    });
+    context.status = 201;
+  };
+}
+
+export function createFirstApiAccount(services: Services) {
+  return async (context: ApiContext): Promise<void> => {
+    const { label } = context.state.body as FirstAccountRequest;
+    context.body = await inDatabaseTurn(services, context, async () => {
+      const user = await findUser(services, context);
+      const { link, apiKey } = await createFirstAccount(services, user, label);
+      await noteEvent(services, context, { action: 'account-created', ...subjectOf(link) });
+      return { account: await showLink(services, link), api_key: apiKey } satisfies CreatedApiAccount;
+    });
+    context.status = 201;
+  };
+}
+
+export function redeemForApiAccount(services: Services) {
+  return async (context: ApiContext): Promise<void> => {
+    const { code } = context.state.body as WebRedeemRequest;
+    context.body = await inDatabaseTurn(services, context, async () => {
+      const { id } = await openLinkedAccount(services, context);
+      const claim = await redeemCode(services, id, code);
+      const { userId } = sessionOf(context);
+      await noteEvent(services, context, { action: 'code-redeemed', userId, accountId: id });
+      return presentRedeemedCode(await services.hotAccounts.get(id), claim);
+    });
+  };
+}

@@ -1,0 +1,25 @@
+import type { AuthResult } from '../../../shared/contract/web-auth.ts';
+import type { SessionWithTokens } from '../../../shared/web/session-store.ts';
+import type { WebUser } from '../../../shared/web/web-models.ts';
+import type { ApiContext } from '../../middleware/request-context.ts';
+import { clearCookies, setCookie } from '../../middleware/session-cookies.ts';
+import { presentWebUser } from '../../present/web.ts';
+import type { Services } from '../../services.ts';
+
+/** Gives a browser the tokens of a session, new or refreshed: nothing else ever shows them. */
+export function answerWithSession(
+  { config }: Services,
+  context: ApiContext,
+  user: WebUser,
+  { session, accessToken, refreshToken, csrfToken }: SessionWithTokens,
+): void {
+  context.state.session = session;
+  setCookie(context, config, 'session', { token: accessToken, expiresAt: session.accessExpiresAt });
+  setCookie(context, config, 'refresh', { token: refreshToken, expiresAt: session.expiresAt });
+  context.body = { user: presentWebUser(user), csrf_token: csrfToken } satisfies AuthResult;
+}
+
+export function answerWithoutSession({ config }: Services, context: ApiContext): void {
+  clearCookies(context, config);
+  context.status = 204;
+}

@@ -1,0 +1,30 @@
+import { invalidField, type AppError } from '../../../shared/contract/errors.ts';
+import { normalizeEmail } from '../../../shared/web/email-address.ts';
+import { normalizeTimeZone } from '../../../shared/web/time-zone.ts';
+
+/** An address as it is stored and mailed to. @throws AppError `validation_failed` */
+export function readEmail(text: string): string {
+  const read = normalizeEmail(text);
+  if ('fault' in read) throw invalidField(['body', 'email'], read.fault);
+  return read.email;
+}
+
+/** A time zone as the IANA writes it. @throws AppError `validation_failed` */
+export function readTimeZone(text: string): string {
+  const timeZone = normalizeTimeZone(text);
+  if (timeZone === null) {
+    throw invalidField(
+      ['body', 'timezone'],
+      'must be the IANA name of a time zone, such as Europe/Moscow or UTC',
+    );
+  }
+  return timeZone;
+}
+
+/** The same for a code that was never mailed, was used, has expired, or was typed too often: none can be told apart. */
+export const refuseMailedCode = (): AppError =>
+  invalidField(
+    ['body', 'code'],
+    'The code is wrong, used or expired. Check what you typed; after five attempts, ask for another code.',
+    { code: 'invalid_code', type: 'invalid_code' },
+  );

@@ -1,0 +1,63 @@
+import { AppError } from '../../../shared/contract/errors.ts';
+import type { AccountPath } from '../../../shared/contract/web-accounts.ts';
+import type { HotAccount } from '../../../shared/billing/hot-account-store.ts';
+import { waitForLookUp } from '../../../shared/runtime/within.ts';
+import type { WebLink } from '../../../shared/web/web-models.ts';
+import { sessionOf } from '../../middleware/authenticate-session.ts';
+import type { ApiContext } from '../../middleware/request-context.ts';
+import type { ShownAccount } from '../../present/web.ts';
+import type { Services } from '../../services.ts';
+
+/** The link that the address names. @throws AppError `not_found`, also for one of another user */
+export async function findLink({ web }: Services, context: ApiContext): Promise<WebLink> {
+  const { account_id: linkId } = context.state.path as AccountPath;
+  const link = await web.links.find(sessionOf(context).userId, linkId);
+  if (link !== null) return link;
+  throw new AppError('not_found', {
+    message: `You have no account ${linkId}. GET /v1/web/api-accounts lists those you have.`,
+  });
+}
+
+/** The account behind a link, in Redis from here on. @throws AppError `service_unavailable` */
+async function loadAccount({ hotAccounts, accountWaitMs }: Services, accountId: string): Promise<HotAccount> {
+  return await waitForLookUp(accountWaitMs, 'opening an account', hotAccounts.get(accountId));
+}
+
+/**
+ * The account that the address names, to be worked with.
+ * @throws AppError `not_found`, `account_banned`, `service_unavailable`
+ */
+export async function openLinkedAccount(services: Services, context: ApiContext): Promise<HotAccount> {
+  const { accountId } = await findLink(services, context);
+  const account = await loadAccount(services, accountId);
+  if (account.banned) throw new AppError('account_banned');
+  return account;
+}
+
+/** What is shown of links, in their order. The oldest link of a user is the primary one. */
+export async function describeLinks(
+  services: Services,
+  userId: string,
+  links: readonly WebLink[],
+): Promise<ShownAccount[]> {
+  const { web, accounts, hotAccounts } = services;
+  if (links.length === 0) return [];
+  const [oldest, documents] = await Promise.all([
+    web.links.findOldest(userId),
+    accounts.findByIds(links.map(({ accountId }) => accountId)),
+  ]);
+  const keys = new Map(documents.map((document) => [document._id, document]));
+  return await Promise.all(
+    links.map(async (link) => {
+      const account = await loadAccount(services, link.accountId);
+      const recent = await hotAccounts.readRecentUse(link.accountId);
+      return {
+        link,
+        isPrimary: link._id === oldest?._id,
+        account,
+        recent,
+        key: keys.get(link.accountId) ?? null,
+      };
+    }),
+  );
+}

@@ -1,0 +1,145 @@
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import type {
+  CodeRequest,
+  CodeVerification,
+  EmailCodeRequested,
+  SignInPurpose,
+} from '../../../shared/contract/web-auth.ts';
+import type { WebUser } from '../../../shared/web/web-models.ts';
+import { callerNetwork } from '../../callers/caller-network.ts';
+import type { ApiContext } from '../../middleware/request-context.ts';
+import { readCookie } from '../../middleware/session-cookies.ts';
+import type { Services } from '../../services.ts';
+import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
+import { answerWithSession } from './answer-with-session.ts';
+import { deviceOf, languageOf, originOf } from './caller.ts';
+import { readEmail, readTimeZone, refuseMailedCode } from './fields.ts';
+import { mailCode } from './mail-code.ts';
+import { noteEvent } from './note-event.ts';
+
+/**
+ * Has a sign-in code mailed. Whether the address has a user is looked up when the mail is sent, and not here: neither the
+ * answer nor the time that it takes can depend on it.
+ */
+export function requestCode(services: Services) {
+  const { limits } = services.web;
+  return async (context: ApiContext): Promise<void> => {
+    const request = context.state.body as CodeRequest;
+    const { purpose } = request;
+    const email = readEmail(request.email);
+    checkPurpose(services, purpose);
+    const network = callerNetwork(context.ip);
+    const isPerson = await checkCaptcha(services, request, network);
+    await limits.take([
+      { name: 'mailed-codes-mailbox', who: email },
+      { name: 'mailed-codes-network', who: network },
+      ...(isPerson
+        ? []
+        : [
+            { name: 'codes-without-captcha-mailbox' as const, who: email },
+            { name: 'codes-without-captcha-network' as const, who: network },
+          ]),
+    ]);
+    const language = languageOf(context);
+    const requested = await mailCode(services, { purpose, email, subject: '' }, (code) => ({
+      kind: 'sign-in-code',
+      email,
+      purpose,
+      language,
+      ...originOf(context),
+      ...code,
+    }));
+    context.status = 201;
+    context.body = requested satisfies EmailCodeRequested;
+  };
+}
+
+function checkPurpose({ config }: Services, purpose: SignInPurpose): void {
+  if (purpose === 'login' || config.signup.isOpen) return;
+  throw invalidField(
+    ['body', 'purpose'],
+    'must be login: this service takes no new users. Users that exist sign in with the purpose login.',
+  );
+}
+
+/**
+ * @returns whether the caller counts as a person; one who need not prove it does where captchas are off
+ * @throws AppError `captcha_failed`
+ */
+async function checkCaptcha(
+  { config: { captchaMode }, web: { captcha } }: Services,
+  { purpose, captcha_token: token = null }: CodeRequest,
+  network: string,
+): Promise<boolean> {
+  if (captchaMode === 'off') return true;
+  if (token === null) {
+    if (captchaMode === 'optional') return false;
+    throw captchaFailed(
+      'A captcha_token is needed: solve a captcha at /v1/web/auth/captcha/challenge first.',
+    );
+  }
+  if (await captcha.redeemToken(token, purpose, network)) return true;
+  throw captchaFailed(
+    'The captcha_token is unknown, used or expired, or was given for another purpose or address. Solve another captcha.',
+  );
+}
+
+const captchaFailed = (message: string): AppError =>
+  invalidField(['body', 'captcha_token'], message, { code: 'captcha_failed', type: 'captcha_failed' });
+
+/** Signs in with a mailed code: the mailbox is all that a user has to prove. */
+export function verifyCode(services: Services) {
+  const { limits, emailCodes, users, sessions } = services.web;
+  return async (context: ApiContext): Promise<void> => {
+    const request = context.state.body as CodeVerification;
+    const { timezone: asked = null } = request;
+    const timezone = asked === null ? undefined : readTimeZone(asked);
+    await limits.take([{ name: 'verify-code-network', who: callerNetwork(context.ip) }]);
+    const found = await emailCodes.verify(request.challenge_id, request.code, {
+      purposes: ['login', 'signup'],
+      subject: '',
+    });
+    if (found === null) throw refuseMailedCode();
+    const language = languageOf(context);
+    await inDatabaseTurn(services, context, async () => {
+      const signsUp = found.purpose === 'signup' && services.config.signup.isOpen;
+      const known = signsUp
+        ? await users.findOrCreate(found.email, { timezone, language })
+        : { user: await users.findByEmail(found.email), isNew: false };
+      const { user, isNew } = known;
+      // Nobody was mailed a code for a user that does not exist: it was guessed.
+      if (user === null) throw refuseMailedCode();
+      if (user.bannedAt !== null) throw await refuseBanned(services, context, user);
+      await endFormerSession(services, context);
+      const opened = await sessions.start({
+        userId: user._id,
+        rememberMe: request.remember_me,
+        device: deviceOf(context),
+        address: context.ip,
+      });
+      const signedIn = await users.noteSignIn(user._id, language);
+      // A ban that came meanwhile may not have seen the session that it should have ended.
+      if (signedIn === null || signedIn.bannedAt !== null) {
+        await sessions.revokeAll(user._id);
+        throw await refuseBanned(services, context, user);
+      }
+      answerWithSession(services, context, signedIn, opened);
+      await noteEvent(services, context, { action: isNew ? 'signed-up' : 'signed-in', userId: user._id });
+    });
+  };
+}
+
+/** Only whoever reads the user's mail is told of a ban. */
+async function refuseBanned(services: Services, context: ApiContext, user: WebUser): Promise<AppError> {
+  await noteEvent(services, context, { action: 'sign-in-refused', userId: user._id });
+  return new AppError('account_banned', {
+    message: 'This user is banned. Ask the support of this service why.',
+  });
+}
+
+/** A browser has one session: that which it had before would be left open, and nobody could see which it was. */
+async function endFormerSession({ web: { sessions }, config }: Services, context: ApiContext): Promise<void> {
+  const token = readCookie(context, config, 'session');
+  const former = token === null ? null : await sessions.find(token);
+  if (former !== null) await sessions.revoke(former.userId, former._id);
+}

@@ -1,0 +1,11 @@
+import { callerNetwork } from '../callers/caller-network.ts';
+import type { ApiContext } from './request-context.ts';
+
+/**
+ * Who takes turns and shares memory with others: the account of the API key, the user of the session, and where neither
+ * is known the network that the request comes from.
+ */
+export function requesterOf(context: ApiContext): string {
+  const { holder, session } = context.state;
+  return holder?.accountId ?? session?.userId ?? callerNetwork(context.ip);
+}

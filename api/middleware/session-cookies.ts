@@ -1,0 +1,46 @@
+import type { Config } from '../../shared/runtime/config.ts';
+import type { ApiContext } from './request-context.ts';
+
+/** Which token a cookie carries: what opens a session, or what goes on with one. */
+export type SessionCookie = 'session' | 'refresh';
+
+const isHttps = ({ publicUrl }: Pick<Config, 'publicUrl'>): boolean =>
+  publicUrl?.startsWith('https:') === true;
+
+/** Browsers take `__Host-` cookies only over https and for this host alone, so no neighbouring host can set them. */
+const nameOf = (config: Pick<Config, 'publicUrl'>, cookie: SessionCookie): string =>
+  `${isHttps(config) ? '__Host-' : ''}mg_${cookie}`;
+
+export function readCookie(
+  context: ApiContext,
+  config: Pick<Config, 'publicUrl'>,
+  cookie: SessionCookie,
+): string | null {
+  return context.cookies.get(nameOf(config, cookie)) ?? null;
+}
+
+/** @param expiresAt when the browser forgets it; null for at once */
+export function setCookie(
+  context: ApiContext,
+  config: Pick<Config, 'publicUrl'>,
+  cookie: SessionCookie,
+  value: { readonly token: string; readonly expiresAt: Date } | null,
+): void {
+  const secure = isHttps(config);
+  // A proxy speaks TLS for the api, whose own sockets are plain: the cookie would else be refused here.
+  if (secure) context.cookies.secure = true;
+  context.cookies.set(nameOf(config, cookie), value?.token ?? '', {
+    httpOnly: true,
+    sameSite: 'lax',
+    secure,
+    path: '/',
+    overwrite: true,
+    // An empty cookie is one that expired long ago.
+    ...(value === null ? {} : { maxAge: value.expiresAt.getTime() - Date.now() }),
+  });
+}
+
+export function clearCookies(context: ApiContext, config: Pick<Config, 'publicUrl'>): void {
+  setCookie(context, config, 'session', null);
+  setCookie(context, config, 'refresh', null);
+}

@@ -1,0 +1,80 @@
+import type { ApiAccount, RedeemedRefillCode } from '../../shared/contract/web-accounts.ts';
+import type { Session, WebUser as ShownUser } from '../../shared/contract/web-auth.ts';
+import type { AccountDocument } from '../../shared/accounts/account-store.ts';
+import type { Claim } from '../../shared/accounts/refill-code-store.ts';
+import type { HotAccount, RecentUse } from '../../shared/billing/hot-account-store.ts';
+import { formatRub } from '../../shared/pricing/money.ts';
+import type { WebLink, WebSession, WebUser } from '../../shared/web/web-models.ts';
+import { averageRpm } from './accounts.ts';
+
+export function presentWebUser(user: WebUser): ShownUser {
+  return {
+    id: user._id,
+    email: user.email,
+    timezone: user.timezone,
+    created_at: user.createdAt.toISOString(),
+    last_login_at: user.lastLoginAt?.toISOString() ?? null,
+  };
+}
+
+export function presentSession(session: WebSession, currentId: string): Session {
+  return {
+    id: session._id,
+    current: session._id === currentId,
+    remember_me: session.rememberMe,
+    os_name: session.osName,
+    browser_name: session.browserName,
+    device_type: session.deviceType,
+    ip_created: session.ipCreated,
+    ip_last_used: session.ipLastUsed,
+    created_at: session.createdAt.toISOString(),
+    last_used_at: session.lastUsedAt.toISOString(),
+    expires_at: session.expiresAt.toISOString(),
+  };
+}
+
+/** What is shown of a linked account: its link, its money as Redis has it, and its key as MongoDB describes it. */
+export interface ShownAccount {
+  readonly link: WebLink;
+  readonly isPrimary: boolean;
+  readonly account: HotAccount;
+  readonly recent: RecentUse;
+  /** Null for an account that is gone from MongoDB. */
+  readonly key: Pick<AccountDocument, 'keyHash' | 'keyMasked'> | null;
+}
+
+export function presentApiAccount({ link, isPrimary, account, recent, key }: ShownAccount): ApiAccount {
+  return {
+    id: link._id,
+    user_balance_id: account.id,
+    label: link.label,
+    is_primary: isPrimary,
+    balance: formatRub(account.balanceNano),
+    total_balance_added: formatRub(account.totalAddedNano),
+    free_requests: account.freeRequests,
+    user_type: account.userType,
+    ban: account.banned,
+    key_id: key === null ? null : keyIdOf(key.keyHash),
+    key_label: null,
+    key_masked: key?.keyMasked ?? null,
+    key_active: key !== null && !account.banned,
+    average_rpm: averageRpm(recent),
+    requests_per_minute: account.requestsPerMinute,
+    total_cost_request_last_hour: formatRub(recent.costNano),
+  };
+}
+
+/** 31 bits of the key's hash: another key has another number, and nothing of a key can be learnt from it. */
+function keyIdOf(keyHash: string): number {
+  return Buffer.from(keyHash, 'base64url').readUInt32BE(0) >>> 1;
+}
+
+export function presentRedeemedCode(account: HotAccount, claim: Claim): RedeemedRefillCode {
+  return {
+    balance_added: formatRub(claim.amountNano),
+    free_requests_added: claim.freeRequests,
+    balance: formatRub(account.balanceNano),
+    total_balance_added: formatRub(account.totalAddedNano),
+    free_requests: account.freeRequests,
+  };
+}

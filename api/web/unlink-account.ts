@@ -1,0 +1,14 @@
+import type { WebLink } from '../../shared/web/web-models.ts';
+import type { WebStores } from '../../shared/web/web-stores.ts';
+
+/**
+ * Takes an account from its user. First of all the user is given another id for the next first account: the unlinked one
+ * may be somebody else's by then.
+ */
+export async function unlinkAccount(
+  { users, links }: Pick<WebStores, 'users' | 'links'>,
+  { userId, _id: linkId, accountId }: WebLink,
+): Promise<void> {
+  await users.replaceReservedAccountId(userId, accountId);
+  await links.delete(userId, linkId);
+}

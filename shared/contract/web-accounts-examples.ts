@@ -1,0 +1,33 @@
+import { webUserExample } from './web-auth-examples.ts';
+
+export const accountPath = { account_id: '714028651' };
+
+export const keyExample = 'mg-WSN0pR4tYbVq1cZxLk8mD2hJf6gA9sEuT3iOwX7JSRI';
+
+export const accountExample = {
+  id: 714_028_651,
+  user_balance_id: '6920a3d4f1b2c87e5d0934ab',
+  label: 'Основной',
+  is_primary: true,
+  balance: '149.99448',
+  total_balance_added: '150',
+  free_requests: 10,
+  user_type: 'default',
+  ban: false,
+  key_id: 1_204_773_915,
+  key_label: null,
+  key_masked: 'mg-WSN0…JSRI',
+  key_active: true,
+  average_rpm: 0.05,
+  requests_per_minute: 60,
+  total_cost_request_last_hour: '0.00552',
+};
+
+const challengeId = '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42';
+
+export const confirmationRequestExample = {
+  body: { email: webUserExample.email },
+  response: { challenge_id: challengeId, expires_at: '2025-11-21T08:10:00.000Z' },
+};
+
+export const confirmationExample = { challenge_id: challengeId, code: '042317' };

@@ -1,0 +1,364 @@
+import Type, { type Static } from 'typebox';
+import { Nullable } from './fields.ts';
+import { defineOperation } from './operation.ts';
+import {
+  RefillLogPage,
+  RefillLogQuery,
+  RequestLogPage,
+  RequestLogQuery,
+  Stats,
+  StatsQuery,
+} from './users.ts';
+import { refillLogsExample, requestLogsExample, statsExample } from './users-examples.ts';
+import {
+  accountExample,
+  accountPath,
+  confirmationExample,
+  confirmationRequestExample,
+  keyExample,
+} from './web-accounts-examples.ts';
+import { Email, EmailCodeRequested } from './web-auth.ts';
+
+const rub = (description: string) =>
+  Type.String({ pattern: '^-?\\d+(\\.\\d+)?$', description: `${description} Roubles, as a decimal.` });
+
+/** What a user calls an account unless it is named. */
+export const defaultAccountLabel = 'Основной';
+
+export const ApiAccount = Type.Object(
+  {
+    id: Type.Integer({ description: 'Names the account in the addresses of the web area.' }),
+    user_balance_id: Type.String({ description: 'The account’s own id: the `id` of `/users/profile`.' }),
+    label: Type.String({ description: 'What the user calls it.' }),
+    is_primary: Type.Boolean({
+      description: 'Whether it is the one that was linked first, of those that still are.',
+    }),
+    balance: rub('With what is reserved for requests under way.'),
+    total_balance_added: rub('The sum of all refills.'),
+    free_requests: Type.Integer({ description: 'How many free requests are left.' }),
+    user_type: Type.String({ description: 'The kind of account, as the operator names it.' }),
+    ban: Type.Boolean({ description: 'Whether it is banned.' }),
+    key_id: Type.Optional(
+      Nullable(
+        Type.Integer({ description: 'Tells this key from those before it: it changes with the key.' }),
+      ),
+    ),
+    key_label: Type.Optional(
+      Nullable(Type.String({ description: 'Null: keys have no names of their own.' })),
+    ),
+    key_masked: Type.Optional(
+      Nullable(Type.String({ description: 'Enough of the key to know it by, such as `mg-ab12…wxyz`.' })),
+    ),
+    key_active: Type.Optional(
+      Nullable(Type.Boolean({ description: 'Whether the key opens the account: false while it is banned.' })),
+    ),
+    average_rpm: Type.Optional(
+      Nullable(Type.Number({ description: 'Requests per minute, averaged over the last hour.' })),
+    ),
+    requests_per_minute: Type.Optional(
+      Nullable(Type.Integer({ description: 'The limit of requests per minute.' })),
+    ),
+    total_cost_request_last_hour: Type.Optional(Nullable(rub('What the requests of the last hour cost.'))),
+  },
+  { title: 'ApiAccount' },
+);
+export type ApiAccount = Static<typeof ApiAccount>;
+
+const Label = Type.String({ minLength: 1, maxLength: 80, description: 'What the user calls the account.' });
+const LabelWithDefault = Type.Unsafe<string>({ ...Label, default: defaultAccountLabel });
+
+export const AccountPath = Type.Object({
+  account_id: Type.Integer({ description: 'The `id` of the account. One of another user is a 404.' }),
+});
+export type AccountPath = Static<typeof AccountPath>;
+
+/** Of one account of the user. */
+const ofAccount = {
+  tag: 'Web API Accounts',
+  auth: 'web',
+  pathParameters: AccountPath,
+} as const;
+
+export const listApiAccounts = defineOperation({
+  operationId: 'listApiAccounts',
+  tag: 'Web API Accounts',
+  summary: 'List the accounts of the user',
+  method: 'get',
+  path: '/web/api-accounts',
+  auth: 'web',
+  response: Type.Array(ApiAccount, { description: 'In the order in which they were linked.' }),
+  errors: [],
+  example: { response: [accountExample] },
+});
+
+export const LinkRequest = Type.Object({
+  api_key: Type.String({ minLength: 10, maxLength: 512, description: 'The key of the account.' }),
+  label: LabelWithDefault,
+});
+export type LinkRequest = Static<typeof LinkRequest>;
+
+export const linkApiAccount = defineOperation({
+  operationId: 'linkApiAccount',
+  tag: 'Web API Accounts',
+  summary: 'Link an account by its key',
+  description:
+    'An account belongs to one user at the most. Wrong keys are counted: after ten within an hour none is tried.',
+  method: 'post',
+  path: '/web/api-accounts/link',
+  auth: 'web',
+  body: LinkRequest,
+  response: ApiAccount,
+  status: 201,
+  errors: ['invalid_api_key', 'already_linked', 'too_many_attempts'],
+  example: { body: { api_key: keyExample, label: defaultAccountLabel }, response: accountExample },
+});
+
+export const CreatedApiAccount = Type.Object(
+  {
+    account: ApiAccount,
+    api_key: Type.String({ description: 'The key of the account.' }),
+  },
+  { title: 'CreatedApiAccount' },
+);
+export type CreatedApiAccount = Static<typeof CreatedApiAccount>;
+
+export const FirstAccountRequest = Type.Object({ label: LabelWithDefault });
+export type FirstAccountRequest = Static<typeof FirstAccountRequest>;
+
+export const createFirstApiAccount = defineOperation({
+  operationId: 'createFirstApiAccount',
+  tag: 'Web API Accounts',
+  summary: 'Create the first account of the user',
+  description:
+    'With what the operator gives to new users, once for each of them. A user who has an account already is a 409.',
+  method: 'post',
+  path: '/web/api-accounts/first',
+  auth: 'web',
+  body: FirstAccountRequest,
+  response: CreatedApiAccount,
+  status: 201,
+  errors: ['account_exists'],
+  example: {
+    body: { label: defaultAccountLabel },
+    response: { account: accountExample, api_key: keyExample },
+  },
+});
+
+export const getApiAccount = defineOperation({
+  ...ofAccount,
+  operationId: 'getApiAccount',
+  summary: 'Show an account of the user',
+  method: 'get',
+  path: '/web/api-accounts/{account_id}',
+  response: ApiAccount,
+  errors: ['not_found'],
+  example: { path: accountPath, response: accountExample },
+});
+
+export const LabelChange = Type.Object({ label: Label });
+export type LabelChange = Static<typeof LabelChange>;
+
+export const renameApiAccount = defineOperation({
+  ...ofAccount,
+  operationId: 'renameApiAccount',
+  summary: 'Call an account something else',
+  method: 'patch',
+  path: '/web/api-accounts/{account_id}',
+  body: LabelChange,
+  response: ApiAccount,
+  errors: ['not_found'],
+  example: { path: accountPath, body: { label: defaultAccountLabel }, response: accountExample },
+});
+
+export const SensitiveActionCodeRequest = Type.Object(
+  { email: Email },
+  { title: 'SensitiveActionCodeRequest' },
+);
+export type SensitiveActionCodeRequest = Static<typeof SensitiveActionCodeRequest>;
+
+export const SensitiveActionConfirm = Type.Object(
+  {
+    challenge_id: Type.String({ format: 'uuid', description: 'Of the request for the code.' }),
+    code: Type.String({ minLength: 1, maxLength: 32, description: 'The six digits of the mail.' }),
+  },
+  { title: 'SensitiveActionConfirm' },
+);
+export type SensitiveActionConfirm = Static<typeof SensitiveActionConfirm>;
+
+const codeRequest = {
+  ...ofAccount,
+  description:
+    'The `email` must be the user’s own. The code is good for this action on this account alone, for 10 minutes, once.',
+  method: 'post',
+  body: SensitiveActionCodeRequest,
+  response: EmailCodeRequested,
+  status: 201,
+  example: { path: accountPath, ...confirmationRequestExample },
+} as const;
+
+export const requestUnlinkCode = defineOperation({
+  ...codeRequest,
+  operationId: 'requestUnlinkCode',
+  summary: 'Have a code mailed that confirms unlinking',
+  path: '/web/api-accounts/{account_id}/unlink/request-code',
+  errors: ['not_found', 'too_many_attempts'],
+});
+
+export const unlinkApiAccount = defineOperation({
+  ...ofAccount,
+  operationId: 'unlinkApiAccount',
+  summary: 'Unlink an account',
+  description: 'The account and its key go on working; another user can link it by its key.',
+  method: 'delete',
+  path: '/web/api-accounts/{account_id}',
+  body: SensitiveActionConfirm,
+  response: Type.Null(),
+  status: 204,
+  errors: ['not_found', 'invalid_code', 'too_many_attempts'],
+  example: { path: accountPath, body: confirmationExample },
+});
+
+export const requestRevealCode = defineOperation({
+  ...codeRequest,
+  operationId: 'requestRevealCode',
+  summary: 'Have a code mailed that confirms showing the key',
+  path: '/web/api-accounts/{account_id}/reveal/request-code',
+  errors: ['not_found', 'too_many_attempts'],
+});
+
+export const RevealedApiKey = Type.Object(
+  { api_key: Type.String({ description: 'The key of the account.' }) },
+  { title: 'RevealedApiKey' },
+);
+export type RevealedApiKey = Static<typeof RevealedApiKey>;
+
+export const revealApiKey = defineOperation({
+  ...ofAccount,
+  operationId: 'revealApiKey',
+  summary: 'Show the key of an account',
+  description:
+    'A 404 also where the operator keeps keys in a form that cannot be shown again: such a key can be replaced.',
+  method: 'post',
+  path: '/web/api-accounts/{account_id}/reveal',
+  body: SensitiveActionConfirm,
+  response: RevealedApiKey,
+  errors: ['not_found', 'invalid_code', 'too_many_attempts'],
+  example: { path: accountPath, body: confirmationExample, response: { api_key: keyExample } },
+});
+
+export const WebRedeemRequest = Type.Object({
+  code: Type.String({
+    minLength: 1,
+    maxLength: 256,
+    description: 'A refill code, in any case, with or without its dashes.',
+  }),
+});
+export type WebRedeemRequest = Static<typeof WebRedeemRequest>;
+
+export const RedeemedRefillCode = Type.Object(
+  {
+    balance_added: rub('What the code added to the balance.'),
+    free_requests_added: Type.Integer({ description: 'What the code added to the free requests.' }),
+    balance: rub('With what was added.'),
+    total_balance_added: rub('The sum of all refills.'),
+    free_requests: Type.Integer({ description: 'How many free requests are left.' }),
+  },
+  { title: 'RedeemedRefillCode' },
+);
+export type RedeemedRefillCode = Static<typeof RedeemedRefillCode>;
+
+export const redeemForApiAccount = defineOperation({
+  ...ofAccount,
+  operationId: 'redeemForApiAccount',
+  summary: 'Redeem a refill code for an account',
+  description: 'As `/users/redeem`: guessing codes bans the account for good.',
+  method: 'post',
+  path: '/web/api-accounts/{account_id}/redeem',
+  body: WebRedeemRequest,
+  response: RedeemedRefillCode,
+  errors: ['not_found', 'account_banned', 'invalid_code'],
+  example: {
+    path: accountPath,
+    body: { code: '7KQM-9XFD-3TRW-M8PA-2VBH' },
+    response: {
+      balance_added: '50',
+      free_requests_added: 0,
+      balance: '150',
+      total_balance_added: '150',
+      free_requests: 10,
+    },
+  },
+});
+
+export const requestRegenerateCode = defineOperation({
+  ...codeRequest,
+  operationId: 'requestRegenerateCode',
+  summary: 'Have a code mailed that confirms replacing the key',
+  path: '/web/api-accounts/{account_id}/regenerate-api-key/request-code',
+  errors: ['not_found', 'account_banned', 'too_many_attempts'],
+});
+
+export const RegeneratedApiKey = Type.Object(
+  {
+    api_key: Type.String({ description: 'The new key.' }),
+    key_masked: Type.String({ description: 'Enough of it to know it by.' }),
+  },
+  { title: 'RegeneratedApiKey' },
+);
+export type RegeneratedApiKey = Static<typeof RegeneratedApiKey>;
+
+export const regenerateKeyOfApiAccount = defineOperation({
+  ...ofAccount,
+  operationId: 'regenerateKeyOfApiAccount',
+  summary: 'Replace the key of an account',
+  description: 'The key before it stops working within a second; requests under way finish.',
+  method: 'put',
+  path: '/web/api-accounts/{account_id}/regenerate-api-key',
+  body: SensitiveActionConfirm,
+  response: RegeneratedApiKey,
+  errors: ['not_found', 'account_banned', 'invalid_code', 'too_many_attempts', 'key_generation_failed'],
+  example: {
+    path: accountPath,
+    body: confirmationExample,
+    response: { api_key: keyExample, key_masked: accountExample.key_masked },
+  },
+});
+
+export const listRequestLogsOfApiAccount = defineOperation({
+  ...ofAccount,
+  operationId: 'listRequestLogsOfApiAccount',
+  summary: 'List the requests of an account in the last 72 hours',
+  description: 'As `/users/request_logs`.',
+  method: 'get',
+  path: '/web/api-accounts/{account_id}/request-logs',
+  query: RequestLogQuery,
+  response: RequestLogPage,
+  errors: ['not_found', 'account_banned'],
+  example: { ...requestLogsExample, path: accountPath },
+});
+
+export const listRefillLogsOfApiAccount = defineOperation({
+  ...ofAccount,
+  operationId: 'listRefillLogsOfApiAccount',
+  summary: 'List the codes that were redeemed for an account',
+  description: 'As `/users/refill_logs`.',
+  method: 'get',
+  path: '/web/api-accounts/{account_id}/refill-logs',
+  query: RefillLogQuery,
+  response: RefillLogPage,
+  errors: ['not_found', 'account_banned'],
+  example: { ...refillLogsExample, path: accountPath },
+});
+
+export const getStatsOfApiAccount = defineOperation({
+  ...ofAccount,
+  operationId: 'getStatsOfApiAccount',
+  summary: 'Sum up the requests of an account by day',
+  description: 'As `/users/stats`.',
+  method: 'get',
+  path: '/web/api-accounts/{account_id}/stats',
+  query: StatsQuery,
+  response: Stats,
+  errors: ['not_found', 'account_banned'],
+  example: { ...statsExample, path: accountPath },
+});

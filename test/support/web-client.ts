@@ -1,0 +1,113 @@
+import type { AuthResult } from '../../shared/contract/web-auth.ts';
+import { openWebStores, type WebStores } from '../../shared/web/web-stores.ts';
+import type { WebUser } from '../../shared/web/web-models.ts';
+import type { TestStack } from './stack.ts';
+
+export interface WebClientOptions {
+  readonly userAgent?: string;
+  readonly language?: string;
+  /** Sent with every request, such as `x-forwarded-for`. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What a browser does of HTTP: it keeps cookies and sends them back, and its page knows the CSRF token. */
+export class WebClient {
+  readonly url: string;
+  readonly cookies = new Map<string, string>();
+  csrfToken: string | null = null;
+  readonly #options: WebClientOptions;
+
+  constructor(url: string, options: WebClientOptions = {}) {
+    this.url = url;
+    this.#options = options;
+  }
+
+  get cookieHeader(): string {
+    return Array.from(this.cookies, ([name, value]) => `${name}=${value}`).join('; ');
+  }
+
+  /** @param path below `/v1/web` */
+  async request(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Response> {
+    const { userAgent, language } = this.#options;
+    const response = await fetch(`${this.url}/v1/web${path}`, {
+      method,
+      headers: {
+        ...(this.cookies.size === 0 ? {} : { cookie: this.cookieHeader }),
+        ...(this.csrfToken === null || method === 'GET' ? {} : { 'x-csrf-token': this.csrfToken }),
+        ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
+        ...(language === undefined ? {} : { 'accept-language': language }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...this.#options.headers,
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    this.keepCookies(response);
+    return response;
+  }
+
+  keepCookies(response: Response): void {
+    for (const line of response.headers.getSetCookie()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
+      if (value === '') this.cookies.delete(name!);
+      else this.cookies.set(name!, value!);
+    }
+  }
+
+  /** Keeps the CSRF token of a sign-in or a refresh. */
+  async keepResult(response: Response): Promise<AuthResult> {
+    const result = (await response.json()) as AuthResult;
+    this.csrfToken = result.csrf_token;
+    return result;
+  }
+
+  /** Has a code mailed and signs in with it; the mail is read by `readCode`. */
+  async signIn(
+    email: string,
+    readCode: (email: string) => Promise<string>,
+    options: { purpose?: 'login' | 'signup'; rememberMe?: boolean; timezone?: string } = {},
+  ): Promise<AuthResult> {
+    const { purpose = 'signup', rememberMe = false, timezone } = options;
+    const requested = await this.request('POST', '/auth/request-code', { email, purpose });
+    if (requested.status !== 201) throw new Error(`${requested.status}: ${await requested.text()}`);
+    const { challenge_id } = (await requested.json()) as { challenge_id: string };
+    const code = await readCode(email);
+    const verified = await this.request('POST', '/auth/verify-code', {
+      challenge_id,
+      code,
+      remember_me: rememberMe,
+      ...(timezone === undefined ? {} : { timezone }),
+    });
+    if (verified.status !== 200) throw new Error(`${verified.status}: ${await verified.text()}`);
+    return await this.keepResult(verified);
+  }
+}
+
+export const webStoresOf = ({ mongo, config }: TestStack): WebStores => openWebStores(mongo, config);
+
+/** A user with a session, without a mail: for tests of what comes after. */
+export async function createWebUser(
+  stack: TestStack,
+  email: string,
+  options: WebClientOptions & { readonly rememberMe?: boolean } = {},
+): Promise<{ client: WebClient; user: WebUser; sessionId: string }> {
+  const { users, sessions } = webStoresOf(stack);
+  const { user } = await users.findOrCreate(email, { language: 'ru' });
+  const { session, accessToken, refreshToken, csrfToken } = await sessions.start({
+    userId: user._id,
+    rememberMe: options.rememberMe ?? false,
+    device: { osName: 'Linux', browserName: 'Firefox', deviceType: 'desktop' },
+    address: '127.0.0.1',
+  });
+  const client = new WebClient(stack.url, options);
+  const prefix = stack.config.publicUrl?.startsWith('https:') === true ? '__Host-' : '';
+  client.cookies.set(`${prefix}mg_session`, accessToken);
+  client.cookies.set(`${prefix}mg_refresh`, refreshToken);
+  client.csrfToken = csrfToken;
+  return { client, user, sessionId: session._id };
+}
