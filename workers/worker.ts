@@ -125,7 +125,7 @@ export async function startWorker(
       from: config.mailFrom,
       supportEmail: config.supportEmail,
       isSignUpOpen: config.signup.isOpen,
-      // There are no users yet, so nobody is told that an address has none.
+      // A placeholder until there is a store of users: every address counts as a user's.
       isKnown: () => Promise.resolve(true),
       blocking: await connectBlocking(),
       log,
