@@ -12,7 +12,7 @@ import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 import type { WebUser } from '../../shared/web/web-models.ts';
 import type { ErrorBody } from './call-api.ts';
-import type { TestAccount, TestStack } from './stack.ts';
+import { startStack, type StackOptions, type TestAccount, type TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 import { createWebUser, webStoresOf, type WebClient, type WebClientOptions } from './web-client.ts';
 
@@ -38,8 +38,15 @@ async function readText(request: Promise<Response>) {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
+/** A stack for users of the web area, each from an address of its own. */
+export async function startWebStack({ env, ...options }: StackOptions = {}): Promise<TestStack> {
+  const stack = await startStack({ ...options, env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on', ...env } });
+  await createIndexes(stack);
+  return stack;
+}
+
 /** As a worker does when it starts. On a busy machine MongoDB may take longer than calls of the product wait. */
-export async function createWebIndexes(stack: TestStack): Promise<void> {
+async function createIndexes(stack: TestStack): Promise<void> {
   let failure: unknown = null;
   await waitFor(
     () => `the indexes of the account area: ${inspect(failure)}`,

@@ -6,16 +6,16 @@ import type { RedeemedRefillCode } from '../../../shared/contract/web-accounts.t
 import { formatRub } from '../../../shared/pricing/money.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { callApi } from '../../support/call-api.ts';
-import { startStack, type TestAccount, type TestStack } from '../../support/stack.ts';
+import type { TestAccount, TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import {
   banAccount,
   callWeb,
   createRefillCode,
   createSeparateUser,
-  createWebIndexes,
   findLedgerDifferences,
   linkAccount,
+  startWebStack,
 } from '../../support/web-accounts.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
@@ -24,8 +24,7 @@ import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 let stack: TestStack;
 
 test.before(async () => {
-  stack = await startStack({ workers: [], env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' } });
-  await createWebIndexes(stack);
+  stack = await startWebStack({ workers: [] });
 });
 test.after.always(() => stack.close());
 

@@ -14,13 +14,13 @@ import { loadConfig } from '../../../shared/runtime/config.ts';
 import type { ConfirmedAction } from '../../../shared/web/mail.ts';
 import { callApi } from '../../support/call-api.ts';
 import { readCode } from '../../support/mailbox.ts';
-import { startStack, type TestAccount, type TestStack } from '../../support/stack.ts';
+import type { TestAccount, TestStack } from '../../support/stack.ts';
 import {
   banAccount,
   callWeb,
   createSeparateUser,
-  createWebIndexes,
   linkAccount,
+  startWebStack,
 } from '../../support/web-accounts.ts';
 import { WebClient } from '../../support/web-client.ts';
 
@@ -29,8 +29,7 @@ import { WebClient } from '../../support/web-client.ts';
 let stack: TestStack;
 
 test.before(async () => {
-  stack = await startStack({ mail: true, env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' } });
-  await createWebIndexes(stack);
+  stack = await startWebStack({ mail: true });
 });
 test.after.always(() => stack.close());
 

@@ -15,14 +15,14 @@ import { formatRub } from '../../../shared/pricing/money.ts';
 import type { WebUser } from '../../../shared/web/web-models.ts';
 import { callApi } from '../../support/call-api.ts';
 import { failAtCall, Killed } from '../../support/fail-at-call.ts';
-import { startStack, type TestStack } from '../../support/stack.ts';
+import type { TestStack } from '../../support/stack.ts';
 import {
   callWeb,
   createRefillCode,
   createSeparateUser,
-  createWebIndexes,
   findLedgerDifferences,
   linkAccount,
+  startWebStack,
 } from '../../support/web-accounts.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
@@ -32,14 +32,8 @@ let stack: TestStack;
 let stores: FirstAccountDependencies;
 
 test.before(async () => {
-  const env = {
-    WEB_CAPTCHA: 'off',
-    TRUST_PROXY: 'on',
-    SIGNUP_BALANCE: '5.000000001',
-    SIGNUP_FREE_REQUESTS: '3',
-  };
-  stack = await startStack({ env });
-  await createWebIndexes(stack);
+  const env = { SIGNUP_BALANCE: '5.000000001', SIGNUP_FREE_REQUESTS: '3' };
+  stack = await startWebStack({ env });
   stores = openStores();
 });
 test.after.always(() => stack.close());

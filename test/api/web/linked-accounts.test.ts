@@ -3,13 +3,13 @@ import { createApiKey, maskApiKey } from '../../../shared/accounts/credentials.t
 import type { ApiAccount } from '../../../shared/contract/web-accounts.ts';
 import { maxLinks } from '../../../shared/web/link-store.ts';
 import { callApi } from '../../support/call-api.ts';
-import { startStack, type TestStack } from '../../support/stack.ts';
+import type { TestStack } from '../../support/stack.ts';
 import {
   banAccount,
   callWeb,
-  createWebIndexes,
   createSeparateUser,
   linkAccount,
+  startWebStack,
 } from '../../support/web-accounts.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
@@ -18,8 +18,7 @@ import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 let stack: TestStack;
 
 test.before(async () => {
-  stack = await startStack({ workers: [], env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' } });
-  await createWebIndexes(stack);
+  stack = await startWebStack({ workers: [] });
 });
 test.after.always(() => stack.close());
 

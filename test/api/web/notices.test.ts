@@ -7,9 +7,9 @@ import { queuePendingNotices, type NoticeDependencies } from '../../../shared/we
 import type { AuditAction, AuditEvent, WebUser } from '../../../shared/web/web-models.ts';
 import { createNotice } from '../../support/mails.ts';
 import { readCode } from '../../support/mailbox.ts';
-import { startStack, type TestStack } from '../../support/stack.ts';
+import type { TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { callWeb, createSeparateUser, createWebIndexes, linkAccount } from '../../support/web-accounts.ts';
+import { callWeb, createSeparateUser, linkAccount, startWebStack } from '../../support/web-accounts.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
 /** Users hear of each sensitive action, once, whatever dies meanwhile. */
@@ -20,8 +20,7 @@ let stack: TestStack;
 let dependencies: NoticeDependencies;
 
 test.before(async () => {
-  stack = await startStack({ mail: true, env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' } });
-  await createWebIndexes(stack);
+  stack = await startWebStack({ mail: true });
   const mails = new MailQueue(stack.redis, stack.config);
   dependencies = { ...webStoresOf(stack), mails };
 });
