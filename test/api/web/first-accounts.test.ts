@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { createFirstAccount, type FirstAccountDependencies } from '../../../api/web/first-account.ts';
 import { unlinkAccount } from '../../../api/web/unlink-account.ts';
 import { AccountStore, type AccountDocument } from '../../../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
+import { hashSecret } from '../../../shared/accounts/credentials.ts';
 import { finishClaims } from '../../../shared/accounts/finish-claims.ts';
 import { RefillCodeStore, type RefillCodeDocument } from '../../../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
@@ -14,7 +16,6 @@ import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { formatRub } from '../../../shared/pricing/money.ts';
 import type { WebUser } from '../../../shared/web/web-models.ts';
 import { callApi } from '../../support/call-api.ts';
-import { failAtCall, Killed } from '../../support/fail-at-call.ts';
 import type { TestStack } from '../../support/stack.ts';
 import {
   callWeb,
@@ -24,6 +25,7 @@ import {
   linkAccount,
   startWebStack,
 } from '../../support/web-accounts.ts';
+import { watchCalls, type CallHooks } from '../../support/watch-calls.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
 /** A new user is given one account with what the operator gives to new users, once for ever, whatever dies meanwhile. */
@@ -114,11 +116,7 @@ test('of ten parallel requests for a first account one is a 201 whose key works,
 
 test('of ten parallel requests after one that died one is a 201 whose key works, and the others are 409', async (t) => {
   const { client, user } = await createSeparateUser(stack);
-  // It made the account and went no further.
-  await stores.accounts.createWithId(user.reservedAccountId, { userType: 'default', requestsPerMinute: 60 });
-  await stack.mongo.db
-    .collection<AccountDocument>('accounts')
-    .updateOne({ _id: user.reservedAccountId }, { $set: { createdAt: new Date(Date.now() - 3_600_000) } });
+  await leaveAccount(user);
   await checkParallelFirsts(t, client);
 });
 
@@ -144,18 +142,33 @@ test('a user who has unlinked the account can create another one, without what n
   t.like(await readProfile(first.api_key), { status: 200, body: { free_requests: 3 } });
 });
 
+/** The stores of an api process, with something around each of their calls. */
+function watchStores(hooks: CallHooks): FirstAccountDependencies {
+  const watch = watchCalls(hooks);
+  const { accounts, codes, hotAccounts, apiKeys, web, ...rest } = stores;
+  return {
+    ...rest,
+    accounts: watch(accounts),
+    codes: watch(codes),
+    hotAccounts: watch(hotAccounts),
+    apiKeys: watch(apiKeys),
+    web: { links: watch(web.links), users: watch(web.users) },
+  };
+}
+
+/** What a process that was killed leaves undone. */
+class Killed extends Error {}
+
 /** A request for a first account whose process dies at one of its calls. @returns whether it came to its end */
 async function dieAt(user: WebUser, killedAt: number, isCarriedOut: boolean): Promise<boolean> {
-  const counter = { calls: 0, killedAt, isCarriedOut };
-  const { accounts, codes, hotAccounts, apiKeys, web, ...rest } = stores;
-  const dying: FirstAccountDependencies = {
-    ...rest,
-    accounts: failAtCall(accounts, counter),
-    codes: failAtCall(codes, counter),
-    hotAccounts: failAtCall(hotAccounts, counter),
-    apiKeys: failAtCall(apiKeys, counter),
-    web: { links: failAtCall(web.links, counter), users: failAtCall(web.users, counter) },
+  const dieFrom = (first: number) => (call: number) => {
+    if (call >= first) throw new Killed();
   };
+  const dying = watchStores(
+    isCarriedOut
+      ? { before: dieFrom(killedAt + 1), after: dieFrom(killedAt) }
+      : { before: dieFrom(killedAt) },
+  );
   try {
     await createFirstAccount(dying, user, 'dying');
     return true;
@@ -163,6 +176,64 @@ async function dieAt(user: WebUser, killedAt: number, isCarriedOut: boolean): Pr
     if (error instanceof Killed) return false;
     throw error;
   }
+}
+
+/** A request that stands still before one of its calls until it may go on. */
+async function pauseAt(user: WebUser, pausedAt: number) {
+  let goOn = (): void => undefined;
+  const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+  let outcome: Promise<unknown> = Promise.resolve();
+  await new Promise<void>((resolve) => {
+    const before = (call: number): Promise<void> | void => {
+      if (call !== pausedAt) return;
+      resolve();
+      return mayGoOn;
+    };
+    outcome = createFirstAccount(watchStores({ before }), user, 'x')
+      .then(({ apiKey }) => apiKey)
+      .catch((error: unknown) => error)
+      .finally(resolve);
+  });
+  return {
+    async finish() {
+      goOn();
+      return await outcome;
+    },
+  };
+}
+
+const readAtRest = (id: string) =>
+  stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
+
+/** As a process leaves it that died an hour ago, before it could link the account. */
+async function leaveAccount({ reservedAccountId: id }: WebUser): Promise<void> {
+  await stores.accounts.createWithId(id, { userType: 'default', requestsPerMinute: 60 });
+  const createdAt = new Date(Date.now() - 3_600_000);
+  await stack.mongo.db
+    .collection<AccountDocument>('accounts')
+    .updateOne({ _id: id }, { $set: { createdAt } });
+}
+
+for (const isLeft of [false, true]) {
+  const what = isLeft ? 'for an account that one that died has left' : 'for a new account';
+  test(`however two requests ${what} overtake each other, one succeeds, and its key is the account’s`, async (t) => {
+    // The first call finds no link yet; from the seventh on nothing is decided any more.
+    const pauses = [2, 3, 4, 5, 6];
+    const pairs = pauses.flatMap((one) => pauses.map((other) => [one, other] as const));
+    for (const [one, other] of pairs) {
+      const { user } = await stores.web.users.findOrCreate(`${randomUUID()}@example.com`, { language: 'ru' });
+      if (isLeft) await leaveAccount(user);
+      const first = await pauseAt(user, one);
+      const second = await pauseAt(user, other);
+      const outcomes = [await first.finish(), await second.finish()];
+      const keys = outcomes.filter((outcome) => typeof outcome === 'string');
+      t.is(keys.length, 1, `${one}, ${other}`);
+      const failure = outcomes.find((outcome) => typeof outcome !== 'string');
+      t.like(failure, { code: 'account_exists' });
+      t.is((await readAtRest(user.reservedAccountId))!.keyHash, hashSecret(keys[0]!), `${one}, ${other}`);
+      t.is((await stores.web.links.list(user._id)).length, 1);
+    }
+  });
 }
 
 /** As the workers do, without waiting until the claim is old enough. */
@@ -208,8 +279,12 @@ for (const isCarriedOut of [false, true]) {
 test('where a process dies after the account was promised its grant, and nobody asks again, the grant is credited all the same', async (t) => {
   const { user } = await createSeparateUser(stack);
   const { web, ...rest } = stores;
-  const counter = { calls: 0, killedAt: 2, isCarriedOut: false };
-  const dying = { ...rest, web: { users: web.users, links: failAtCall(web.links, counter) } };
+  const watch = watchCalls({
+    before: (call) => {
+      if (call === 2) throw new Killed();
+    },
+  });
+  const dying = { ...rest, web: { users: web.users, links: watch(web.links) } };
   await t.throwsAsync(createFirstAccount(dying, user, 'x'), { instanceOf: Killed });
   await finishGrant(user);
   await finishGrant(user);
@@ -221,7 +296,11 @@ test('a request that was overtaken by a first account and its unlinking takes no
   const { client, user } = await createSeparateUser(stack);
   const first = (await createFirst(client)).body;
   await unlink(user, first.account.id);
-  // It read the user before all that.
+  // It read the user before all that, and was held up for long.
+  const createdAt = new Date(Date.now() - 3_600_000);
+  await stack.mongo.db
+    .collection<AccountDocument>('accounts')
+    .updateOne({ _id: user.reservedAccountId }, { $set: { createdAt } });
   const error = await t.throwsAsync(createFirstAccount(stores, user, 'late'), { instanceOf: AppError });
   t.is(error.code, 'account_exists');
   t.deepEqual(await list(client), []);
