@@ -88,7 +88,14 @@ export class WebClient {
   }
 }
 
-export const webStoresOf = ({ mongo, config }: TestStack): WebStores => openWebStores(mongo, config);
+const openedStores = new WeakMap<TestStack, WebStores>();
+
+/** Opened once a stack: each time they are opened, mongoose listens to the client once more. */
+export function webStoresOf(stack: TestStack): WebStores {
+  const stores = openedStores.get(stack) ?? openWebStores(stack.mongo, stack.config);
+  openedStores.set(stack, stores);
+  return stores;
+}
 
 /** A user with a session, without a mail: for tests of what comes after. */
 export async function createWebUser(
