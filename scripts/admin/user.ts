@@ -130,9 +130,12 @@ async function withEvent<T>(
     throw error;
   }
   const finished = await web.audit.finish(eventId, 'done');
-  if (finished?.notice === 'pending') {
-    const mails = new MailQueue(redis, config);
-    await queueNotice({ ...web, mails }, finished).finally(() => mails.close());
+  if (finished?.notice !== 'pending') return result;
+  const mails = new MailQueue(redis, config);
+  try {
+    await queueNotice({ ...web, mails }, finished);
+  } finally {
+    await mails.close();
   }
   return result;
 }

@@ -88,7 +88,14 @@ export class WebClient {
   }
 }
 
-export const webStoresOf = ({ mongo, config }: TestStack): WebStores => openWebStores(mongo, config);
+const openStores = new WeakMap<TestStack, WebStores>();
+
+/** The stores of a stack, opened once: each opening listens to the connection. */
+export function webStoresOf(stack: TestStack): WebStores {
+  const stores = openStores.get(stack) ?? openWebStores(stack.mongo, stack.config);
+  openStores.set(stack, stores);
+  return stores;
+}
 
 /** A user with a session, without a mail: for tests of what comes after. */
 export async function createWebUser(
