@@ -104,13 +104,17 @@ async function unlink(context: AdminContext): Promise<unknown> {
   const { web } = context;
   const accountId = await findAccountId(context);
   const link = await web.links.findByAccount(accountId);
-  if (link === null) throw new RefusedError('No user has linked this account.');
+  if (link === null) throw notLinked();
   const { userId, _id: linkId, label } = link;
   const event = { action: 'account-unlinked', userId, linkId, accountId, label, notice: 'pending' } as const;
-  await withEvent(context, event, () => unlinkAccount(web, link));
+  await withEvent(context, event, async () => {
+    if (!(await unlinkAccount(web, link))) throw notLinked();
+  });
   const user = await web.users.findById(userId);
   return { id: accountId, label, user_id: userId, email: user?.email ?? null };
 }
+
+const notLinked = (): RefusedError => new RefusedError('No user has linked this account.');
 
 /**
  * Does what the audit log must tell of, as the account area does: it is written down first. Where this command dies in

@@ -88,12 +88,12 @@ export class WebClient {
   }
 }
 
-const openStores = new WeakMap<TestStack, WebStores>();
+const openedStores = new WeakMap<TestStack, WebStores>();
 
-/** The stores of a stack, opened once: each opening listens to the connection. */
+/** Opened once a stack: each opening leaves listeners on its connection. */
 export function webStoresOf(stack: TestStack): WebStores {
-  const stores = openStores.get(stack) ?? openWebStores(stack.mongo, stack.config);
-  openStores.set(stack, stores);
+  const stores = openedStores.get(stack) ?? openWebStores(stack.mongo, stack.config);
+  openedStores.set(stack, stores);
   return stores;
 }
 
