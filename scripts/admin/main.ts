@@ -17,6 +17,7 @@ const resources: Record<string, () => Promise<Verbs>> = {
   model: async () => (await import('./model.ts')).modelVerbs,
   queue: async () => (await import('./queue.ts')).queueVerbs,
   upstream: async () => (await import('./upstream.ts')).upstreamVerbs,
+  user: async () => (await import('./user.ts')).userVerbs,
 };
 
 /** Of the verb that the command line names, else of its resource, or of all where it names none. */
@@ -34,7 +35,11 @@ async function describeUsage([resource = '', name = '']: readonly string[]): Pro
   return [call, ...lines].join('\n');
 }
 
-const placeholders = { '<account>': 'an account id or an API key', '<queue>': 'chat, image or embedding' };
+const placeholders = {
+  '<account>': 'an account id or an API key',
+  '<queue>': 'chat, image or embedding',
+  '<user>': 'the id or the email address of a user of the account area',
+};
 
 /** Two lines for each verb, or for the one that is named. */
 function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {

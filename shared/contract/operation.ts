@@ -21,7 +21,7 @@ export type Tag = (typeof tags)[number];
 /** A call that works, and its answer: realistic, and valid by the operation's schemas. */
 export interface OperationExample {
   /** Values of the path's parameters, by name. */
-  readonly path?: Readonly<Record<string, string>>;
+  readonly path?: Readonly<Record<string, string | number>>;
   readonly query?: Readonly<Record<string, string | number>>;
   readonly body?: unknown;
   /** A JSON value, or the text of an answer that is not JSON; left out where the answer is bytes. */

@@ -1,11 +1,11 @@
 import { webUserExample } from './web-auth-examples.ts';
 
-export const accountPath = { account_id: '714028651' };
+export const accountPath = { account_id: 714_028_651 };
 
 export const keyExample = 'mg-WSN0pR4tYbVq1cZxLk8mD2hJf6gA9sEuT3iOwX7JSRI';
 
 export const accountExample = {
-  id: 714_028_651,
+  id: accountPath.account_id,
   user_balance_id: '6920a3d4f1b2c87e5d0934ab',
   label: 'Основной',
   is_primary: true,

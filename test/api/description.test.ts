@@ -2,8 +2,18 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import test from 'ava';
 import { createRouter } from '../../api/app.ts';
 import type { Services } from '../../api/services.ts';
-import type { Description, OperationObject } from '../../shared/contract/openapi/description.ts';
+import { isErrorCode } from '../../shared/contract/errors.ts';
+import type { Description } from '../../shared/contract/openapi/description.ts';
+import {
+  listOperations,
+  prepareCall,
+  schemesOf,
+  send,
+  type Call,
+  type Described,
+} from '../support/described-calls.ts';
 import { DescriptionChecker } from '../support/description-checker.ts';
+import { crowdNetwork, provoke } from '../support/provoke-errors.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
 let stack: TestStack;
@@ -12,7 +22,7 @@ let description: Description;
 let checker: DescriptionChecker;
 
 test.before(async () => {
-  stack = await startStack();
+  stack = await startStack({ env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' } });
   text = await (await fetch(`${stack.url}/v1/openapi.json`)).text();
   description = JSON.parse(text) as Description;
   checker = new DescriptionChecker(description);
@@ -41,14 +51,14 @@ test.serial('a linter of OpenAPI finds nothing to say against the description', 
 
 test('the router serves what the description names, and nothing else', (t) => {
   // Building the router opens nothing; only calls would use the services.
-  const routes = createRouter({} as Services).stack.flatMap(({ path, methods }) =>
+  const routes = createRouter({ web: {} } as Services).stack.flatMap(({ path, methods }) =>
     methods
       .filter((method) => method !== 'HEAD')
       .map((method) => `${method} ${String(path).replaceAll(/[:*](\w+)/g, '{$1}')}`),
   );
   t.deepEqual(
     routes.toSorted(),
-    listOperations()
+    listOperations(description)
       .map(({ method, path }) => `${method.toUpperCase()} ${path}`)
       .toSorted(),
   );
@@ -57,46 +67,6 @@ test('the router serves what the description names, and nothing else', (t) => {
 test('the server of the description is the address of this one', (t) => {
   t.deepEqual(description.servers, [{ url: stack.url }]);
 });
-
-interface Described {
-  readonly path: string;
-  readonly method: string;
-  readonly operation: OperationObject;
-}
-
-function listOperations(): Described[] {
-  return Object.entries(description.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
-  );
-}
-
-interface Call {
-  readonly title: string;
-  readonly apiKey: string | null;
-  readonly path?: Readonly<Record<string, string>>;
-  readonly query?: string;
-  readonly body?: string;
-  readonly contentType?: string;
-}
-
-async function send({ path, method, operation }: Described, call: Call): Promise<Response> {
-  const { parameters = [] } = operation;
-  const query = parameters
-    .filter((one) => one.in === 'query' && one.example !== undefined)
-    .map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`);
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const value = call.path?.[name] ?? parameters.find((one) => one.name === name)?.example;
-    return encodeURIComponent(String(value));
-  });
-  return await fetch(`${stack.url}${filled}?${call.query ?? query.join('&')}`, {
-    method,
-    headers: {
-      ...(call.apiKey === null ? {} : { authorization: `Bearer ${call.apiKey}` }),
-      ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? json }),
-    },
-    ...(call.body === undefined ? {} : { body: call.body }),
-  });
-}
 
 /** Their examples name what a fresh server does not have. */
 const notThereYet: ReadonlySet<string> = new Set([
@@ -107,49 +77,58 @@ const notThereYet: ReadonlySet<string> = new Set([
   'streamJobEvents',
 ]);
 
-test('every operation answers its examples as the description says', async (t) => {
-  for (const described of listOperations()) {
-    const { operationId, requestBody, security } = described.operation;
+test('every operation answers its examples as the description says, with what its security names alone', async (t) => {
+  for (const described of listOperations(description)) {
+    const { operationId, requestBody } = described.operation;
     const bodies = Object.values(requestBody?.content[json]?.examples ?? { none: { value: undefined } });
     for (const { value } of bodies) {
-      // Operations may change their account: each gets one of its own.
-      const apiKey = security.length === 0 ? null : (await stack.createAccount()).apiKey;
       const body = value === undefined ? {} : { body: JSON.stringify(value) };
-      const answer = await send(described, { title: 'its example', apiKey, ...body });
+      // Operations may change what they are called for: each call has an account, or a user, of its own.
+      const answer = await send(stack.url, described, { ...body, ...(await prepareCall(stack, described)) });
       t.is(answer.ok, !notThereYet.has(operationId), `${operationId}: ${answer.status}`);
       t.deepEqual(await checker.findFaults(described.path, described.method, answer), [], operationId);
     }
   }
 });
 
+interface WrongCall extends Call {
+  readonly title: string;
+}
+
 /** Calls that an operation must refuse. */
-function listWrongCalls({ operation }: Described, apiKey: string): Call[] {
-  const { parameters = [], requestBody, security } = operation;
+function listWrongCalls(described: Described, base: Call): WrongCall[] {
+  const { parameters = [], requestBody } = described.operation;
   const names = parameters.filter((one) => one.in === 'path').map((one) => one.name);
   const checked = parameters.filter(
     ({ in: place, schema }) =>
       place === 'query' && (schema.enum ?? schema.format ?? schema.minimum) !== undefined,
   );
-  const withBody: Omit<Call, 'title'>[] = [
-    { apiKey, body: '{"broken' },
-    { apiKey, body: '[]' },
-    { apiKey, body: '{}', contentType: 'text/plain' },
-    { apiKey, body: '{}', contentType: 'application/json; charset=latin1' },
+  const withBody: Call[] = [
+    { ...base, body: '{"broken' },
+    { ...base, body: '[]' },
+    { ...base, body: '{}', contentType: 'text/plain' },
+    { ...base, body: '{}', contentType: 'application/json; charset=latin1' },
+  ];
+  const made = 'x'.repeat(86);
+  const strangers = [
+    { title: 'no key', headers: {} },
+    {
+      title: 'a wrong key',
+      headers: { authorization: `Bearer mg-${made.slice(0, 43)}`, cookie: `mg_session=${made}` },
+    },
   ];
   return [
-    ...(security.length === 0 ? [] : [{ title: 'no key', apiKey: null }]),
-    ...(security.length === 0 ? [] : [{ title: 'a wrong key', apiKey: `mg-${'x'.repeat(43)}` }]),
+    ...(schemesOf(described).length === 0 ? [] : strangers.map((call) => ({ ...base, ...call }))),
     ...(requestBody === undefined ? [] : withBody.map((call) => ({ ...call, title: String(call.body) }))),
-    ...names.map((name) => ({ title: `no such ${name}`, apiKey, path: { [name]: 'none' } })),
-    ...checked.map(({ name }) => ({ title: `a wrong ${name}`, apiKey, query: `${name}=no+such` })),
+    ...names.map((name) => ({ ...base, title: `no such ${name}`, path: { ...base.path, [name]: 'none' } })),
+    ...checked.map(({ name }) => ({ ...base, title: `a wrong ${name}`, query: `${name}=no+such` })),
   ];
 }
 
 test('every operation refuses wrong calls as the description says', async (t) => {
-  const { apiKey } = await stack.createAccount();
-  for (const described of listOperations()) {
-    for (const call of listWrongCalls(described, apiKey)) {
-      const answer = await send(described, call);
+  for (const described of listOperations(description)) {
+    for (const call of listWrongCalls(described, await prepareCall(stack, described))) {
+      const answer = await send(stack.url, described, call);
       const title = `${described.operation.operationId} with ${call.title}`;
       t.true(answer.status >= 400 && answer.status < 500, `${title}: ${answer.status}`);
       t.deepEqual(await checker.findFaults(described.path, described.method, answer), [], title);
@@ -157,18 +136,55 @@ test('every operation refuses wrong calls as the description says', async (t) =>
   }
 });
 
+/** They take a store that fails, a captcha, a sender that dawdles, or 129 calls at once. */
+const cannotBeProvoked = [
+  'internal_error',
+  'service_unavailable',
+  'queue_full',
+  'key_generation_failed',
+  'captcha_failed',
+  'rate_limit_exceeded',
+  'deadline_exceeded',
+];
+
+const codesOf = ({ operation }: Described): string[] =>
+  Object.values(operation.responses)
+    .flatMap(({ content }) => Object.keys(content[json]?.examples ?? {}))
+    .filter((code) => isErrorCode(code) && !cannotBeProvoked.includes(code));
+
+test('each error that an operation of the account area names is met, and answered as the description says', async (t) => {
+  const crowd = await crowdNetwork(stack);
+  for (const described of listOperations(description)) {
+    if (!described.operation.tags.some((tag) => tag.startsWith('Web '))) continue;
+    for (const code of codesOf(described)) {
+      const title = `${described.operation.operationId}: ${code}`;
+      const example = described.operation.requestBody?.content[json]?.examples?.['usual']?.value;
+      const answer = await send(stack.url, described, {
+        ...(example === undefined ? {} : { body: JSON.stringify(example) }),
+        ...(await provoke(stack, described, { code, crowd })),
+      });
+      t.is(((await answer.clone().json()) as { error: { code: string } }).error.code, code, title);
+      t.deepEqual(await checker.findFaults(described.path, described.method, answer), [], title);
+    }
+  }
+});
+
+const bearer = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
+
 test('what limits and money refuse is described', async (t) => {
   const poor = await stack.createAccount({ balance: '0' });
   const slow = await stack.createAccount({ rpm: 1 });
-  const described = listOperations().filter(({ operation }) => operation.responses['402'] !== undefined);
+  const described = listOperations(description).filter(
+    ({ operation }) => operation.responses['402'] !== undefined,
+  );
   t.true(described.length >= 3);
   for (const one of described) {
     const body = JSON.stringify(one.operation.requestBody?.content[json]?.examples?.['usual']?.value);
-    const refused = await send(one, { title: 'no money', apiKey: poor.apiKey, body });
+    const refused = await send(stack.url, one, { headers: bearer(poor.apiKey), body });
     t.is(refused.status, 402);
     t.deepEqual(await checker.findFaults(one.path, one.method, refused), []);
-    await (await send(one, { title: 'first', apiKey: slow.apiKey, body })).text();
-    const limited = await send(one, { title: 'over the limit', apiKey: slow.apiKey, body });
+    await (await send(stack.url, one, { headers: bearer(slow.apiKey), body })).text();
+    const limited = await send(stack.url, one, { headers: bearer(slow.apiKey), body });
     t.is(limited.status, 429);
     t.deepEqual(await checker.findFaults(one.path, one.method, limited), []);
   }

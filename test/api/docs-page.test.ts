@@ -1,10 +1,12 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { useStack } from '../support/stack.ts';
+import { useStack, type TestStack } from '../support/stack.ts';
+import { createWebUser } from '../support/web-client.ts';
 
 const run = promisify(execFile);
 
@@ -47,20 +49,31 @@ function findCommands(page: string): string[] {
 const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : test.skip;
 
 /** What their examples name is not on a fresh server. */
-const cannotSucceed = /\/files\/|\/users\/redeem|\/jobs\/\w/;
+const cannotSucceed =
+  /\/files\/|\/users\/redeem|\/jobs\/\w|verify-code|\/sessions\/|\/link |\/api-accounts\/\d/;
+
+/** A session of a user of its own, as curl keeps cookies. @returns its CSRF token */
+async function writeCookies(stack: TestStack, file: string): Promise<string> {
+  const { client } = await createWebUser(stack, `${randomUUID()}@example.com`);
+  const lines = Array.from(client.cookies, (cookie) => ['127.0.0.1', 'FALSE', '/', 'FALSE', '0', ...cookie]);
+  await writeFile(file, lines.map((line) => `${line.join('\t')}\n`).join(''));
+  return client.csrfToken!;
+}
 
 withCurl('every curl command of the page works as it is pasted', async (t) => {
-  const stack = await useStack(t);
+  const stack = await useStack(t, { env: { WEB_CAPTCHA: 'off' } });
   const commands = findCommands(await (await fetch(`${stack.url}/docs`)).text());
   t.true(commands.length >= 10);
   const directory = await mkdtemp(join(tmpdir(), 'mg-docs-'));
   t.teardown(() => rm(directory, { recursive: true }));
   for (const command of commands.filter((one) => !cannotSucceed.test(one))) {
-    // Commands may change their account: each gets one of its own.
+    // Commands may change their account, or end their session: each gets one of its own.
     const { apiKey } = await stack.createAccount();
-    const script = `curl() { command curl --silent --show-error --fail-with-body "$@"; }\n${command}`;
-    const env = { PATH: process.env['PATH'] ?? '', API_KEY: apiKey };
+    const csrfToken = await writeCookies(stack, join(directory, 'cookies.txt'));
+    const options = `--silent --show-error --fail-with-body --write-out '%{http_code}'`;
+    const script = `curl() { command curl ${options} "$@"; }\n${command}`;
+    const env = { PATH: process.env['PATH'] ?? '', API_KEY: apiKey, CSRF_TOKEN: csrfToken };
     const { stdout } = await run('sh', ['-c', script], { env, cwd: directory });
-    t.true(stdout.length > 0, command);
+    t.regex(stdout, /2\d\d$/, command);
   }
 });

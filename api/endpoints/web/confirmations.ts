@@ -8,12 +8,11 @@ import type {
 import { maskApiKey } from '../../../shared/accounts/credentials.ts';
 import { replaceKey } from '../../../shared/accounts/replace-key.ts';
 import type { ConfirmedAction } from '../../../shared/web/mail.ts';
+import { unlinkAccount } from '../../../shared/web/unlink-account.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 import type { Services } from '../../services.ts';
-
-import { unlinkAccount } from '../../web/unlink-account.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { subjectOf, withNotice } from './note-event.ts';
 import { languageOf, originOf } from './caller.ts';

@@ -20,9 +20,11 @@ export function renderMethod(method: string): Html {
 
 /** The words on who may call an operation. */
 function describeAccess({ security }: OperationObject): string {
-  const [scheme] = security.flatMap((requirement) => Object.keys(requirement));
-  if (scheme === undefined) return 'No key needed';
-  return scheme === 'apiKey' ? 'Needs an API key' : 'Needs a web session';
+  const schemes = security.flatMap((requirement) => Object.keys(requirement));
+  if (schemes.length === 0) return 'No key needed';
+  if (schemes.includes('apiKey')) return 'Needs an API key';
+  if (schemes.includes('webRefresh')) return 'Needs the refresh cookie';
+  return schemes.includes('csrfToken') ? 'Needs a web session and its CSRF token' : 'Needs a web session';
 }
 
 export function renderOperation(

@@ -2,6 +2,7 @@ import type { Description } from '../../../shared/contract/openapi/description.t
 import { formatText } from './format-text.ts';
 import { html, type Html } from '../../../shared/runtime/html.ts';
 import { renderCode } from './render-examples.ts';
+import { cookieFile } from './write-curl.ts';
 
 /** The chapters before the operations: what holds for all of them, the address and the key. */
 export function renderOverview({ info, servers }: Description): Html {
@@ -31,10 +32,17 @@ export function renderOverview({ info, servers }: Description): Html {
             and its limit of requests per minute: keep it out of pages, apps and repositories.
           </p>
           <p>The commands on this page read the key from <code>API_KEY</code>.</p>
+          <p>
+            Operations of the web area take a session in cookies instead, as browsers keep them. The commands
+            keep them in <code>${cookieFile}</code>: first <a href="#requestCode">have a code mailed</a>, then
+            <a href="#verifyCode">sign in with it</a>, and set <code>CSRF_TOKEN</code> to the
+            <code>csrf_token</code> of the answer.
+          </p>
         </div>
         <div class="examples">
           ${renderCode('Set the key for the examples', html`export API_KEY=mg-...`)}
           ${renderCode('Header', html`Authorization: Bearer $API_KEY`)}
+          ${renderCode('Set the CSRF token of a session', html`export CSRF_TOKEN=...`)}
         </div>
       </div>
     </section> `;

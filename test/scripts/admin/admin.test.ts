@@ -157,7 +157,7 @@ test.serial(
     const { stderr } = await runAdmin('acount', 'list');
     t.is(
       stderr.trimEnd().split('\n').at(-1),
-      '<resource> is one of: account, code, ledger, model, queue, upstream.',
+      '<resource> is one of: account, code, ledger, model, queue, upstream, user.',
     );
   },
 );

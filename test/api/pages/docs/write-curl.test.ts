@@ -22,7 +22,10 @@ const call: Call = {
 /** The arguments that curl gets when a shell runs the command. */
 function readArguments(command: string): string[] {
   const script = `curl() { printf '%s\\0' "$@"; }\n${command}`;
-  return execFileSync('sh', ['-c', script], { encoding: 'utf8', env: { API_KEY: 'mg-key' } })
+  return execFileSync('sh', ['-c', script], {
+    encoding: 'utf8',
+    env: { API_KEY: 'mg-key', CSRF_TOKEN: 'csrf' },
+  })
     .split('\0')
     .slice(0, -1);
 }
@@ -41,6 +44,18 @@ test('the key is taken from the shell', (t) => {
     '-H',
     'Authorization: Bearer mg-key',
   ]);
+});
+
+test('a session goes from command to command in a file of cookies, its CSRF token through the shell', (t) => {
+  const responses = { 200: { description: '', headers: { 'set-cookie': { $ref: '' } }, content: {} } };
+  const argumentsOf = (change: Partial<OperationObject>) =>
+    readArguments(writeCurl({ ...call, operation: { ...operation, ...change } })).slice(1);
+  t.deepEqual(argumentsOf({ responses }), ['-c', 'cookies.txt']);
+  t.deepEqual(argumentsOf({ security: [{ webSession: [] }] }), ['-b', 'cookies.txt']);
+  const csrf = ['-H', 'X-CSRF-Token: csrf'];
+  t.deepEqual(argumentsOf({ security: [{ webSession: [], csrfToken: [] }] }), ['-b', 'cookies.txt', ...csrf]);
+  const both = ['-b', 'cookies.txt', '-c', 'cookies.txt'];
+  t.deepEqual(argumentsOf({ security: [{ webRefresh: [] }], responses }), both);
 });
 
 test('parameters are filled in from their examples, encoded', (t) => {

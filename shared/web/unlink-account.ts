@@ -1,5 +1,5 @@
-import type { WebLink } from '../../shared/web/web-models.ts';
-import type { WebStores } from '../../shared/web/web-stores.ts';
+import type { WebLink } from './web-models.ts';
+import type { WebStores } from './web-stores.ts';
 
 /**
  * Takes an account from its user. First of all the user is given another id for the next first account: the unlinked one

@@ -1,0 +1,82 @@
+import { toRubNumber } from '../../shared/pricing/money.ts';
+import type { AuditEvent, WebLink, WebSession, WebUser } from '../../shared/web/web-models.ts';
+import type { AdminContext } from './command.ts';
+
+/** As many as fit on a screen; the audit log goes back for 400 days. */
+const shownEvents = 20;
+
+export function describeUser(user: WebUser) {
+  return {
+    id: user._id,
+    email: user.email,
+    timezone: user.timezone,
+    language: user.language,
+    created_at: user.createdAt.toISOString(),
+    last_login_at: user.lastLoginAt?.toISOString() ?? null,
+    banned: user.bannedAt !== null,
+    ban_reason: user.banReason,
+  };
+}
+
+/** A user with the accounts, sessions and events that belong to it. */
+export async function describeUserInFull(context: AdminContext, user: WebUser) {
+  const { sessions, audit, links } = context.web;
+  const [linked, open, events] = await Promise.all([
+    links.list(user._id),
+    sessions.list(user._id),
+    audit.list(user._id, shownEvents),
+  ]);
+  return {
+    ...describeUser(user),
+    accounts: await describeLinked(context, linked),
+    sessions: open.map(describeSession),
+    events: events.map(describeEvent),
+  };
+}
+
+/** Links of accounts, oldest first. Of a key only what the user sees of it in lists. */
+async function describeLinked({ accounts, hotAccounts }: AdminContext, links: readonly WebLink[]) {
+  const documents = await accounts.findByIds(links.map(({ accountId }) => accountId));
+  const keys = new Map(documents.map(({ _id, keyMasked }) => [_id, keyMasked]));
+  return await Promise.all(
+    links.map(async ({ _id, accountId, label }, i) => {
+      const account = await hotAccounts.get(accountId);
+      return {
+        id: accountId,
+        link: _id,
+        label,
+        primary: i === 0,
+        key: keys.get(accountId) ?? null,
+        balance: toRubNumber(account.balanceNano),
+        free_requests: account.freeRequests,
+        banned: account.banned,
+      };
+    }),
+  );
+}
+
+function describeSession(session: WebSession) {
+  return {
+    id: session._id,
+    device: `${session.browserName}, ${session.osName}`,
+    address_created: session.ipCreated,
+    address_last_used: session.ipLastUsed,
+    created_at: session.createdAt.toISOString(),
+    last_used_at: session.lastUsedAt.toISOString(),
+    expires_at: session.expiresAt.toISOString(),
+  };
+}
+
+/** What an operator did with these commands has no request. */
+function describeEvent(event: AuditEvent) {
+  return {
+    at: event.at.toISOString(),
+    action: event.action,
+    outcome: event.outcome,
+    account: event.accountId,
+    label: event.label,
+    address: event.address,
+    device: event.device,
+    request_id: event.requestId,
+  };
+}

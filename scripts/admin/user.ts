@@ -1,0 +1,145 @@
+import { MailQueue } from '../../shared/web/mail-queue.ts';
+import { normalizeEmail } from '../../shared/web/email-address.ts';
+import { queueNotice } from '../../shared/web/queue-notice.ts';
+import type { NewAuditEvent } from '../../shared/web/audit-store.ts';
+import { unlinkAccount } from '../../shared/web/unlink-account.ts';
+import type { WebUser } from '../../shared/web/web-models.ts';
+import { findAccountId } from './account.ts';
+import { RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { describeUser, describeUserInFull } from './show-user.ts';
+
+export const userVerbs: Record<string, AdminVerb> = {
+  list: {
+    usage: '',
+    help: 'lists the users of the account area, oldest first',
+    positionals: 0,
+    options: [],
+    run: listUsers,
+  },
+  show: {
+    usage: '<user>',
+    help: 'shows its linked accounts, its sessions, and the last 20 events of its audit log',
+    positionals: 1,
+    options: [],
+    run: showUser,
+  },
+  'revoke-sessions': {
+    usage: '<user>',
+    help: 'ends all its sessions at once; it can sign in again',
+    positionals: 1,
+    options: [],
+    run: revokeSessions,
+  },
+  ban: {
+    usage: '<user> --reason "stolen mailbox"',
+    help: 'ends all its sessions at once and lets it sign in no more; keys of its accounts go on working',
+    positionals: 1,
+    options: ['reason'],
+    run: banUser,
+  },
+  unban: { usage: '<user>', help: 'lets it sign in again', positionals: 1, options: [], run: unbanUser },
+  unlink: {
+    usage: '<account>',
+    help: 'takes an account from the user that has it, who is told by mail; its key goes on working',
+    positionals: 1,
+    options: [],
+    run: unlink,
+  },
+};
+
+async function listUsers(context: AdminContext): Promise<unknown> {
+  return readUsers(context);
+}
+
+async function* readUsers({ web }: AdminContext): AsyncGenerator<object> {
+  for await (const user of web.users.list()) yield describeUser(user);
+}
+
+/** @throws RefusedError where there is no user of that id or address */
+async function findUser({ web, positionals }: AdminContext): Promise<WebUser> {
+  const given = positionals[0]!;
+  const read = normalizeEmail(given);
+  const user = 'email' in read ? await web.users.findByEmail(read.email) : await web.users.findById(given);
+  if (user === null) throw noSuchUser();
+  return user;
+}
+
+const noSuchUser = (): RefusedError => new RefusedError('There is no such user.');
+
+async function showUser(context: AdminContext): Promise<unknown> {
+  return await describeUserInFull(context, await findUser(context));
+}
+
+async function revokeSessions(context: AdminContext): Promise<unknown> {
+  const { _id: userId, email } = await findUser(context);
+  const sessionsEnded = await withEvent(context, { action: 'sessions-revoked', userId }, () =>
+    context.web.sessions.revokeAll(userId),
+  );
+  return { id: userId, email, sessions_ended: sessionsEnded };
+}
+
+async function banUser(context: AdminContext): Promise<unknown> {
+  const reason = context.options['reason'];
+  if (!reason) throw new UsageError('Say why: --reason "…".');
+  const { _id: userId } = await findUser(context);
+  const { users, sessions } = context.web;
+  return await withEvent(context, { action: 'user-banned', userId }, async () => {
+    const user = await users.ban(userId, reason);
+    if (user === null) throw noSuchUser();
+    // After the ban: a sign-in under way that started its session later looks for the ban once more.
+    return { ...describeUser(user), sessions_ended: await sessions.revokeAll(userId) };
+  });
+}
+
+async function unbanUser(context: AdminContext): Promise<unknown> {
+  const { _id: userId } = await findUser(context);
+  return await withEvent(context, { action: 'user-unbanned', userId }, async () => {
+    const user = await context.web.users.unban(userId);
+    if (user === null) throw noSuchUser();
+    return describeUser(user);
+  });
+}
+
+async function unlink(context: AdminContext): Promise<unknown> {
+  const { web } = context;
+  const accountId = await findAccountId(context);
+  const link = await web.links.findByAccount(accountId);
+  if (link === null) throw notLinked();
+  const { userId, _id: linkId, label } = link;
+  const event = { action: 'account-unlinked', userId, linkId, accountId, label, notice: 'pending' } as const;
+  await withEvent(context, event, async () => {
+    if (!(await unlinkAccount(web, link))) throw notLinked();
+  });
+  const user = await web.users.findById(userId);
+  return { id: accountId, label, user_id: userId, email: user?.email ?? null };
+}
+
+const notLinked = (): RefusedError => new RefusedError('No user has linked this account.');
+
+/**
+ * Does what the audit log must tell of, as the account area does: it is written down first. Where this command dies in
+ * between, or Redis does not take the mail, a worker sends the notice.
+ */
+async function withEvent<T>(
+  { web, redis, config }: AdminContext,
+  event: NewAuditEvent,
+  work: () => Promise<T>,
+): Promise<T> {
+  const eventId = await web.audit.start(event);
+  let result: T;
+  try {
+    result = await work();
+  } catch (error) {
+    await web.audit.finish(eventId, 'failed');
+    throw error;
+  }
+  const finished = await web.audit.finish(eventId, 'done');
+  if (finished?.notice !== 'pending') return result;
+  const mails = new MailQueue(redis, config);
+  try {
+    await queueNotice({ ...web, mails }, finished);
+  } finally {
+    await mails.close();
+  }
+  return result;
+}

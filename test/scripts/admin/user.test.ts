@@ -1,0 +1,165 @@
+import test from 'ava';
+import { readCode } from '../../support/mailbox.ts';
+import { readAdmin, runAdmin } from '../../support/admin.ts';
+import { startStack, type TestStack } from '../../support/stack.ts';
+import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
+
+/** The commands by which support helps users of the account area, run as from a shell. */
+
+let stack: TestStack;
+
+test.before(async () => {
+  stack = await startStack({ mail: true, env: { WEB_CAPTCHA: 'off' } });
+});
+test.after.always(() => stack?.close());
+
+interface UserShown {
+  readonly id: string;
+  readonly email: string;
+  readonly banned: boolean;
+  readonly accounts: { readonly id: string }[];
+  readonly sessions: { readonly id: string }[];
+  readonly events: {
+    readonly action: string;
+    readonly outcome: string;
+    readonly request_id: string | null;
+  }[];
+}
+
+const admin = <T = UserShown>(...args: string[]) => readAdmin<T>(stack.env, 'user', ...args);
+
+async function refuse(...args: string[]): Promise<{ exitCode: number; reason: string }> {
+  const { exitCode, stderr } = await runAdmin(stack.env, 'user', ...args);
+  return { exitCode, reason: stderr.split('\n')[0]! };
+}
+
+const statusOf = async (client: WebClient) => (await client.request('GET', '/auth/me')).status;
+
+/** Signs in as a page does. @returns the answer to the code */
+async function tryToSignIn(client: WebClient, email: string): Promise<Response> {
+  const asked = await client.request('POST', '/auth/request-code', { email, purpose: 'login' });
+  const { challenge_id } = (await asked.json()) as { challenge_id: string };
+  const code = readCode(await stack.mailbox!.waitForMail(email));
+  return await client.request('POST', '/auth/verify-code', { challenge_id, code, remember_me: false });
+}
+
+test('a user is shown by id or address, with masked keys, balances, sessions and what happened last', async (t) => {
+  const { client, user, sessionId } = await createWebUser(stack, 'shown@example.com');
+  const { id, apiKey } = await stack.createAccount({ balance: '12.5', freeRequests: 3 });
+  const linked = await client.request('POST', '/api-accounts/link', { api_key: apiKey, label: 'Work' });
+  t.is(linked.status, 201);
+  const { id: link, key_masked: key } = (await linked.json()) as { id: number; key_masked: string };
+
+  const shown = await admin('show', 'Shown@Example.com');
+  t.like(shown, { id: user._id, email: 'shown@example.com', banned: false, ban_reason: null });
+  const account = {
+    id,
+    link,
+    label: 'Work',
+    primary: true,
+    key,
+    balance: 12.5,
+    free_requests: 3,
+    banned: false,
+  };
+  t.deepEqual(shown.accounts, [account]);
+  t.like(shown.sessions, [{ id: sessionId, device: 'Firefox, Linux', address_created: '127.0.0.1' }]);
+  t.like(shown.events, [{ action: 'account-linked', account: id, label: 'Work', address: '127.0.0.1' }]);
+  t.truthy(shown.events[0]!.request_id);
+  t.deepEqual(await admin('show', user._id), shown);
+
+  const { stdout: table } = await runAdmin(stack.env, 'user', 'show', user._id);
+  t.true(table.includes('accounts:') && table.includes(key), table);
+  t.false(table.includes(apiKey));
+  const rows = await admin<UserShown[]>('list');
+  t.like(
+    rows.find((row) => row.id === user._id),
+    { email: 'shown@example.com', timezone: 'UTC', language: 'ru', last_login_at: null },
+  );
+});
+
+test('revoking its sessions signs a user out everywhere at once, and is in the audit log', async (t) => {
+  const email = 'revoked@example.com';
+  const devices = [await createWebUser(stack, email), await createWebUser(stack, email)];
+  const { client: other } = await createWebUser(stack, 'untouched@example.com');
+  t.like(await admin('revoke-sessions', email), { email, sessions_ended: 2 });
+  for (const { client } of devices) {
+    t.is(await statusOf(client), 401);
+    t.is((await client.request('POST', '/auth/refresh')).status, 401);
+  }
+  t.is(await statusOf(other), 200);
+  t.like((await admin('show', email)).events, [
+    { action: 'sessions-revoked', outcome: 'done', request_id: null },
+  ]);
+});
+
+test('a ban ends sessions at once and refuses the right code with 403; keys go on; an unban lets the user in', async (t) => {
+  const email = 'banned@example.com';
+  const { client, user } = await createWebUser(stack, email);
+  const { apiKey } = await stack.createAccount();
+  await client.request('POST', '/api-accounts/link', { api_key: apiKey });
+  t.like(await refuse('ban', email), { exitCode: 2, reason: 'Say why: --reason "…".' });
+  t.is(await statusOf(client), 200);
+
+  const banned = { id: user._id, banned: true, ban_reason: 'stolen mailbox' };
+  t.like(await admin('ban', email, '--reason', 'stolen mailbox'), { ...banned, sessions_ended: 1 });
+  t.like(await admin('show', email), { ...banned, sessions: [] });
+  t.is(await statusOf(client), 401);
+  t.is((await client.request('POST', '/auth/refresh')).status, 401);
+  await stack.mailbox!.waitForMail(email); // The notice of the link.
+  const refused = await tryToSignIn(new WebClient(stack.url), email);
+  t.is(refused.status, 403);
+  t.like(await refused.json(), { error: { code: 'account_banned' } });
+  const headers = { authorization: `Bearer ${apiKey}` };
+  t.is((await fetch(`${stack.url}/v1/users/profile`, { headers })).status, 200);
+
+  t.like(await admin('unban', email), { banned: false, ban_reason: null });
+  t.is((await tryToSignIn(new WebClient(stack.url), email)).status, 200);
+  const { events } = await admin('show', email);
+  t.deepEqual(
+    events.map(({ action }) => action),
+    ['signed-in', 'user-unbanned', 'sign-in-refused', 'user-banned', 'account-linked'],
+  );
+});
+
+test('support takes an account from its user: the user is told by mail, and whoever has the key may link it', async (t) => {
+  const thief = await createWebUser(stack, 'thief@example.com');
+  const owner = await createWebUser(stack, 'owner@example.com');
+  const { id, apiKey } = await stack.createAccount();
+  const link = (client: WebClient) =>
+    client.request('POST', '/api-accounts/link', { api_key: apiKey, label: 'Loot' });
+  t.is((await link(thief.client)).status, 201);
+  await stack.mailbox!.waitForMail('thief@example.com');
+  t.is((await link(owner.client)).status, 409);
+
+  const unlinked = { id, label: 'Loot', user_id: thief.user._id, email: 'thief@example.com' };
+  t.deepEqual(await admin<object>('unlink', apiKey), unlinked);
+  const { subject, text } = await stack.mailbox!.waitForMail('thief@example.com');
+  t.is(subject, 'Аккаунт отвязан');
+  t.true(text?.includes('Loot'));
+  t.deepEqual(await (await thief.client.request('GET', '/api-accounts')).json(), []);
+  const [event] = await webStoresOf(stack).audit.list(thief.user._id, 1);
+  t.like(event, {
+    action: 'account-unlinked',
+    accountId: id,
+    label: 'Loot',
+    outcome: 'done',
+    notice: 'queued',
+  });
+  t.is((await link(owner.client)).status, 201);
+});
+
+test('a user or a link that is not there is refused, whatever it is called', async (t) => {
+  const { id } = await stack.createAccount();
+  for (const name of ['nobody@example.com', '{"$gt":""}', 'x'.repeat(100_000)]) {
+    t.deepEqual(await refuse('show', name), { exitCode: 1, reason: 'There is no such user.' });
+  }
+  t.deepEqual(await refuse('unlink', id), { exitCode: 1, reason: 'No user has linked this account.' });
+  t.deepEqual(await refuse('unlink', 'none'), { exitCode: 1, reason: 'There is no such account.' });
+  const { exitCode, stderr } = await runAdmin(stack.env, 'user', 'unban');
+  t.is(exitCode, 2);
+  t.true(
+    stderr.trimEnd().endsWith('<user> is the id or the email address of a user of the account area.'),
+    stderr,
+  );
+});

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { EmailCodeStore } from '../../api/web/email-code-store.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import type { Description, OperationObject } from '../../shared/contract/openapi/description.ts';
+import type { ConfirmedAction } from '../../shared/web/mail.ts';
+import type { WebLink, WebUser } from '../../shared/web/web-models.ts';
+import type { TestStack } from './stack.ts';
+import { createWebUser, webStoresOf } from './web-client.ts';
+
+/** An operation as the description has it. */
+export interface Described {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: OperationObject;
+}
+
+/** What a call sends; the description's examples stand for what is left out. */
+export interface Call {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly path?: Readonly<Record<string, string | number>>;
+  readonly query?: string;
+  readonly body?: string;
+  readonly contentType?: string;
+}
+
+export const listOperations = (description: Description): Described[] =>
+  Object.entries(description.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
+  );
+
+/** All that a call must carry, by the names of the schemes. */
+export const schemesOf = ({ operation }: Described): string[] =>
+  operation.security.flatMap((requirement) => Object.keys(requirement));
+
+export async function send(
+  url: string,
+  { path, method, operation }: Described,
+  call: Call,
+): Promise<Response> {
+  const { parameters = [] } = operation;
+  const query = parameters
+    .filter((one) => one.in === 'query' && one.example !== undefined)
+    .map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`);
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = call.path?.[name] ?? parameters.find((one) => one.name === name)?.example;
+    return encodeURIComponent(String(value));
+  });
+  return await fetch(`${url}${filled}?${call.query ?? query.join('&')}`, {
+    method: method.toUpperCase(),
+    headers: {
+      ...call.headers,
+      ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
+    },
+    ...(call.body === undefined ? {} : { body: call.body }),
+  });
+}
+
+/** The operations that a mailed code confirms. */
+const confirmedActions: Readonly<Record<string, ConfirmedAction>> = {
+  unlinkApiAccount: 'unlink',
+  revealApiKey: 'reveal',
+  regenerateKeyOfApiAccount: 'regenerate',
+};
+
+/** A call of an operation that may succeed, and whose it is. */
+export interface PreparedCall extends Call {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly user?: WebUser;
+  readonly link?: WebLink;
+}
+
+/**
+ * Makes whom and what a call of an operation needs, anew for each call, and carries what its security names and nothing
+ * else. The body is set only where the example's own names what a fresh server does not have.
+ */
+export async function prepareCall(stack: TestStack, described: Described): Promise<PreparedCall> {
+  const { operationId } = described.operation;
+  const schemes = schemesOf(described);
+  if (schemes.includes('apiKey')) {
+    const { apiKey } = await stack.createAccount();
+    return { headers: { authorization: `Bearer ${apiKey}` } };
+  }
+  const isConfirmationRequest = operationId.startsWith('request') && described.path.includes('{account_id}');
+  // Codes are mailed to the user's own address alone, which is that of the example.
+  const email = isConfirmationRequest ? 'anna@example.com' : `${randomUUID()}@example.com`;
+  if (operationId === 'verifyCode') return { headers: {}, ...(await prepareSignIn(stack, email)) };
+  if (schemes.length === 0) return { headers: {} };
+
+  const { client, user, sessionId } = await createWebUser(stack, email);
+  const headers = {
+    ...(schemes.includes('webSession') ? { cookie: `mg_session=${client.cookies.get('mg_session')}` } : {}),
+    ...(schemes.includes('webRefresh') ? { cookie: `mg_refresh=${client.cookies.get('mg_refresh')}` } : {}),
+    ...(schemes.includes('csrfToken') ? { 'x-csrf-token': client.csrfToken! } : {}),
+  };
+  if (described.path.includes('{session_id}')) return { headers, user, path: { session_id: sessionId } };
+  const { id: accountId, apiKey } = await stack.createAccount();
+  if (operationId === 'linkApiAccount') return { headers, user, body: JSON.stringify({ api_key: apiKey }) };
+  if (!described.path.includes('{account_id}')) return { headers, user };
+  const link = await webStoresOf(stack).links.create({ userId: user._id, accountId, label: 'Example' });
+  const body = await prepareBody(stack, operationId, link);
+  return { headers, user, link, path: { account_id: link._id }, ...body };
+}
+
+const codesOf = ({ redis, config }: TestStack): EmailCodeStore => new EmailCodeStore(redis, config.masterKey);
+
+async function prepareSignIn(stack: TestStack, email: string) {
+  const { user } = await webStoresOf(stack).users.findOrCreate(email, { language: 'en' });
+  const { challengeId, code } = await codesOf(stack).create({ purpose: 'login', email, subject: '' });
+  return { user, body: JSON.stringify({ challenge_id: challengeId, code }) };
+}
+
+async function prepareBody(
+  stack: TestStack,
+  operationId: string,
+  { userId, _id }: WebLink,
+): Promise<{ body?: string }> {
+  if (operationId === 'redeemForApiAccount') {
+    const grant = { balanceNano: 1n, freeRequests: 0, expiresAt: null };
+    const [code] = await new RefillCodeStore(stack.mongo.db).create(1, grant);
+    return { body: JSON.stringify({ code }) };
+  }
+  const purpose = confirmedActions[operationId];
+  if (purpose === undefined) return {};
+  const what = { purpose, email: 'anna@example.com', subject: `${userId}:${_id}` };
+  const { challengeId, code } = await codesOf(stack).create(what);
+  return { body: JSON.stringify({ challenge_id: challengeId, code }) };
+}

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { Limits, webLimits, type WebLimitName } from '../../api/web/limits.ts';
+import { changeAccount } from '../../shared/accounts/change-account.ts';
+import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { prepareCall, type Call, type Described, type PreparedCall } from './described-calls.ts';
+import type { TestStack } from './stack.ts';
+import { webStoresOf } from './web-client.ts';
+
+/** Uses up all limits of a network. @returns an address of it, for a stack that trusts its proxy */
+export async function crowdNetwork({ redis, config }: TestStack): Promise<string> {
+  const address = '203.0.113.9';
+  const limits = new Limits(redis, config.masterKey);
+  const names = (Object.keys(webLimits) as WebLimitName[]).filter((name) => name.endsWith('-network'));
+  for (const name of names) {
+    const attempts = Array.from({ length: webLimits[name].limit }, () =>
+      limits.count([{ name, who: address }]),
+    );
+    await Promise.all(attempts);
+  }
+  return address;
+}
+
+export interface Provocation {
+  /** The `error.code` that is to be answered. */
+  readonly code: string;
+  /** An address whose limits are used up. */
+  readonly crowd: string;
+}
+
+/** A call of an operation of the account area that is right but for what this error tells of. */
+export async function provoke(
+  stack: TestStack,
+  described: Described,
+  { code, crowd }: Provocation,
+): Promise<Call> {
+  const call = await prepareCall(stack, described);
+  const { headers, user, link, path } = call;
+  const { body: _, ...withoutBody } = call;
+  switch (code) {
+    case 'unauthenticated':
+      return { ...call, headers: {} };
+    case 'csrf_failed':
+      return { ...call, headers: { ...headers, 'x-csrf-token': 'x' } };
+    case 'origin_refused':
+      return { ...call, headers: { ...headers, origin: 'https://elsewhere.example' } };
+    case 'too_many_attempts':
+      return { ...call, headers: { ...headers, 'x-forwarded-for': crowd } };
+    case 'payload_too_large':
+      return { ...call, body: JSON.stringify('x'.repeat(70_000)) };
+    case 'unsupported_media_type':
+      return { ...call, body: '{}', contentType: 'text/plain' };
+    case 'validation_failed':
+      return path === undefined ? { ...call, body: '[]' } : { ...call, path: wrongPath(path) };
+    case 'not_found':
+      return { ...call, path: { session_id: randomUUID(), account_id: 1 } };
+    case 'invalid_code':
+    case 'invalid_api_key':
+      // The code, or the key, of the description's example, which nobody was given.
+      return withoutBody;
+    case 'account_banned':
+      if (link === undefined) await webStoresOf(stack).users.ban(user!._id, 'a test');
+      else await banAccount(stack, link.accountId);
+      return call;
+    case 'already_linked':
+      return await linkTwice(stack, described, call);
+    case 'account_exists': {
+      const { id: accountId } = await stack.createAccount();
+      await webStoresOf(stack).links.create({ userId: user!._id, accountId, label: 'First' });
+      return call;
+    }
+    default:
+      throw new Error(`There is no way here to provoke ${code}.`);
+  }
+}
+
+const wrongPath = (path: NonNullable<Call['path']>): NonNullable<Call['path']> =>
+  Object.fromEntries(Object.keys(path).map((name) => [name, 'none']));
+
+async function linkTwice(stack: TestStack, described: Described, call: PreparedCall): Promise<Call> {
+  const { headers } = await prepareCall(stack, described);
+  const first = await fetch(`${stack.url}/v1/web/api-accounts/link`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: call.body!,
+  });
+  if (first.status !== 201) throw new Error(`the first link was answered ${first.status}`);
+  return call;
+}
+
+async function banAccount({ redis, mongo, config }: TestStack, accountId: string): Promise<void> {
+  const accounts = new AccountStore(mongo.db, config);
+  const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
+  await hotAccounts.load(accountId);
+  await changeAccount({ redis, accounts, hotAccounts }, accountId, { banned: true, banReason: 'a test' });
+}
