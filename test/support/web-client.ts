@@ -88,7 +88,14 @@ export class WebClient {
   }
 }
 
-export const webStoresOf = ({ mongo, config }: TestStack): WebStores => openWebStores(mongo, config);
+const openedStores = new WeakMap<TestStack, WebStores>();
+
+/** One for each stack: every mongoose connection listens to the stack's client. */
+export function webStoresOf(stack: TestStack): WebStores {
+  const opened = openedStores.get(stack) ?? openWebStores(stack.mongo, stack.config);
+  openedStores.set(stack, opened);
+  return opened;
+}
 
 /** A user with a session, without a mail: for tests of what comes after. */
 export async function createWebUser(
