@@ -32,7 +32,7 @@ class Life {
     return secret;
   }
 
-  async ask<T>(method: string, path: string, body: unknown = undefined): Promise<T> {
+  async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     const response = await this.client.request(method, path, body);
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
     return (response.status === 204 ? null : await response.json()) as T;
