@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { createFirstAccount, type FirstAccountDependencies } from '../../../api/web/first-account.ts';
-import { unlinkAccount } from '../../../api/web/unlink-account.ts';
+import { unlinkAccount } from '../../../shared/web/unlink-account.ts';
 import { AccountStore, type AccountDocument } from '../../../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
 import { hashSecret } from '../../../shared/accounts/credentials.ts';
