@@ -22,6 +22,8 @@ export function authenticateSession(services: Services): ApiMiddleware {
   return async (context, next) => {
     const token = readCookie(context, config, 'session');
     if (token === null) throw unauthenticated('The request has no session cookie. Sign in.');
+    // What was never issued here does not wait for a turn at the database.
+    if (!web.sessions.isAccessToken(token)) throw sessionEnded();
     const session = await inDatabaseTurn(services, context, () => web.sessions.find(token));
     if (session === null) {
       throw unauthenticated(
@@ -32,6 +34,27 @@ export function authenticateSession(services: Services): ApiMiddleware {
     runInBackground(web.sessions.touch(session, context.ip), 'noting the use of a session', log);
     await next();
   };
+}
+
+const sessionEnded = (): AppError =>
+  unauthenticated('The session has ended, or its cookie has expired. Refresh it, or sign in again.');
+
+/** What was known of a session for so long is looked up again before anything is done by it. */
+const knownForMs = 500;
+
+/**
+ * The session, as it is now: a request may have sent its body slowly, or waited for a turn at the database, and its
+ * session have been ended meanwhile.
+ * @throws AppError `unauthenticated`
+ */
+export async function currentSession({ web, config }: Services, context: ApiContext): Promise<WebSession> {
+  const { sessionFoundAtMs = 0 } = context.state;
+  if (performance.now() - sessionFoundAtMs < knownForMs) return sessionOf(context);
+  const session = await web.sessions.find(readCookie(context, config, 'session') ?? '');
+  if (session === null) throw sessionEnded();
+  context.state.session = session;
+  context.state.sessionFoundAtMs = performance.now();
+  return session;
 }
 
 export const unauthenticated = (message: string): AppError => new AppError('unauthenticated', { message });

@@ -21,6 +21,8 @@ export interface RequestState {
   holder?: KeyHolder;
   /** Set by authenticateSession. */
   session?: WebSession;
+  /** When it was looked up; by `performance.now`. */
+  sessionFoundAtMs?: number;
   /** Of a request that was asked about before it was admitted: before its large body was read, or its text counted. */
   preAdmission?: PreAdmission;
   /** Set where the answer has left although its caller still sends. */

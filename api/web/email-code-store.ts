@@ -1,5 +1,6 @@
 import { createHmac, randomInt } from 'node:crypto';
 import { v4 as createUuid, validate as isUuid } from 'uuid';
+import { decryptSecret, encryptSecret } from '../../shared/accounts/credentials.ts';
 import { codeLifetimeSeconds, maxCodeAttempts, type SignInPurpose } from '../../shared/contract/web-auth.ts';
 import { callRedis, RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
@@ -16,6 +17,10 @@ export interface CodeRequest {
   readonly email: string;
   /** The user and the link whose action the code confirms, as `userId:linkId`. Empty for sign-in. */
   readonly subject: string;
+}
+
+interface SealedChallenge extends CodeRequest {
+  readonly challengeId: string;
 }
 
 export interface IssuedCode {
@@ -36,7 +41,7 @@ export interface AcceptedCode {
 }
 
 const createScript = new RedisScript(`
-redis.call('HSET', KEYS[1], 'purpose', ARGV[1], 'subject', ARGV[2], 'email', ARGV[3], 'mac', ARGV[4], 'attempts', 0)
+redis.call('HSET', KEYS[1], 'purpose', ARGV[1], 'subject', ARGV[2], 'sealed', ARGV[3], 'mac', ARGV[4], 'attempts', 0)
 redis.call('EXPIRE', KEYS[1], ARGV[5])
 `);
 
@@ -47,7 +52,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[5])
  * cannot choose or predict them.
  */
 const verifyScript = new RedisScript(`
-local purpose, subject, email, mac = unpack(redis.call('HMGET', KEYS[1], 'purpose', 'subject', 'email', 'mac'))
+local purpose, subject, sealed, mac = unpack(redis.call('HMGET', KEYS[1], 'purpose', 'subject', 'sealed', 'mac'))
 if not purpose or subject ~= ARGV[3] then return false end
 local isExpected = false
 for index = 4, #ARGV do isExpected = isExpected or ARGV[index] == purpose end
@@ -56,7 +61,7 @@ if not isExpected then return false end
 local attempts = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
 local isRight = mac == ARGV[1]
 if isRight or attempts >= tonumber(ARGV[2]) then redis.call('DEL', KEYS[1]) end
-return isRight and {purpose, email}
+return isRight and sealed
 `);
 
 /**
@@ -65,10 +70,12 @@ return isRight and {purpose, email}
  */
 export class EmailCodeStore {
   readonly #redis: RedisClient;
+  readonly #masterKey: string;
   readonly #macKey: Buffer;
 
   constructor(redis: RedisClient, masterKey: string) {
     this.#redis = redis;
+    this.#masterKey = masterKey;
     this.#macKey = deriveKey(masterKey, 'email codes');
   }
 
@@ -76,7 +83,8 @@ export class EmailCodeStore {
     const challengeId = createUuid();
     const code = String(randomInt(10 ** codeLength)).padStart(codeLength, '0');
     const expiresAt = new Date(Date.now() + codeLifetimeSeconds * 1_000);
-    const values = [purpose, subject, email, this.#mac(challengeId, code), codeLifetimeSeconds];
+    const sealed = this.#seal({ challengeId, purpose, subject, email });
+    const values = [purpose, subject, sealed, this.#mac(challengeId, code), codeLifetimeSeconds];
     await callRedis(() => createScript.run(this.#redis, [redisKeys.emailCode(challengeId)], values));
     return { challengeId, code, expiresAt };
   }
@@ -91,13 +99,26 @@ export class EmailCodeStore {
     const values = [this.#mac(id, code), maxCodeAttempts, expected.subject, ...expected.purposes];
     const reply = await callRedis(() => verifyScript.run(this.#redis, [redisKeys.emailCode(id)], values));
     if (reply === null) return null;
-    const [purpose, email] = reply as [CodePurpose, string];
-    return { purpose, email };
+    const { challengeId: sealedFor, purpose, subject, email } = this.#open(reply as string);
+    const isOwn = sealedFor === id && subject === expected.subject && expected.purposes.includes(purpose);
+    return isOwn ? { purpose, email } : null;
   }
 
   /** Invalidates a code whose mail could not be queued. */
   async discard(challengeId: string): Promise<void> {
     await callRedis(() => this.#redis.del(redisKeys.emailCode(challengeId)));
+  }
+
+  /**
+   * What a challenge is for, under the master key: Redis gives nobody's address away, and whoever can write there cannot
+   * make one challenge another.
+   */
+  #seal(challenge: SealedChallenge): string {
+    return encryptSecret(JSON.stringify(challenge), this.#masterKey);
+  }
+
+  #open(sealed: string): SealedChallenge {
+    return JSON.parse(decryptSecret(sealed, this.#masterKey)) as SealedChallenge;
   }
 
   /** Covers the challenge as well, so that equal codes have different MACs. */

@@ -1,6 +1,6 @@
 import { MailQueue } from '../../shared/web/mail-queue.ts';
 import { normalizeEmail } from '../../shared/web/email-address.ts';
-import { queueNotice } from '../../shared/web/queue-notice.ts';
+import { recordAction } from '../../shared/web/record-action.ts';
 import type { NewAuditEvent } from '../../shared/web/audit-store.ts';
 import { unlinkAccount } from '../../shared/web/unlink-account.ts';
 import type { WebUser } from '../../shared/web/web-models.ts';
@@ -106,7 +106,7 @@ async function unlink(context: AdminContext): Promise<unknown> {
   const link = await web.links.findByAccount(accountId);
   if (link === null) throw notLinked();
   const { userId, _id: linkId, label } = link;
-  const event = { action: 'account-unlinked', userId, linkId, accountId, label, notice: 'pending' } as const;
+  const event = { action: 'account-unlinked', userId, linkId, accountId, label } as const;
   await withEvent(context, event, async () => {
     if (!(await unlinkAccount(web, link))) throw notLinked();
   });
@@ -116,30 +116,18 @@ async function unlink(context: AdminContext): Promise<unknown> {
 
 const notLinked = (): RefusedError => new RefusedError('No user has linked this account.');
 
-/**
- * Does what the audit log must tell of, as the account area does: it is written down first. Where this command dies in
- * between, or Redis does not take the mail, a worker sends the notice.
- */
+/** As the account area does; its end is written down, and its notice queued, before the command ends. */
 async function withEvent<T>(
   { web, redis, config }: AdminContext,
   event: NewAuditEvent,
   work: () => Promise<T>,
 ): Promise<T> {
-  const eventId = await web.audit.start(event);
-  let result: T;
-  try {
-    result = await work();
-  } catch (error) {
-    await web.audit.finish(eventId, 'failed');
-    throw error;
-  }
-  const finished = await web.audit.finish(eventId, 'done');
-  if (finished?.notice !== 'pending') return result;
   const mails = new MailQueue(redis, config);
   try {
-    await queueNotice({ ...web, mails }, finished);
+    const { result, noted } = await recordAction({ ...web, mails }, event, work);
+    await noted;
+    return result;
   } finally {
     await mails.close();
   }
-  return result;
 }

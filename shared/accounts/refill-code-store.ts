@@ -87,7 +87,7 @@ export class RefillCodeStore {
 
   /**
    * Claims what a new user is given, for the user's first account. A user has one such claim for ever.
-   * @returns the claim, also where it was made before for this account; null where it was made for another
+   * @returns the claim, also where it was made before for this account; null where it is settled, or was made for another
    */
   async claimSignupGrant(
     userId: string,
@@ -115,7 +115,9 @@ export class RefillCodeStore {
         });
       return await this.#codes.findOne({ _id });
     });
-    return found?.redeemed?.accountId === accountId ? toClaim(found, found.redeemed) : null;
+    const own = found?.redeemed ?? null;
+    if (found === null || own === null || own.settled) return null;
+    return own.accountId === accountId ? toClaim(found, own) : null;
   }
 
   /** @param code as it was typed */

@@ -50,6 +50,8 @@ export interface NoticeMail extends MailOrigin {
   readonly email: string;
   readonly event: NoticeEvent;
   readonly accountLabel: string | null;
+  /** Left out for yes. No where nobody knows whether it was completed: the process that did it died, or was told nothing. */
+  readonly isCertain?: boolean;
   /** When it happened, in milliseconds since 1970. */
   readonly at: number;
   readonly language: MailLanguage;

@@ -14,6 +14,9 @@ const noticeOf: Partial<Record<AuditAction, NoticeEvent>> = {
   'refresh-replayed': 'sessions-ended',
 };
 
+/** Whether users are told of such an action by mail. */
+export const isMailed = (action: AuditAction): boolean => noticeOf[action] !== undefined;
+
 export interface NoticeDependencies {
   readonly audit: AuditStore;
   readonly users: UserStore;
@@ -34,16 +37,32 @@ export async function queueNotice(
 function toNotice(event: AuditEvent, { email, language }: WebUser): Mail | null {
   const notice = noticeOf[event.action];
   if (notice === undefined) return null;
-  const { label: accountLabel, at, address, device } = event;
-  return { kind: 'notice', email, language, event: notice, accountLabel, at: at.getTime(), address, device };
+  const { label: accountLabel, at, address, device, outcome } = event;
+  return {
+    kind: 'notice',
+    email,
+    language,
+    event: notice,
+    accountLabel,
+    at: at.getTime(),
+    address,
+    device,
+    isCertain: outcome === 'done',
+  };
 }
 
-/** An event that is younger is in the hands of the process that wrote it. */
-const pendingAfterMs = 15_000;
+/** An event that is younger may be in the hands of the process that wrote it: MongoDB may take 20 s, and is asked twice. */
+const pendingAfterMs = 60_000;
 const maxPending = 100;
 
 /** Queues the notices of events whose processes died, or did not reach Redis. Safe to run by several at once. */
 export async function queuePendingNotices(dependencies: NoticeDependencies): Promise<void> {
   const pending = await dependencies.audit.findPending(new Date(Date.now() - pendingAfterMs), maxPending);
-  for (const event of pending) await queueNotice(dependencies, event);
+  const failures: unknown[] = [];
+  for (const event of pending) {
+    // One that cannot be queued does not hold up those behind it.
+    await queueNotice(dependencies, event).catch((error: unknown) => failures.push(error));
+  }
+  if (failures.length > 0)
+    throw new AggregateError(failures, `${failures.length} notices could not be queued`);
 }

@@ -98,6 +98,30 @@ export class SessionStore {
     );
   }
 
+  /** Whether a token was issued here, once: no store is asked. */
+  isAccessToken(token: string): boolean {
+    return readToken('access', token, this.#keys) !== null;
+  }
+
+  isRefreshToken(token: string): boolean {
+    return readToken('refresh', token, this.#keys) !== null;
+  }
+
+  /** The session that a refresh token was issued for, also where the token was replaced since. */
+  async findByRefreshToken(refreshToken: string): Promise<WebSession | null> {
+    const issued = readToken('refresh', refreshToken, this.#keys);
+    return issued === null ? null : await this.#findLive(issued.sessionId, new Date());
+  }
+
+  async #findLive(sessionId: string, now: Date): Promise<WebSession | null> {
+    return await this.#database.call(({ sessions }) =>
+      sessions
+        .findOne({ _id: sessionId, expiresAt: { $gt: now } })
+        .lean<WebSession>()
+        .exec(),
+    );
+  }
+
   /**
    * Replaces the session's tokens. Of several calls with one token only one is given new ones; to the others the token
    * is a replayed one, and the first of them ends the session.
@@ -107,12 +131,7 @@ export class SessionStore {
     if (issued === null) return { kind: 'unknown' };
     const { sessionId, hash } = issued;
     const now = new Date();
-    const session = await this.#database.call(({ sessions }) =>
-      sessions
-        .findOne({ _id: sessionId, expiresAt: { $gt: now } })
-        .lean<WebSession>()
-        .exec(),
-    );
+    const session = await this.#findLive(sessionId, now);
     if (session === null) return { kind: 'unknown' };
     const refreshed = await this.#replaceTokens(session, hash, { lastUsedAt: now, ipLastUsed: address });
     if (refreshed !== null) return { kind: 'refreshed', ...refreshed };

@@ -13,29 +13,39 @@ export interface WebDatabase {
 }
 
 /**
- * Connects to nothing yet: mongoose takes over a client only once it has connected, so the first command connects it.
- * Where MongoDB is away that command fails within the client's two seconds, and the next one tries again. From then on
- * the client reconnects by itself, and the models with it, since they buffer nothing.
+ * Connects to nothing yet: mongoose takes over a client only once it has connected, so the first command connects it,
+ * and makes the indexes: that an account has one user rests on one. Where MongoDB is away that command fails within the
+ * client's two seconds, and the next one tries again. From then on the client reconnects by itself, and the models with
+ * it, since they buffer nothing.
  */
 export function openWebDatabase(mongo: MongoConnection): WebDatabase {
+  let unprepared: WebModels | null = null;
   let opened: WebModels | null = null;
+  let opening: Promise<WebModels> | null = null;
+  const open = async (): Promise<WebModels> => {
+    await mongo.client.connect();
+    unprepared ??= openModels(mongo);
+    await createIndexes(unprepared);
+    opened = unprepared;
+    return opened;
+  };
   const models = async (): Promise<WebModels> => {
     if (opened !== null) return opened;
-    await mongo.client.connect();
-    // Of several first commands, the first one that gets here opens the models for all.
-    opened ??= openModels(mongo);
-    return opened;
+    opening ??= open().finally(() => (opening = null));
+    return await opening;
   };
   const call: WebDatabase['call'] = async (run) => await callMongo(async () => await run(await models()));
   return {
     call,
     models,
     async createIndexes() {
-      await call(async ({ users, sessions, links, audit }) => {
-        for (const model of [users, sessions, links, audit]) await model.createIndexes();
-      });
+      await call(createIndexes);
     },
   };
+}
+
+async function createIndexes({ users, sessions, links, audit }: WebModels): Promise<void> {
+  for (const model of [users, sessions, links, audit]) await model.createIndexes();
 }
 
 function openModels(mongo: MongoConnection): WebModels {

@@ -21,6 +21,8 @@ export interface MailTexts {
   /** How long a code holds. */
   validity(minutes: number): string;
   readonly neverShare: string;
+  /** Of a notice about something that may not have been completed. */
+  readonly uncertain: string;
   readonly when: string;
   readonly address: string;
   readonly device: string;

@@ -60,7 +60,10 @@ function findWords(
   service: string,
   { isKnown, isSignUpOpen }: RenderContext,
 ): Words {
-  if (mail.kind === 'notice') return texts.notice(mail.event, toLine(mail.accountLabel ?? ''), service);
+  if (mail.kind === 'notice') {
+    const words = texts.notice(mail.event, toLine(mail.accountLabel ?? ''), service);
+    return mail.isCertain === false ? { ...words, lead: `${words.lead} ${texts.uncertain}` } : words;
+  }
   if (mail.kind === 'confirmation-code') return texts.confirmation(mail.action, toLine(mail.accountLabel));
   const { purpose, email } = mail;
   if (!hasCode(purpose, isKnown, isSignUpOpen))

@@ -70,6 +70,7 @@ export const textsEn: MailTexts = {
     };
   },
   validity: (minutes) => `Valid for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}. It works once.`,
+  uncertain: 'We could not confirm that this was completed. Check your accounts.',
   neverShare: 'Never share this code. We will never ask you for it.',
   when: 'When',
   address: 'IP address',

@@ -72,6 +72,7 @@ export const textsRu: MailTexts = {
   },
   validity: (minutes) =>
     `Код действует ${minutes} ${minuteForms[plural.select(minutes)] ?? 'минут'} и подходит один раз.`,
+  uncertain: 'Мы не смогли подтвердить, что действие завершилось. Проверьте свои аккаунты.',
   neverShare: 'Никому не сообщайте этот код. Мы никогда его не спрашиваем.',
   when: 'Когда',
   address: 'IP-адрес',

@@ -10,13 +10,13 @@ import { hashSecret, isApiKey } from '../../../shared/accounts/credentials.ts';
 import { redeemCode } from '../../../shared/accounts/redeem-code.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
-import { sessionOf } from '../../middleware/authenticate-session.ts';
+import { currentSession, sessionOf } from '../../middleware/authenticate-session.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 import { presentApiAccount, presentRedeemedCode } from '../../present/web.ts';
 import type { Services } from '../../services.ts';
 import { createFirstAccount } from '../../web/first-account.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
-import { noteEvent, subjectOf, withNotice } from './note-event.ts';
+import { record, subjectOf } from './record.ts';
 import { describeLinks, findLink, openLinkedAccount } from './linked-account.ts';
 import { findUser } from './find-user.ts';
 
@@ -48,8 +48,10 @@ export function renameApiAccount(services: Services) {
     const { label } = context.state.body as LabelChange;
     context.body = await inDatabaseTurn(services, context, async () => {
       const link = await findLink(services, context);
-      await services.web.links.setLabel(link.userId, link._id, label);
-      await noteEvent(services, context, { action: 'label-changed', ...subjectOf(link), label });
+      if (link.label === label) return await showLink(services, link);
+      await record(services, context, { action: 'label-changed', ...subjectOf(link), label }, () =>
+        services.web.links.setLabel(link.userId, link._id, label),
+      );
       return await showLink(services, { ...link, label });
     });
   };
@@ -57,32 +59,43 @@ export function renameApiAccount(services: Services) {
 
 /** Makes an account the user's own: whoever has its key may do what it does. */
 export function linkApiAccount(services: Services) {
-  const { accounts, web } = services;
+  const { web } = services;
   return async (context: ApiContext): Promise<void> => {
     const { api_key: apiKey, label } = context.state.body as LinkRequest;
-    const { userId } = sessionOf(context);
-    const guesses = [
-      { name: 'wrong-keys-user', who: userId },
-      { name: 'wrong-keys-network', who: callerNetwork(context.ip) },
-    ] as const;
     context.body = await inDatabaseTurn(services, context, async () => {
+      const { userId } = await currentSession(services, context);
+      const guesses = [
+        { name: 'wrong-keys-user', who: userId },
+        { name: 'wrong-keys-network', who: callerNetwork(context.ip) },
+      ] as const;
       await web.limits.check(guesses);
-      const accountId = isApiKey(apiKey) ? await accounts.findIdByKeyHash(hashSecret(apiKey)) : null;
+      const accountId = await findByKey(services, apiKey);
       if (accountId === null) {
         await web.limits.count(guesses);
-        throw new AppError('invalid_api_key', {
-          message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',
-        });
+        throw unknownKeyToLink();
       }
+      if ((await web.links.findByAccount(accountId)) !== null) throw new AppError('already_linked');
       const action = { action: 'account-linked', userId, accountId, label } as const;
-      const link = await withNotice(services, context, action, () =>
-        web.links.create({ userId, accountId, label }),
-      );
+      const link = await record(services, context, action, async () => {
+        const made = await web.links.create({ userId, accountId, label });
+        if ((await findByKey(services, apiKey)) === accountId) return made;
+        // Its key was replaced meanwhile, perhaps to shut out whoever links it here.
+        await web.links.delete(userId, made._id);
+        throw unknownKeyToLink();
+      });
       return await showLink(services, link);
     });
     context.status = 201;
   };
 }
+
+const findByKey = async ({ accounts }: Services, apiKey: string): Promise<string | null> =>
+  isApiKey(apiKey) ? await accounts.findIdByKeyHash(hashSecret(apiKey)) : null;
+
+const unknownKeyToLink = (): AppError =>
+  new AppError('invalid_api_key', {
+    message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',
+  });
 
 export function createFirstApiAccount(services: Services) {
   return async (context: ApiContext): Promise<void> => {
@@ -91,7 +104,7 @@ export function createFirstApiAccount(services: Services) {
       const user = await findUser(services, context);
       const { _id: userId, reservedAccountId: accountId } = user;
       const action = { action: 'account-created', userId, accountId, label } as const;
-      const { link, apiKey } = await withNotice(services, context, action, () =>
+      const { link, apiKey } = await record(services, context, action, () =>
         createFirstAccount(services, user, label),
       );
       return { account: await showLink(services, link), api_key: apiKey } satisfies CreatedApiAccount;
@@ -105,9 +118,9 @@ export function redeemForApiAccount(services: Services) {
     const { code } = context.state.body as WebRedeemRequest;
     context.body = await inDatabaseTurn(services, context, async () => {
       const { id } = await openLinkedAccount(services, context);
-      const claim = await redeemCode(services, id, code);
       const { userId } = sessionOf(context);
-      await noteEvent(services, context, { action: 'code-redeemed', userId, accountId: id });
+      const action = { action: 'code-redeemed', userId, accountId: id } as const;
+      const claim = await record(services, context, action, () => redeemCode(services, id, code));
       return presentRedeemedCode(await services.hotAccounts.get(id), claim);
     });
   };

@@ -14,7 +14,7 @@ import { callerNetwork } from '../../callers/caller-network.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 import type { Services } from '../../services.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
-import { subjectOf, withNotice } from './note-event.ts';
+import { record, subjectOf } from './record.ts';
 import { languageOf, originOf } from './caller.ts';
 import { readEmail, refuseMailedCode } from './fields.ts';
 import { findLink, noSuchLink, openLinkedAccount } from './linked-account.ts';
@@ -78,7 +78,7 @@ async function confirm<T>(
     await limits.take([{ name: 'verify-code-network', who: callerNetwork(context.ip) }]);
     const expected = { purposes: [action], subject: subjectOfCode(link) };
     if ((await emailCodes.verify(challengeId, code, expected)) === null) throw refuseMailedCode();
-    return await withNotice(services, context, { action: auditActionOf[action], ...subjectOf(link) }, () =>
+    return await record(services, context, { action: auditActionOf[action], ...subjectOf(link) }, () =>
       work(link),
     );
   });

@@ -3,15 +3,16 @@ import type { AccountPath } from '../../../shared/contract/web-accounts.ts';
 import type { HotAccount } from '../../../shared/billing/hot-account-store.ts';
 import { waitForLookUp } from '../../../shared/runtime/within.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
-import { sessionOf } from '../../middleware/authenticate-session.ts';
+import { currentSession } from '../../middleware/authenticate-session.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 import type { ShownAccount } from '../../present/web.ts';
 import type { Services } from '../../services.ts';
 
 /** The link that the address names. @throws AppError `not_found`, also for one of another user */
-export async function findLink({ web }: Services, context: ApiContext): Promise<WebLink> {
+export async function findLink(services: Services, context: ApiContext): Promise<WebLink> {
   const { account_id: linkId } = context.state.path as AccountPath;
-  const link = await web.links.find(sessionOf(context).userId, linkId);
+  const { userId } = await currentSession(services, context);
+  const link = await services.web.links.find(userId, linkId);
   if (link === null) throw noSuchLink(linkId);
   return link;
 }

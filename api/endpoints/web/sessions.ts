@@ -6,7 +6,7 @@ import { clearCookies, readCookie } from '../../middleware/session-cookies.ts';
 import { presentSession, presentWebUser } from '../../present/web.ts';
 import type { Services } from '../../services.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
-import { noteEvent, sendNotice } from './note-event.ts';
+import { record } from './record.ts';
 import { answerWithoutSession, answerWithSession } from './answer-with-session.ts';
 import { readTimeZone } from './fields.ts';
 import { findUser } from './find-user.ts';
@@ -17,32 +17,33 @@ export function refreshSession(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const token = readCookie(context, config, 'refresh');
     if (token === null) throw unauthenticated('The request has no refresh cookie. Sign in.');
+    if (!web.sessions.isRefreshToken(token)) {
+      clearCookies(context, config);
+      throw sessionEnded();
+    }
     await inDatabaseTurn(services, context, async () => {
-      const refreshed = await web.sessions.refresh(token, context.ip);
-      if (refreshed.kind === 'refreshed') {
-        const user = await web.users.findById(refreshed.session.userId);
-        if (user === null || user.bannedAt !== null) {
-          await web.sessions.revokeAll(refreshed.session.userId);
-        } else {
-          answerWithSession(services, context, user, refreshed);
-          return;
-        }
+      const issuedFor = await web.sessions.findByRefreshToken(token);
+      const user = issuedFor === null ? null : await web.users.findById(issuedFor.userId);
+      if (user !== null && user.bannedAt !== null) await web.sessions.revokeAll(user._id);
+      // The last step that can fail: a token that was replaced, and whose answer was lost, ends the session.
+      const refreshed = user === null ? null : await web.sessions.refresh(token, context.ip);
+      if (user !== null && refreshed?.kind === 'refreshed') {
+        answerWithSession(services, context, user, refreshed);
+        return;
       }
       clearCookies(context, config);
-      if (refreshed.kind === 'replayed') {
-        await sendNotice(services, context, {
-          action: 'refresh-replayed',
-          userId: refreshed.session.userId,
-          sessionId: refreshed.session._id,
-        });
-        throw unauthenticated(
-          'This refresh token was used before, so its session has been ended. Sign in again; send one refresh at a time.',
-        );
-      }
-      throw unauthenticated('The session has ended. Sign in again.');
+      if (refreshed?.kind !== 'replayed') throw sessionEnded();
+      const { userId, _id: sessionId } = refreshed.session;
+      const action = { action: 'refresh-replayed', userId, sessionId } as const;
+      await record(services, context, action, () => Promise.resolve());
+      throw unauthenticated(
+        'This refresh token was used before, so its session has been ended. Sign in again; send one refresh at a time.',
+      );
     });
   };
 }
+
+const sessionEnded = (): AppError => unauthenticated('The session has ended. Sign in again.');
 
 export function getWebUser(services: Services) {
   return async (context: ApiContext): Promise<void> => {
@@ -55,7 +56,10 @@ export function updateWebUser(services: Services) {
     const timezone = readTimeZone((context.state.body as WebUserChange).timezone);
     context.body = await inDatabaseTurn(services, context, async () => {
       const user = await findUser(services, context);
-      await services.web.users.setTimezone(user._id, timezone);
+      if (user.timezone === timezone) return presentWebUser(user);
+      await record(services, context, { action: 'timezone-changed', userId: user._id }, () =>
+        services.web.users.setTimezone(user._id, timezone),
+      );
       return presentWebUser({ ...user, timezone });
     });
   };
@@ -64,8 +68,9 @@ export function updateWebUser(services: Services) {
 export function logOut(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const { userId, _id: sessionId } = sessionOf(context);
-    await services.web.sessions.revoke(userId, sessionId);
-    await noteEvent(services, context, { action: 'signed-out', userId });
+    await record(services, context, { action: 'signed-out', userId }, () =>
+      services.web.sessions.revoke(userId, sessionId),
+    );
     answerWithoutSession(services, context);
   };
 }
@@ -73,8 +78,9 @@ export function logOut(services: Services) {
 export function logOutEverywhere(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const { userId } = sessionOf(context);
-    await services.web.sessions.revokeAll(userId);
-    await noteEvent(services, context, { action: 'sessions-revoked', userId });
+    await record(services, context, { action: 'sessions-revoked', userId }, () =>
+      services.web.sessions.revokeAll(userId),
+    );
     answerWithoutSession(services, context);
   };
 }
@@ -82,8 +88,9 @@ export function logOutEverywhere(services: Services) {
 export function logOutOthers(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const { userId, _id: sessionId } = sessionOf(context);
-    await services.web.sessions.revokeOthers(userId, sessionId);
-    await noteEvent(services, context, { action: 'sessions-revoked', userId });
+    await record(services, context, { action: 'sessions-revoked', userId }, () =>
+      services.web.sessions.revokeOthers(userId, sessionId),
+    );
     context.status = 204;
   };
 }
@@ -100,12 +107,12 @@ export function revokeSession(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const { userId, _id: currentId } = sessionOf(context);
     const { session_id: sessionId } = context.state.path as SessionPath;
-    if (!(await services.web.sessions.revoke(userId, sessionId))) {
+    await record(services, context, { action: 'sessions-revoked', userId, sessionId }, async () => {
+      if (await services.web.sessions.revoke(userId, sessionId)) return;
       throw new AppError('not_found', {
         message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
       });
-    }
-    await noteEvent(services, context, { action: 'sessions-revoked', userId });
+    });
     if (sessionId === currentId) answerWithoutSession(services, context);
     else context.status = 204;
   };

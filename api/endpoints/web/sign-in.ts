@@ -5,7 +5,6 @@ import type {
   EmailCodeRequested,
   SignInPurpose,
 } from '../../../shared/contract/web-auth.ts';
-import type { WebUser } from '../../../shared/web/web-models.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 import { readCookie } from '../../middleware/session-cookies.ts';
@@ -15,7 +14,7 @@ import { answerWithSession } from './answer-with-session.ts';
 import { deviceOf, languageOf, originOf } from './caller.ts';
 import { readEmail, readTimeZone, refuseMailedCode } from './fields.ts';
 import { mailCode } from './mail-code.ts';
-import { noteEvent } from './note-event.ts';
+import { record } from './record.ts';
 
 /**
  * Has a sign-in code mailed. Whether the address has a user is looked up when the mail is sent, and not here: neither the
@@ -29,10 +28,15 @@ export function requestCode(services: Services) {
     const email = readEmail(request.email);
     checkPurpose(services, purpose);
     const network = callerNetwork(context.ip);
-    const isPerson = await checkCaptcha(services, request, network);
-    await limits.take([
+    const usual = [
       { name: 'mailed-codes-mailbox', who: email },
       { name: 'mailed-codes-network', who: network },
+    ] as const;
+    // A captcha is not used up for what is refused all the same.
+    await limits.check(usual);
+    const isPerson = await checkCaptcha(services, request, network);
+    await limits.take([
+      ...usual,
       ...(isPerson
         ? []
         : [
@@ -95,47 +99,49 @@ export function verifyCode(services: Services) {
     const { timezone: asked = null } = request;
     const timezone = asked === null ? undefined : readTimeZone(asked);
     await limits.take([{ name: 'verify-code-network', who: callerNetwork(context.ip) }]);
-    const found = await emailCodes.verify(request.challenge_id, request.code, {
-      purposes: ['login', 'signup'],
-      subject: '',
-    });
-    if (found === null) throw refuseMailedCode();
-    const language = languageOf(context);
+    // In its turn: a code is used up by the attempt, so nothing that may be waited for comes after it.
     await inDatabaseTurn(services, context, async () => {
+      const found = await emailCodes.verify(request.challenge_id, request.code, {
+        purposes: ['login', 'signup'],
+        subject: '',
+      });
+      if (found === null) throw refuseMailedCode();
+      const language = languageOf(context);
       const signsUp = found.purpose === 'signup' && services.config.signup.isOpen;
-      const known = signsUp
+      const { user, isNew } = signsUp
         ? await users.findOrCreate(found.email, { timezone, language })
         : { user: await users.findByEmail(found.email), isNew: false };
-      const { user, isNew } = known;
       // Nobody was mailed a code for a user that does not exist: it was guessed.
       if (user === null) throw refuseMailedCode();
-      if (user.bannedAt !== null) throw await refuseBanned(services, context, user);
-      await endFormerSession(services, context);
-      const opened = await sessions.start({
-        userId: user._id,
-        rememberMe: request.remember_me,
-        device: deviceOf(context),
-        address: context.ip,
-      });
-      const signedIn = await users.noteSignIn(user._id, language);
-      // A ban that came meanwhile may not have seen the session that it should have ended.
-      if (signedIn === null || signedIn.bannedAt !== null) {
-        await sessions.revokeAll(user._id);
-        throw await refuseBanned(services, context, user);
+      const { _id: userId } = user;
+      if (user.bannedAt !== null) {
+        const action = { action: 'sign-in-refused', userId } as const;
+        throw await record(services, context, action, () => Promise.resolve(userBanned()));
       }
-      answerWithSession(services, context, signedIn, opened);
-      await noteEvent(services, context, { action: isNew ? 'signed-up' : 'signed-in', userId: user._id });
+      const action = { action: isNew ? 'signed-up' : 'signed-in', userId } as const;
+      await record(services, context, action, async () => {
+        await endFormerSession(services, context);
+        const opened = await sessions.start({
+          userId,
+          rememberMe: request.remember_me,
+          device: deviceOf(context),
+          address: context.ip,
+        });
+        const signedIn = await users.noteSignIn(userId, language);
+        // A ban that came meanwhile may not have seen the session that it should have ended.
+        if (signedIn === null || signedIn.bannedAt !== null) {
+          await sessions.revokeAll(userId);
+          throw userBanned();
+        }
+        answerWithSession(services, context, signedIn, opened);
+      });
     });
   };
 }
 
 /** Only whoever reads the user's mail is told of a ban. */
-async function refuseBanned(services: Services, context: ApiContext, user: WebUser): Promise<AppError> {
-  await noteEvent(services, context, { action: 'sign-in-refused', userId: user._id });
-  return new AppError('account_banned', {
-    message: 'This user is banned. Ask the support of this service why.',
-  });
-}
+const userBanned = (): AppError =>
+  new AppError('account_banned', { message: 'This user is banned. Ask the support of this service why.' });
 
 /**
  * A browser has one session: the one that it had before would be left open, and nobody could see which it was. Its refresh

@@ -134,13 +134,23 @@ test('a code that could not be mailed is worth nothing', async (t) => {
   t.is(await store.verify(challengeId, code, forSignIn), null);
 });
 
-test('Redis holds no code in the clear, and equal codes look different', async (t) => {
+test('a challenge that was given what another is for signs nobody in', async (t) => {
+  const store = openStore();
+  const own = await store.create({ ...signIn, email: 'attacker@example.com' });
+  const others = await store.create(signIn);
+  const [ownKey, othersKey] = [own, others].map(({ challengeId }) => redisKeys.emailCode(challengeId));
+  await redis().hset(ownKey!, 'sealed', (await redis().hget(othersKey!, 'sealed'))!);
+  t.is(await store.verify(own.challengeId, own.code, forSignIn), null);
+});
+
+test('Redis holds no code and no address in the clear, and equal codes look different', async (t) => {
   const store = openStore();
   const issued = await Promise.all(Array.from({ length: 20 }, () => store.create(signIn)));
   const macs = new Set<string>();
   for (const { challengeId, code } of issued) {
-    const { mac, ...rest } = await redis().hgetall(redisKeys.emailCode(challengeId));
-    t.deepEqual(rest, { purpose: 'login', subject: '', email, attempts: '0' });
+    const { mac, sealed, ...rest } = await redis().hgetall(redisKeys.emailCode(challengeId));
+    t.deepEqual(rest, { purpose: 'login', subject: '', attempts: '0' });
+    t.false(sealed!.includes(email));
     t.regex(mac!, /^[\w-]{43}$/);
     t.false(mac!.includes(code));
     macs.add(mac!);
