@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
+import type { Description } from '../../../shared/contract/openapi/description.ts';
 import { fullPathOf } from '../../../shared/contract/openapi/describe-operation.ts';
 import { isOfWebArea, isUnsafe, needsCsrfToken, type Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { AccountPath } from '../../../shared/contract/web-accounts.ts';
+import { DescriptionChecker } from '../../support/description-checker.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 import { createWebUser, webStoresOf, type WebClient } from '../../support/web-client.ts';
 import { createEmail } from '../../support/web-sign-in.ts';
@@ -15,8 +17,14 @@ const withSession = webArea.filter(({ auth }) => auth === 'web');
 const ofOneAccount = withSession.filter(({ pathParameters }) => pathParameters === AccountPath);
 
 let stack: TestStack;
+let checker: DescriptionChecker;
+/** Kinds of answers that were held against the description: each takes the time of compiling its schema. */
+const checked = new Set<string>();
+
 test.before(async () => {
   stack = await startStack({ workers: [], env: { WEB_CAPTCHA: 'off' } });
+  const description = await fetch(`${stack.url}/v1/openapi.json`);
+  checker = new DescriptionChecker((await description.json()) as Description);
 });
 test.after.always(() => stack?.close());
 
@@ -33,7 +41,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** Calls an operation as its example does. Whatever the answer is, it must not be cached. */
+/** Calls an operation as its example does. Whatever the answer is, it must be described, and not be cached. */
 async function call(t: ExecutionContext, operation: Operation, options: Call = {}): Promise<Answer> {
   const { example } = operation;
   let path = fullPathOf(operation);
@@ -47,6 +55,11 @@ async function call(t: ExecutionContext, operation: Operation, options: Call = {
     ...(body === undefined ? {} : { body }),
   });
   t.is(response.headers.get('cache-control'), 'no-store');
+  const kind = `${operation.operationId} ${response.status}`;
+  if (!checked.has(kind)) {
+    checked.add(kind);
+    t.deepEqual(await checker.findFaults(fullPathOf(operation), operation.method, response.clone()), []);
+  }
   const text = await response.text();
   const answer = (text === '' ? null : JSON.parse(text)) as { error?: { code: string } } | null;
   return { status: response.status, code: answer?.error?.code, body: answer };
