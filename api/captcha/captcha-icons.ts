@@ -5,13 +5,13 @@ import { parseOutline, type Outline } from './outline.ts';
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * Icons of `@phosphor-icons/core` that people tell apart at a glance however they are turned: no arrows, no two that are
- * one another turned or mirrored (headphones, so no magnet; a key, so no wrench), and none that is a mere circle or square.
+ * Icons of `@phosphor-icons/core` that people tell apart at a glance however they are turned and bent: no arrows, no mere
+ * circles and squares, and no two that are much the same then (headphones, so no magnet; lightning, so no hourglass; a ghost,
+ * so no bell).
  */
 export const iconNames = [
   'airplane',
   'anchor',
-  'bell',
   'bicycle',
   'bug',
   'butterfly',
@@ -30,7 +30,6 @@ export const iconNames = [
   'hammer',
   'headphones',
   'heart',
-  'hourglass',
   'house',
   'key',
   'lightning',

@@ -30,18 +30,19 @@ const promptSize: Size = { width: promptCount * promptCell.width, height: prompt
 let shapes: IconShapes | undefined;
 const secureRandom = createSecureRandom();
 
-/**
- * Draws a captcha: its files come from sharp's threads, and the SVG they are made of takes about a millisecond of this one.
- * @param random of the system's cryptographic generator unless given; the icons' places and order come from it alone
- */
+/** @param random of the system's cryptographic generator unless given; the icons' places and order come from it alone */
 export async function drawCaptcha(random: Random = secureRandom): Promise<DrawnCaptcha> {
   shapes ??= await readIconShapes();
+  const { imageSvg, promptSvg, icons } = composeCaptcha(random, shapes);
+  return { image: await renderWebp(imageSvg), promptImage: await renderWebp(promptSvg), icons };
+}
+
+/** What is done of it by the thread that serves requests. sharp's threads do the rest. */
+export function composeCaptcha(random: Random, shapes: IconShapes) {
   const names = someOf(random, iconNames, iconCount);
   const icons = placeIcons(random).map((place, i) => ({ ...place, name: names[i]! }));
-  const image = drawImage(random, shapes, icons);
-  const imageFile = await renderWebp(image.svg);
-  const promptFile = await renderWebp(drawPrompt(random, shapes, names, image.weights));
-  return { image: imageFile, promptImage: promptFile, icons };
+  const { svg, weights } = drawImage(random, shapes, icons);
+  return { imageSvg: svg, promptSvg: drawPrompt(random, shapes, names, weights), icons };
 }
 
 function drawImage(
@@ -54,14 +55,14 @@ function drawImage(
     drawIcon(random, `i${i}`, {
       outline: shapes.get(name)![weights[i]!],
       centre: { x, y },
-      reach: between(random, 0.83, 1) * iconReach,
+      reach: between(random, 0.8, 1) * iconReach,
       degrees: between(random, 25, 335),
-      bend: 3.4,
+      bend: 4,
     }),
   );
   const content = [
     drawGround(random, imageSize),
-    drawScribbles(random, imageSize, 75),
+    drawScribbles(random, imageSize, 90),
     ...drawings,
     drawScratches(random, imageSize, 6),
   ];

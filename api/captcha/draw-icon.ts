@@ -54,8 +54,8 @@ function bendOutline(
   degrees: number,
   bend: number,
 ): Outline {
-  const stretch = between(random, 0.85, 1.18);
-  const shear = between(random, -0.22, 0.22);
+  const stretch = between(random, 0.82, 1.22);
+  const shear = between(random, -0.28, 0.28);
   const cos = Math.cos((degrees * Math.PI) / 180);
   const sin = Math.sin((degrees * Math.PI) / 180);
   const across = drawWave(random, bend);

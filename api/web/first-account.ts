@@ -1,55 +1,64 @@
 import { creditClaim } from '../../shared/accounts/credit-claim.ts';
 import { replaceKey } from '../../shared/accounts/replace-key.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import type { Claim } from '../../shared/accounts/refill-code-store.ts';
 import type { WebLink, WebUser } from '../../shared/web/web-models.ts';
+import type { WebStores } from '../../shared/web/web-stores.ts';
 import type { Services } from '../services.ts';
 
-/** A request that makes an account takes a second or two. One that takes longer has died. */
-const makingMs = 30_000;
+export type FirstAccountDependencies = Pick<
+  Services,
+  'accounts' | 'apiKeys' | 'codes' | 'config' | 'hotAccounts' | 'redis'
+> & { readonly web: Pick<WebStores, 'links' | 'users'> };
 
 /**
  * Makes the first account of a user, with what new users are given. Its id was reserved for the user beforehand, so
- * that of several who try at once one succeeds, and one who tries again after a crash goes on with the same account. The
- * grant is a claim like that of a refill code, of which a user has one for ever: what a crash leaves of it is credited by
- * `finishClaims`.
+ * that parallel requests and those after a crash work on the same account. The unique link decides which of them
+ * succeeds, and only that one hands out a key. The grant is a claim like that of a refill code, of which a user has one
+ * for ever: what a crash leaves of it is credited by `finishClaims`.
  * @throws AppError `account_exists`, `service_unavailable`
  */
 export async function createFirstAccount(
-  services: Services,
+  dependencies: FirstAccountDependencies,
   user: WebUser,
   label: string,
 ): Promise<{ link: WebLink; apiKey: string }> {
-  const { web, codes, config, hotAccounts } = services;
+  const { web, accounts, config, hotAccounts } = dependencies;
   const { _id: userId, reservedAccountId: accountId } = user;
   if ((await web.links.findOldest(userId)) !== null) throw accountExists();
-  const apiKey = await makeAccount(services, accountId);
-  const { balanceNano, freeRequests } = config.signup;
-  const grant =
-    balanceNano === 0n && freeRequests === 0
-      ? null
-      : await codes.claimSignupGrant(userId, accountId, { balanceNano, freeRequests });
-  const link = await web.links.create({ userId, accountId, label }).catch((error: unknown) => {
-    throw error instanceof AppError && error.code === 'already_linked' ? accountExists() : error;
-  });
-  await web.users.replaceReservedAccountId(userId, accountId);
-  if (grant !== null) await creditClaim(services, grant);
+  const settings = { userType: 'default', requestsPerMinute: config.defaultRpm };
+  const firstKey = await accounts.createWithId(accountId, settings);
+  const grant = await claimGrant(dependencies, userId, accountId);
+  const link = await takeLink(dependencies, { userId, accountId, label });
+  // Another request made the account and did not get the link, so it hands out no key.
+  const apiKey = firstKey ?? (await replaceKey(dependencies, accountId));
+  if (apiKey === null) throw new Error(`Account ${accountId} has disappeared while it was linked.`);
+  if (grant !== null) await creditClaim(dependencies, grant);
   else await hotAccounts.load(accountId);
   return { link, apiKey };
 }
 
-async function makeAccount(services: Services, id: string): Promise<string> {
-  const { accounts, config } = services;
-  const made = await accounts.createWithId(id, {
-    userType: 'default',
-    requestsPerMinute: config.defaultRpm,
+async function claimGrant(
+  { codes, config }: FirstAccountDependencies,
+  userId: string,
+  accountId: string,
+): Promise<Claim | null> {
+  const { balanceNano, freeRequests } = config.signup;
+  if (balanceNano === 0n && freeRequests === 0) return null;
+  return await codes.claimSignupGrant(userId, accountId, { balanceNano, freeRequests });
+}
+
+async function takeLink(
+  { web }: FirstAccountDependencies,
+  { userId, accountId, label }: Pick<WebLink, 'userId' | 'accountId' | 'label'>,
+): Promise<WebLink> {
+  const link = await web.links.create({ userId, accountId, label }).catch((error: unknown) => {
+    throw error instanceof AppError && error.code === 'already_linked' ? accountExists() : error;
   });
-  if (made !== null) return made;
-  const found = await accounts.findById(id);
-  if (found === null || Date.now() - found.createdAt.getTime() < makingMs) throw accountExists();
-  // Made by a request that died before it could link it: nobody knows its key.
-  const apiKey = await replaceKey(services, id, { expectedKeyHash: found.keyHash });
-  if (apiKey === null) throw accountExists();
-  return apiKey;
+  if (await web.users.replaceReservedAccountId(userId, accountId)) return link;
+  // The account was linked and unlinked again since this request read its id: it may be somebody else's by now.
+  await web.links.delete(userId, link._id);
+  throw accountExists();
 }
 
 const accountExists = (): AppError => new AppError('account_exists');

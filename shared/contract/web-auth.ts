@@ -286,6 +286,7 @@ export const logOut = defineOperation({
   response: Type.Null(),
   status: 204,
   errors: [],
+  example: {},
 });
 
 export const logOutEverywhere = defineOperation({
@@ -300,6 +301,7 @@ export const logOutEverywhere = defineOperation({
   response: Type.Null(),
   status: 204,
   errors: [],
+  example: {},
 });
 
 export const logOutOthers = defineOperation({
@@ -312,6 +314,7 @@ export const logOutOthers = defineOperation({
   response: Type.Null(),
   status: 204,
   errors: [],
+  example: {},
 });
 
 const address = (description: string) => Nullable(Type.String({ description }));

@@ -92,10 +92,10 @@ export interface Config {
   readonly logLevel: string;
   readonly metricsToken: string | null;
   readonly defaultRpm: number;
-  /** Null where no mail server is set; mails then wait. */
+  /** Null if no mail server is set; mails then wait. */
   readonly smtpUrl: string | null;
   readonly mailFrom: MailSender;
-  /** Whom people of the account area can write to; null where nobody is named. */
+  /** For questions of users; null where none is set. */
   readonly supportEmail: string | null;
   readonly signup: {
     readonly isOpen: boolean;

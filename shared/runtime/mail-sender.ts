@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url';
 
-/** Whom our mails come from. */
+/** The sender of our mails. */
 export interface MailSender {
   /** Empty where only an address was given. */
   readonly name: string;
@@ -10,7 +10,7 @@ export interface MailSender {
 /** RFC 5321, 4.5.3.1: the longest address that a mail server has to take. */
 const maxAddressLength = 254;
 
-/** Neither what ends a line or an address in a header, nor what quoting would be needed for. */
+/** No characters that end a line or an address in a header, and none that need quoting. */
 const localPart = /^[^\s\p{Cc}\p{Cf}"(),:;<>@[\\\]]{1,64}$/u;
 
 /** Whether the text is one address that needs no quoting. What users type is read more strictly, where it comes in. */

@@ -16,7 +16,7 @@ export interface SealedMail {
   readonly expiresAt: number;
 }
 
-/** About 40 MB of Redis: a mail server that is down must not fill it. */
+/** About 25 MB of Redis: a mail server that is down must not fill it. */
 const maxWaiting = 20_000;
 
 /** The expiry of a mail ends its attempts; BullMQ wants a number all the same. */

@@ -160,6 +160,13 @@ export class SessionStore {
     return result.deletedCount === 1;
   }
 
+  /** Ends the session of a browser, also where its refresh token was replaced since. A made-up token ends nothing. */
+  async revokeByToken(refreshToken: string): Promise<void> {
+    const issued = readToken('refresh', refreshToken, this.#keys);
+    if (issued === null) return;
+    await this.#database.call(({ sessions }) => sessions.deleteOne({ _id: issued.sessionId }));
+  }
+
   /** @returns how many there were */
   async revokeAll(userId: string): Promise<number> {
     const result = await this.#database.call(({ sessions }) => sessions.deleteMany({ userId }));

@@ -12,10 +12,10 @@ export interface CapturedLog {
 }
 
 /** A log whose lines a test looks at. */
-export function captureLog(): CapturedLog {
+export function captureLog(level = 'info'): CapturedLog {
   const lines: LogLine[] = [];
   return {
-    log: pino({}, { write: (line) => lines.push(JSON.parse(line) as LogLine) }),
+    log: pino({ level }, { write: (line) => lines.push(JSON.parse(line) as LogLine) }),
     lines,
     waitForLine: (isWanted = () => true) => waitFor('a log line', () => lines.find(isWanted)),
   };

@@ -42,6 +42,8 @@ export interface StackOptions {
   readonly api?: ApiOptions;
   /** Workers send mails, to a mail server of the test's own. */
   readonly mail?: true;
+  /** Of api and workers; one of `LOG_LEVEL` unless given. */
+  readonly log?: Logger;
 }
 
 export interface TestAccount {
@@ -121,7 +123,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     ...options.env,
   };
   const config = loadConfig(env);
-  const log = createLogger('test', config.logLevel);
+  const log = options.log ?? createLogger('test', config.logLevel);
   const redis = createRedis(config.redisUrl, 'commands', log);
   await waitUntilReady(redis);
   const mongo = openMongo(firstMongo.url, log);

@@ -3,12 +3,12 @@ import type { ConfirmedAction, NoticeEvent } from '../../shared/web/mail.ts';
 /** Which mail with a sign-in code goes out, by its purpose and by whether the address has a user. */
 export type SignInCase = 'login' | 'signup' | 'signup-of-known';
 
-/** One mail's words. Values in them are as they came: whoever lays them out escapes them. */
+/** The words of one mail. Values in them are not escaped; the layout does that. */
 export interface Words {
   readonly subject: string;
   readonly heading: string;
   readonly lead: string;
-  /** What to do when the reader did not ask for this. */
+  /** What to do if the reader did not ask for this. */
   readonly advice: string;
 }
 

@@ -12,7 +12,7 @@ export interface SmtpTimeouts {
 
 const defaultTimeouts: SmtpTimeouts = { connectMs: 10_000, silenceMs: 20_000, totalMs: 60_000 };
 
-/** A server may ask clients to leave after some mails; a new connection costs little. */
+/** Many servers limit the mails of one connection, and a new connection costs little. */
 const maxMailsPerConnection = 100;
 
 export interface SmtpClientOptions {
@@ -66,7 +66,7 @@ export function createSmtpClient({
     socketTimeout: timeouts.silenceMs,
     maxConnections,
     maxMessages: maxMailsPerConnection,
-    // A connection that the server had closed meanwhile; the queue makes all further attempts.
+    // For a pooled connection that the server has closed meanwhile. The queue makes all further attempts.
     maxRequeues: 1,
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -83,7 +83,7 @@ export function createSmtpClient({
           text,
           html,
           messageId: `<${messageId}>`,
-          // RFC 3834: out-of-office programs do not answer it. Some of Microsoft's know the second one alone.
+          // RFC 3834: keeps out-of-office programs from replying. Exchange only knows the second header.
           headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
           signal: AbortSignal.timeout(timeouts.totalMs),
         });
@@ -107,7 +107,7 @@ export function readServer(text: string) {
     host,
     port: port === '' ? (isSecure ? 465 : 587) : Number(port),
     secure: isSecure,
-    // Where the server offers no STARTTLS, or somebody in between hides the offer, a password would be sent in clear.
+    // Without this, a password is sent in clear when the server, or somebody in between, offers no STARTTLS.
     requireTLS: !isSecure && username !== '' && !isLoopback,
     ...(username === ''
       ? {}
@@ -136,7 +136,7 @@ interface SmtpFault {
 
 function explainFailure(error: unknown): SendingFailed {
   const { code, command, responseCode, permanent } = error as SmtpFault;
-  // A refusal before the recipient was named, of our login or our sender, is for the operator to mend.
+  // A refused login or sender is a matter of configuration, which the operator can mend.
   const isOfMail = command === 'RCPT TO' || command === 'DATA';
   const what = [command, responseCode ?? code].filter((word) => word !== undefined).join(', ');
   return new SendingFailed(

@@ -1,11 +1,11 @@
 import { Worker } from 'bullmq';
-import { bullPrefix } from '../../shared/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
 import type { Mail } from '../../shared/web/mail.ts';
 import { mailQueueName, type SealedMail } from '../../shared/web/mail-queue.ts';
+import { createBullWorkerOptions } from '../intake/bull-worker-options.ts';
 import { closeBullWorker } from '../intake/close-bull-worker.ts';
 import { computeMailRetryMs } from './retry-delay.ts';
 import { MailDropped, sendMail, type MailDependencies } from './send-mail.ts';
@@ -16,8 +16,6 @@ const defaultConcurrency = 5;
 
 /** A mail whose worker has been silent for this long is taken over by another worker. */
 const defaultLockMs = 10_000;
-/** Mails do not crash workers, so restarts of workers are no reason to give one up. */
-const maxStalled = 100;
 
 /** When the process stops, mails under way have this long; what is cut then is sent again by another worker. */
 const stopGraceMs = 5_000;
@@ -45,12 +43,7 @@ export function startMailIntake(options: MailIntakeOptions): Running {
     ...(timeouts === undefined ? {} : { timeouts }),
   });
   const worker = new Worker<SealedMail>(mailQueueName, (job) => sendMail({ ...options, client }, job), {
-    connection: blocking,
-    prefix: bullPrefix,
-    concurrency,
-    lockDuration: lockMs,
-    stalledInterval: Math.ceil(lockMs / 2),
-    maxStalledCount: maxStalled,
+    ...createBullWorkerOptions({ blocking, concurrency, lockMs }),
     settings: {
       backoffStrategy: (attempts, _type, _error, job) => computeRetryMs(attempts, job!.name as Mail['kind']),
     },

@@ -2,9 +2,9 @@ import type { MailTexts } from './mail-texts.ts';
 
 const time = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
 
-const ignore = 'If you did not ask for it, ignore this mail: nobody can sign in without the code.';
+const ignore = 'If you did not request it, ignore this email: nobody can sign in without the code.';
 const intruder =
-  'If it was not you, somebody else may be signed in as you: sign in, end all other sessions, and replace the API keys of your accounts.';
+  'If this was not you, someone else may be signed in as you. Sign in, end all other sessions and replace the API keys of your accounts.';
 
 export const textsEn: MailTexts = {
   signIn: (signInCase, service) => ({
@@ -12,9 +12,9 @@ export const textsEn: MailTexts = {
       signInCase === 'signup' ? `Your sign-up code for ${service}` : `Your sign-in code for ${service}`,
     heading: signInCase === 'signup' ? `Welcome to ${service}` : `Sign in to ${service}`,
     lead: {
-      login: 'Enter this code on the page on which you asked for it:',
+      login: 'Enter this code on the page where you requested it:',
       signup: 'Enter this code to confirm your address and finish signing up:',
-      'signup-of-known': 'You have signed up with this address before. Enter this code to sign in:',
+      'signup-of-known': 'You have already signed up with this address. Enter this code to sign in:',
     }[signInCase],
     advice: ignore,
   }),
@@ -22,11 +22,11 @@ export const textsEn: MailTexts = {
     subject: `No account at ${service} under this address`,
     heading: 'There is no account under this address',
     lead:
-      `Somebody asked for a code to sign in to ${service} as ${email}, but nobody has signed up with this address. ` +
+      `Someone requested a code to sign in to ${service} as ${email}, but nobody has signed up with this address. ` +
       (isSignUpOpen
-        ? 'To do so, choose “Sign up” on the sign-in page and enter this address again.'
-        : 'If you have an account, sign in with the address that you signed up with. New accounts cannot be opened at the moment.'),
-    advice: 'If it was not you, ignore this mail. Nothing has been opened or changed.',
+        ? 'To sign up, choose “Sign up” on the sign-in page and enter this address again.'
+        : 'If you have an account, sign in with the address that you signed up with. New accounts cannot be created at the moment.'),
+    advice: 'If this was not you, ignore this email. Nothing has been created or changed.',
   }),
   confirmation: (action, label) => ({
     subject: {
@@ -38,9 +38,9 @@ export const textsEn: MailTexts = {
       action
     ],
     lead: {
-      unlink: `Enter this code to unlink the account “${label}” from your profile. Its API key goes on working:`,
+      unlink: `Enter this code to unlink the account “${label}” from your profile. Its API key keeps working:`,
       reveal: `Enter this code to show the API key of the account “${label}”:`,
-      regenerate: `Enter this code to replace the API key of the account “${label}”. The present key stops working at once:`,
+      regenerate: `Enter this code to replace the API key of the account “${label}”. The current key stops working at once:`,
     }[action],
     advice: intruder,
   }),
@@ -49,27 +49,32 @@ export const textsEn: MailTexts = {
       'account-linked': ['An account was linked', `The account “${label}” was linked to your profile.`],
       'account-unlinked': [
         'An account was unlinked',
-        `The account “${label}” was unlinked from your profile. Its API key goes on working.`,
+        `The account “${label}” was unlinked from your profile. Its API key keeps working.`,
       ],
       'key-revealed': ['An API key was shown', `The API key of the account “${label}” was shown in full.`],
       'key-regenerated': [
         'An API key was replaced',
-        `The API key of the account “${label}” was replaced. The former key has stopped working.`,
+        `The API key of the account “${label}” was replaced. The previous key has stopped working.`,
       ],
       'sessions-ended': [
         'Sessions were ended',
-        'Sessions of your profile were ended. Devices on which they were open have to sign in again.',
+        'Sessions of your profile were ended. The devices that used them have to sign in again.',
       ],
-      'first-account': ['Your account is ready', `The account “${label}” was opened for you at ${service}.`],
+      'first-account': ['Your account is ready', `The account “${label}” was created for you at ${service}.`],
     }[event] as [string, string];
-    return { subject: heading, heading, lead, advice: `If it was you, there is nothing to do. ${intruder}` };
+    return {
+      subject: heading,
+      heading,
+      lead,
+      advice: `If this was you, there is nothing to do. ${intruder}`,
+    };
   },
   validity: (minutes) => `Valid for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}. It works once.`,
-  neverShare: 'Never tell the code to anybody: we do not ask for it.',
+  neverShare: 'Never share this code. We will never ask you for it.',
   when: 'When',
   address: 'IP address',
   device: 'Device',
   formatTime: (at) => `${time.format(at)} UTC`,
-  sentBy: (service) => `This mail was sent automatically by ${service}.`,
+  sentBy: (service) => `This email was sent automatically by ${service}.`,
   support: (email) => `Questions? Write to ${email}.`,
 };

@@ -1,11 +1,11 @@
 import { ErrorCode, Worker, type Job as BullJob, type Queue } from 'bullmq';
 import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
-import { bullPrefix } from '../../shared/redis/redis-keys.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { WebhookDelivery } from '../../shared/webhooks/webhook-delivery.ts';
 import { webhookQueueName } from '../../shared/webhooks/webhook-queue.ts';
+import { createBullWorkerOptions } from '../intake/bull-worker-options.ts';
 import { closeBullWorker } from '../intake/close-bull-worker.ts';
 import {
   AttemptFailed,
@@ -23,8 +23,6 @@ const defaultConcurrency = 32;
 
 /** A delivery whose worker has been silent for this long is taken over by another worker. */
 const defaultLockMs = 10_000;
-/** Webhooks do not crash workers, so restarts of workers are no reason to give one up. */
-const maxStalled = 100;
 
 export interface WebhookIntakeOptions extends Omit<
   DeliveryDependencies,
@@ -52,12 +50,7 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
     webhookQueueName,
     async (job, token) => await deliverWebhook(dependencies, job, token),
     {
-      connection: blocking,
-      prefix: bullPrefix,
-      concurrency,
-      lockDuration: lockMs,
-      stalledInterval: Math.ceil(lockMs / 2),
-      maxStalledCount: maxStalled,
+      ...createBullWorkerOptions({ blocking, concurrency, lockMs }),
       settings: {
         backoffStrategy: (attempts, _type, error) =>
           error instanceof AttemptFailed

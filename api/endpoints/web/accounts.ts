@@ -89,8 +89,11 @@ export function createFirstApiAccount(services: Services) {
     const { label } = context.state.body as FirstAccountRequest;
     context.body = await inDatabaseTurn(services, context, async () => {
       const user = await findUser(services, context);
-      const { link, apiKey } = await createFirstAccount(services, user, label);
-      await noteEvent(services, context, { action: 'account-created', ...subjectOf(link) });
+      const { _id: userId, reservedAccountId: accountId } = user;
+      const action = { action: 'account-created', userId, accountId, label } as const;
+      const { link, apiKey } = await withNotice(services, context, action, () =>
+        createFirstAccount(services, user, label),
+      );
       return { account: await showLink(services, link), api_key: apiKey } satisfies CreatedApiAccount;
     });
     context.status = 201;

@@ -17,7 +17,7 @@ import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { subjectOf, withNotice } from './note-event.ts';
 import { languageOf, originOf } from './caller.ts';
 import { readEmail, refuseMailedCode } from './fields.ts';
-import { findLink, openLinkedAccount } from './linked-account.ts';
+import { findLink, noSuchLink, openLinkedAccount } from './linked-account.ts';
 import { mailCode } from './mail-code.ts';
 import { findUser } from './find-user.ts';
 
@@ -88,9 +88,9 @@ export const requestUnlinkCode = (services: Services) => requestConfirmation(ser
 
 export function unlinkApiAccount(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    await confirm(services, context, { action: 'unlink', check: findLink }, (link) =>
-      unlinkAccount(services.web, link),
-    );
+    await confirm(services, context, { action: 'unlink', check: findLink }, async (link) => {
+      if (!(await unlinkAccount(services.web, link))) throw noSuchLink(link._id);
+    });
     context.status = 204;
   };
 }

@@ -12,11 +12,14 @@ import type { Services } from '../../services.ts';
 export async function findLink({ web }: Services, context: ApiContext): Promise<WebLink> {
   const { account_id: linkId } = context.state.path as AccountPath;
   const link = await web.links.find(sessionOf(context).userId, linkId);
-  if (link !== null) return link;
-  throw new AppError('not_found', {
+  if (link === null) throw noSuchLink(linkId);
+  return link;
+}
+
+export const noSuchLink = (linkId: number): AppError =>
+  new AppError('not_found', {
     message: `You have no account ${linkId}. GET /v1/web/api-accounts lists those you have.`,
   });
-}
 
 /** The account behind a link, in Redis from here on. @throws AppError `service_unavailable` */
 async function loadAccount({ hotAccounts, accountWaitMs }: Services, accountId: string): Promise<HotAccount> {

@@ -137,9 +137,11 @@ async function refuseBanned(services: Services, context: ApiContext, user: WebUs
   });
 }
 
-/** A browser has one session: that which it had before would be left open, and nobody could see which it was. */
+/**
+ * A browser has one session: the one that it had before would be left open, and nobody could see which it was. Its refresh
+ * cookie tells which: the other one has expired where somebody signs in again after a quarter of an hour.
+ */
 async function endFormerSession({ web: { sessions }, config }: Services, context: ApiContext): Promise<void> {
-  const token = readCookie(context, config, 'session');
-  const former = token === null ? null : await sessions.find(token);
-  if (former !== null) await sessions.revoke(former.userId, former._id);
+  const token = readCookie(context, config, 'refresh');
+  if (token !== null) await sessions.revokeByToken(token);
 }

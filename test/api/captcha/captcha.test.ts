@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { Captcha } from '../../../api/captcha/captcha.ts';
-import type { StoredChallenge } from '../../../api/captcha/captcha-store.ts';
-import { imageHeight, imageWidth, type Place } from '../../../api/captcha/place-icons.ts';
+import type { Place } from '../../../api/captcha/place-icons.ts';
 import { hashSecret } from '../../../shared/accounts/credentials.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { solveCaptcha } from '../../support/solve-captcha.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
@@ -19,15 +19,9 @@ test.after.always(() => shared?.close());
 
 const network = '203.0.113.7';
 
-/** Where a person would click. */
-async function solve(challengeId: string): Promise<Place[]> {
-  const { solution } = JSON.parse((await redis().get(redisKeys.captcha(challengeId)))!) as StoredChallenge;
-  return solution.map(({ x, y }) => ({ x: (x / imageWidth) * 10_000, y: (y / imageHeight) * 10_000 }));
-}
-
 async function askAndSolve(): Promise<{ challengeId: string; points: Place[] }> {
   const { challengeId } = await useCaptcha().challenge('login', network);
-  return { challengeId, points: await solve(challengeId) };
+  return { challengeId, points: await solveCaptcha(redis(), challengeId) };
 }
 
 async function earnToken(): Promise<string> {

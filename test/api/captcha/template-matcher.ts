@@ -16,6 +16,8 @@ export type MapKind = 'lightness' | 'edges';
 const reduction = 5;
 /** Pixels of the map from one place that is tried to the next. */
 const stride = 2;
+/** Of these best places of a template all neighbours are tried as well. */
+const refined = 10;
 
 export type PixelMaps = Readonly<Record<MapKind, PixelMap>>;
 
@@ -43,14 +45,28 @@ export function findBest(map: PixelMap, templates: readonly PixelMap[]): Place {
   let best = { x: 0, y: 0, score: -1 };
   for (const template of templates) {
     const lengths = lengthsOf(map, template);
-    for (let top = 0, i = 0; top + template.height <= map.height; top += stride) {
-      for (let left = 0; left + template.width <= map.width; left += stride, i++) {
-        // A light icon on a dark ground is the same icon as a dark one on a light ground.
-        const score = Math.abs(multiply(map, template, left, top)) / lengths[i]!;
-        if (score <= best.score) continue;
+    const columns = map.width - template.width + 1;
+    const rows = map.height - template.height + 1;
+    const scoreAt = (left: number, top: number): number => {
+      // A light icon on a dark ground is the same icon as a dark one on a light ground.
+      const score = Math.abs(multiply(map, template, left, top)) / lengths[top * columns + left]!;
+      if (score > best.score) {
         const x = (left + template.width / 2) * reduction;
         const y = (top + template.height / 2) * reduction;
         best = { x, y, score };
+      }
+      return score;
+    };
+    const coarse: { left: number; top: number; score: number }[] = [];
+    for (let top = 0; top < rows; top += stride) {
+      for (let left = 0; left < columns; left += stride) {
+        coarse.push({ left, top, score: scoreAt(left, top) });
+      }
+    }
+    coarse.sort((a, b) => b.score - a.score);
+    for (const { left, top } of coarse.slice(0, refined)) {
+      for (let y = Math.max(0, top - 1); y <= Math.min(rows - 1, top + 1); y++) {
+        for (let x = Math.max(0, left - 1); x <= Math.min(columns - 1, left + 1); x++) scoreAt(x, y);
       }
     }
   }
@@ -75,11 +91,14 @@ function lengthsOf(map: PixelMap, { width, height }: PixelMap): Float32Array {
   const found = known.get(width);
   if (found !== undefined) return found;
   const lengths: number[] = [];
-  for (let top = 0; top + height <= map.height; top += stride) {
-    for (let left = 0; left + width <= map.width; left += stride) {
-      let [sum, squares] = [0, 0];
-      for (let y = top; y < top + height; y++) {
-        for (const value of map.values.subarray(y * map.width + left, y * map.width + left + width)) {
+  for (let top = 0; top + height <= map.height; top++) {
+    for (let left = 0; left + width <= map.width; left++) {
+      let sum = 0;
+      let squares = 0;
+      for (let y = 0; y < height; y++) {
+        const row = (top + y) * map.width + left;
+        for (let x = 0; x < width; x++) {
+          const value = map.values[row + x]!;
           sum += value;
           squares += value * value;
         }

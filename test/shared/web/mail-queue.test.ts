@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
 import { decryptSecret } from '../../../shared/accounts/credentials.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { openBullQueue } from '../../../shared/queue/open-bull-queue.ts';
@@ -86,4 +87,17 @@ test.serial('codes go before notices, however long those have waited', async (t)
     (await bull.getPrioritized()).map(({ id }) => id),
     ['notice'],
   );
+});
+
+test.serial('adding a mail takes one round trip', async (t) => {
+  const { queue } = await createRig(t);
+  // Loads the scripts.
+  await queue.add(createSignInMail());
+  const { stream } = redis() as Redis;
+  let replies = 0;
+  const count = (): unknown => (replies += 1);
+  stream.on('data', count);
+  t.teardown(() => stream.off('data', count));
+  for (let i = 0; i < 5; i++) await queue.add(createSignInMail());
+  t.is(replies, 5);
 });

@@ -166,6 +166,16 @@ test('a session is revoked at once, by its user alone', async (t) => {
   t.false(await sessions.revoke(session.userId, session._id));
 });
 
+test('a session is revoked by its refresh token, also by one that was replaced, and by no other text', async (t) => {
+  const { sessions } = await openStores(t);
+  const { session, accessToken, refreshToken } = await sessions.start(newSession());
+  for (const token of ['', 'x', accessToken, `${refreshToken}x`]) await sessions.revokeByToken(token);
+  t.deepEqual(await sessions.list(session.userId), [session]);
+  await sessions.refresh(refreshToken, '203.0.113.8');
+  await sessions.revokeByToken(refreshToken);
+  t.deepEqual(await sessions.list(session.userId), []);
+});
+
 test('all sessions of a user are revoked, or all but one, and none of another user', async (t) => {
   const { sessions } = await openStores(t);
   const stranger = await sessions.start(newSession());

@@ -11,6 +11,7 @@ import { readCode, useMailbox, type Mailbox } from '../../support/mailbox.ts';
 import { createNotice, createSignInMail, startTestMailIntake, testMasterKey } from '../../support/mails.ts';
 import { readAllOfRedis } from '../../support/redis-snapshot.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { useStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { startProgram } from '../../support/worker-process.ts';
 
@@ -150,11 +151,13 @@ test('a code that has expired is not sent, and nothing of it is kept', async (t)
   await add(createSignInMail({ expiresAt: Date.now() - 1 }), 'late');
   await add(createNotice({ at: Date.now() - 3 * 24 * 60 * 60_000 }), 'old');
   await add(createSignInMail({ email: 'bob@example.com' }), 'fresh');
+  const keys = ['{bull}:mail:late', '{bull}:mail:fresh'];
+  t.is(await redis.exists(...keys), 2);
   await start();
   await mailbox.waitForMail('bob@example.com');
   await whenEmpty();
   t.is(mailbox.received.length, 1);
-  t.is(await redis.exists('{bull}:mail:late', '{bull}:mail:fresh'), 0);
+  t.is(await redis.exists(...keys), 0);
 });
 
 test('a recipient who is refused for good is not tried again; any other refusal is', async (t) => {
@@ -213,4 +216,14 @@ test('domains in other scripts are written to in punycode, and what is no addres
   await mailbox.waitForMail('анна@почта.рф');
   await whenEmpty();
   t.is(mailbox.received.length, 2);
+});
+
+test('each worker of the product sends the mails that wait, by the settings of its environment', async (t) => {
+  const stack = await useStack(t, { mail: true, env: { MAIL_FROM: 'Шлюз <no-reply@gateway.example>' } });
+  const queue = new MailQueue(stack.redis, stack.config);
+  t.teardown(() => queue.close());
+  await queue.add(createSignInMail({ language: 'ru' }));
+  const mail = await stack.mailbox!.waitForMail('ann@example.com');
+  t.is(mail.subject, 'Код для входа в Шлюз');
+  t.is(readCode(mail), '493021');
 });

@@ -95,9 +95,10 @@ test('what authentication, query and body imply is told without being named', (t
     422: ['validation_failed'],
     500: ['internal_error'],
   });
-  t.deepEqual(codesByStatus(describe({ ...base, method: 'post', auth: 'web' })), {
+  t.deepEqual(codesByStatus(describe({ ...base, tag: 'Web Auth', method: 'post', auth: 'web' })), {
     401: ['unauthenticated'],
     403: ['csrf_failed', 'origin_refused'],
+    429: ['rate_limit_exceeded'],
     500: ['internal_error'],
     503: ['service_unavailable'],
   });

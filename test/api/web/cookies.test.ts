@@ -1,0 +1,117 @@
+import test, { type ExecutionContext } from 'ava';
+import { startOtherApi } from '../../support/other-api.ts';
+import { readErrorCode } from '../../support/read-error.ts';
+import { startStack, type TestStack } from '../../support/stack.ts';
+import { WebClient } from '../../support/web-client.ts';
+import { createEmail, signIn } from '../../support/web-sign-in.ts';
+
+/** How the cookies of a session are set, and from which origins they are taken, by the address of the service. */
+
+let stack: TestStack;
+test.before(async () => {
+  stack = await startStack({ workers: [], env: { WEB_CAPTCHA: 'off' } });
+});
+test.after.always(() => stack?.close());
+
+const publicUrl = 'https://gateway.example';
+const startHttps = (t: ExecutionContext, env: Readonly<Record<string, string>> = {}): Promise<string> =>
+  startOtherApi(t, stack, { PUBLIC_URL: publicUrl, ...env });
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+interface Expected {
+  /** Before `mg_session` and `mg_refresh`. */
+  readonly prefix?: string;
+  readonly attributes?: string;
+  readonly refreshLifeMs: number;
+}
+
+/** Calls for cookies and checks them to the letter; an end may be wrong by what passed meanwhile. */
+async function checkCookies(
+  t: ExecutionContext,
+  ask: () => Promise<Response>,
+  { prefix = '', attributes = 'samesite=lax; httponly', refreshLifeMs }: Expected,
+): Promise<void> {
+  const before = Date.now();
+  const response = await ask();
+  const after = Date.now();
+  t.is(response.status, 200);
+  const cookies = response.headers.getSetCookie();
+  t.is(cookies.length, 2);
+  const lives = { mg_session: 15 * minuteMs, mg_refresh: refreshLifeMs };
+  for (const [i, [name, lifeMs]] of Object.entries(lives).entries()) {
+    const [, value, expires, rest] =
+      /^([^;]+); path=\/; expires=([^;]+); (.*)$/.exec(cookies[i]!) ?? t.fail(cookies[i]) ?? [];
+    t.regex(value!, new RegExp(`^${prefix}${name}=[A-Za-z0-9_-]{86}$`));
+    t.is(rest, attributes);
+    const endsAt = Date.parse(expires!);
+    // The header has whole seconds, cut off.
+    t.true(endsAt > before + lifeMs - 1_000 && endsAt <= after + lifeMs, `${name}: ${expires}`);
+  }
+}
+
+test('a session is two cookies for pages of this host alone: 15 minutes, and 24 hours for refreshes', async (t) => {
+  const client = new WebClient(stack.url);
+  await checkCookies(t, () => signIn(stack, client, createEmail()), { refreshLifeMs: 24 * hourMs });
+  const refresh = () => client.request('POST', '/auth/refresh');
+  await checkCookies(t, refresh, { refreshLifeMs: 24 * hourMs });
+});
+
+test('a session to be remembered can be refreshed for 30 days, and after each refresh for 30 more', async (t) => {
+  const client = new WebClient(stack.url);
+  const remembered = () => signIn(stack, client, createEmail(), { rememberMe: true });
+  await checkCookies(t, remembered, { refreshLifeMs: 30 * 24 * hourMs });
+  await checkCookies(t, () => client.request('POST', '/auth/refresh'), { refreshLifeMs: 30 * 24 * hourMs });
+});
+
+test('behind https the cookies are Secure and bound to the host, and none of another name is read', async (t) => {
+  const client = new WebClient(await startHttps(t));
+  const expected = {
+    prefix: '__Host-',
+    attributes: 'samesite=lax; secure; httponly',
+    refreshLifeMs: 24 * hourMs,
+  };
+  await checkCookies(t, () => signIn(stack, client, createEmail()), expected);
+  const refresh = async (): Promise<Response> => {
+    const response = await client.request('POST', '/auth/refresh');
+    await client.keepResult(response.clone());
+    return response;
+  };
+  await checkCookies(t, refresh, expected);
+  t.is((await client.request('GET', '/auth/me')).status, 200);
+
+  const plain = new WebClient(client.url);
+  for (const [name, value] of client.cookies) plain.cookies.set(name.replace('__Host-', ''), value);
+  t.is(await readErrorCode(await plain.request('GET', '/auth/me'), 401), 'unauthenticated');
+  t.is(await readErrorCode(await plain.request('POST', '/auth/refresh'), 401), 'unauthenticated');
+
+  const gone = (name: string): string =>
+    `__Host-${name}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; samesite=lax; secure; httponly`;
+  const response = await client.request('POST', '/auth/logout');
+  t.deepEqual(response.headers.getSetCookie(), [gone('mg_session'), gone('mg_refresh')]);
+});
+
+test('pages of all addresses of the service may change things, and once it has one, its Host header counts no more', async (t) => {
+  const url = await startHttps(t, {
+    BACKUP_URL: 'https://backup.example:8443/',
+    DIRECT_URL: 'http://192.0.2.1/',
+  });
+  const ask = (origin: string): Promise<Response> =>
+    new WebClient(url).request('POST', '/auth/refresh', undefined, { origin });
+  for (const own of [publicUrl, 'https://backup.example:8443', 'http://192.0.2.1']) {
+    t.is(await readErrorCode(await ask(own), 401), 'unauthenticated', own);
+  }
+  const foreign = ['http://gateway.example', `${publicUrl}:8443`, 'https://backup.example', url, 'null'];
+  for (const origin of foreign) t.is(await readErrorCode(await ask(origin), 403), 'origin_refused', origin);
+});
+
+test('no page of another origin is allowed to read with a session, also where other origins may call the API', async (t) => {
+  const url = await startOtherApi(t, stack, { CORS_ORIGINS: '*' });
+  const client = new WebClient(url);
+  await signIn(stack, client, createEmail());
+  const response = await client.request('GET', '/auth/me', undefined, { origin: 'https://evil.example' });
+  t.is(response.headers.get('access-control-allow-credentials'), null);
+  const changed = await client.request('PATCH', '/auth/me', { timezone: 'UTC' }, { origin: publicUrl });
+  t.is(await readErrorCode(changed, 403), 'origin_refused');
+});

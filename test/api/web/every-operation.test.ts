@@ -1,0 +1,187 @@
+import { randomBytes } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { fullPathOf } from '../../../shared/contract/openapi/describe-operation.ts';
+import { isOfWebArea, isUnsafe, needsCsrfToken, type Operation } from '../../../shared/contract/operation.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import { AccountPath } from '../../../shared/contract/web-accounts.ts';
+import { startStack, type TestStack } from '../../support/stack.ts';
+import { createWebUser, webStoresOf, type WebClient } from '../../support/web-client.ts';
+import { createEmail } from '../../support/web-sign-in.ts';
+
+/** What holds of every operation of the web area, read from the contract: one that is added later is tested as well. */
+
+const webArea = Object.values<Operation>(operations).filter(isOfWebArea);
+const withSession = webArea.filter(({ auth }) => auth === 'web');
+const ofOneAccount = withSession.filter(({ pathParameters }) => pathParameters === AccountPath);
+
+let stack: TestStack;
+test.before(async () => {
+  stack = await startStack({ workers: [], env: { WEB_CAPTCHA: 'off' } });
+});
+test.after.always(() => stack?.close());
+
+interface Call {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The text of the body; that of the operation's example unless given. */
+  readonly body?: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly body: unknown;
+}
+
+/** Calls an operation as its example does. Whatever the answer is, it must not be cached. */
+async function call(t: ExecutionContext, operation: Operation, options: Call = {}): Promise<Answer> {
+  const { example } = operation;
+  let path = fullPathOf(operation);
+  for (const [name, value] of Object.entries({ ...example?.path, ...options.path })) {
+    path = path.replace(`{${name}}`, value);
+  }
+  const body = options.body ?? (operation.body === undefined ? undefined : JSON.stringify(example?.body));
+  const response = await fetch(`${stack.url}${path}`, {
+    method: operation.method.toUpperCase(),
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers },
+    ...(body === undefined ? {} : { body }),
+  });
+  t.is(response.headers.get('cache-control'), 'no-store');
+  const text = await response.text();
+  const answer = (text === '' ? null : JSON.parse(text)) as { error?: { code: string } } | null;
+  return { status: response.status, code: answer?.error?.code, body: answer };
+}
+
+const headersOf = ({ cookieHeader, csrfToken }: WebClient): Record<string, string> => ({
+  cookie: cookieHeader,
+  'x-csrf-token': csrfToken!,
+});
+
+const createClient = async (email = createEmail()) => await createWebUser(stack, email);
+
+const unauthenticated = { status: 401, code: 'unauthenticated' };
+const refusedOrigin = { status: 403, code: 'origin_refused' };
+const wrongCsrf = { status: 403, code: 'csrf_failed' };
+
+test('the contract has the operations that these tests are about', (t) => {
+  t.true(webArea.length >= 27);
+  t.true(ofOneAccount.length >= 12);
+  const open = webArea.filter(({ auth }) => auth !== 'web').map(({ operationId }) => operationId);
+  t.deepEqual(open, ['createCaptcha', 'verifyCaptcha', 'requestCode', 'verifyCode', 'refreshSession']);
+});
+
+for (const operation of withSession) {
+  const { operationId } = operation;
+
+  test(`${operationId} without a session, or with a cookie that opens none, is a 401`, async (t) => {
+    const { client } = await createClient();
+    t.like(await call(t, operation), unauthenticated);
+    const madeUp = [
+      'x',
+      randomBytes(64).toString('base64url'),
+      client.cookies.get('mg_session')!.replace(/(?<=^.{40})./, (char) => (char === 'A' ? 'B' : 'A')),
+      client.cookies.get('mg_refresh')!,
+    ];
+    for (const token of madeUp) {
+      const headers = { ...headersOf(client), cookie: `mg_session=${token}` };
+      t.like(await call(t, operation, { headers }), unauthenticated, token);
+    }
+    const headers = { ...headersOf(client), cookie: `mg_refresh=${client.cookies.get('mg_refresh')}` };
+    t.like(await call(t, operation, { headers }), unauthenticated, 'a refresh cookie alone');
+  });
+
+  test(`${operationId} with a session that has expired, was revoked, or is of a banned user, is a 401`, async (t) => {
+    const { users, sessions } = webStoresOf(stack);
+    const documents = stack.mongo.db.collection<{ _id: string }>('web_sessions');
+    const past = new Date(Date.now() - 1);
+    for (const change of [{ accessExpiresAt: past }, { expiresAt: past }]) {
+      const { client, sessionId } = await createClient();
+      await documents.updateOne({ _id: sessionId }, { $set: change });
+      t.like(await call(t, operation, { headers: headersOf(client) }), unauthenticated);
+    }
+    const revoked = await createClient();
+    await sessions.revoke(revoked.user._id, revoked.sessionId);
+    t.like(await call(t, operation, { headers: headersOf(revoked.client) }), unauthenticated);
+    const banned = await createClient();
+    await users.ban(banned.user._id, 'test');
+    await sessions.revokeAll(banned.user._id);
+    t.like(await call(t, operation, { headers: headersOf(banned.client) }), unauthenticated);
+  });
+}
+
+for (const operation of withSession.filter(needsCsrfToken)) {
+  const { operationId } = operation;
+
+  test(`${operationId} needs the CSRF token of its own session, and looks at that before the body`, async (t) => {
+    const email = createEmail();
+    const { client } = await createClient(email);
+    const { client: sibling } = await createClient(email);
+    const { 'x-csrf-token': own, ...headers } = headersOf(client);
+    t.like(await call(t, operation, { headers }), wrongCsrf);
+    for (const token of [
+      '',
+      sibling.csrfToken!,
+      `${own!.slice(0, -1)}-`,
+      client.cookies.get('mg_session')!,
+    ]) {
+      const wrong = { ...headers, 'x-csrf-token': token };
+      t.like(await call(t, operation, { headers: wrong }), wrongCsrf);
+      if (operation.body !== undefined) {
+        t.like(await call(t, operation, { headers: wrong, body: '{"no' }), wrongCsrf);
+        t.like(await call(t, operation, { headers: wrong, body: '{}' }), wrongCsrf);
+      }
+    }
+    const answer = await call(t, operation, { headers: { ...headersOf(client), origin: stack.url } });
+    t.false(['unauthenticated', 'csrf_failed', 'origin_refused'].includes(answer.code ?? ''), answer.code);
+  });
+}
+
+for (const operation of webArea.filter(isUnsafe)) {
+  test(`${operation.operationId} from a page of another origin is refused before anything else is looked at`, async (t) => {
+    const { client } = await createClient();
+    const { host, port } = new URL(stack.url);
+    const foreign = [
+      'https://evil.example',
+      'null',
+      `https://${host}`,
+      `http://localhost.evil.example:${port}`,
+      `${stack.url}.evil.example`,
+      `http://127.0.0.1:${Number(port) + 1}`,
+    ];
+    for (const origin of foreign) {
+      t.like(await call(t, operation, { headers: { origin } }), refusedOrigin, origin);
+      const headers = { ...headersOf(client), origin };
+      t.like(await call(t, operation, { headers, body: '{"no' }), refusedOrigin, origin);
+    }
+    t.not((await call(t, operation, { headers: { origin: stack.url } })).code, 'origin_refused');
+  });
+}
+
+for (const operation of ofOneAccount) {
+  test(`${operation.operationId} knows an account of another user as little as one that does not exist`, async (t) => {
+    const [{ client }, other] = [await createClient(), await createClient()];
+    const { id } = await stack.createAccount();
+    const link = await webStoresOf(stack).links.create({
+      userId: other.user._id,
+      accountId: id,
+      label: 'Theirs',
+    });
+    const headers = headersOf(client);
+    const [theirs, ...missing] = await Promise.all(
+      [String(link._id), '2147483646', '0', '-1', '9'.repeat(15)].map((account_id) =>
+        call(t, operation, { headers, path: { account_id } }).then((answer) => ({
+          ...answer,
+          body: JSON.stringify(answer.body).replaceAll(account_id, '<id>'),
+        })),
+      ),
+    );
+    t.like(theirs, { status: 404, code: 'not_found' });
+    for (const answer of missing) t.deepEqual(answer, theirs);
+    for (const account_id of ['abc', '1.5', '%20', 'null', `${link._id}x`]) {
+      const answer = await call(t, operation, { headers, path: { account_id } });
+      t.like(answer, { status: 422, code: 'validation_failed' }, account_id);
+      const { detail } = answer.body as { detail: { loc: string[] }[] };
+      t.deepEqual(detail[0]!.loc, ['path', 'account_id'], account_id);
+    }
+  });
+}

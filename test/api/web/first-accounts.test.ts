@@ -1,0 +1,391 @@
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import fc from 'fast-check';
+import { createFirstAccount, type FirstAccountDependencies } from '../../../api/web/first-account.ts';
+import { unlinkAccount } from '../../../shared/web/unlink-account.ts';
+import { AccountStore, type AccountDocument } from '../../../shared/accounts/account-store.ts';
+import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
+import { hashSecret } from '../../../shared/accounts/credentials.ts';
+import { finishClaims } from '../../../shared/accounts/finish-claims.ts';
+import { RefillCodeStore, type RefillCodeDocument } from '../../../shared/accounts/refill-code-store.ts';
+import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import type { UserBalance } from '../../../shared/contract/users.ts';
+import type { ApiAccount, CreatedApiAccount } from '../../../shared/contract/web-accounts.ts';
+import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { formatRub } from '../../../shared/pricing/money.ts';
+import type { WebUser } from '../../../shared/web/web-models.ts';
+import { callApi } from '../../support/call-api.ts';
+import type { TestStack } from '../../support/stack.ts';
+import {
+  callWeb,
+  createRefillCode,
+  createSeparateUser,
+  findLedgerDifferences,
+  linkAccount,
+  startWebStack,
+} from '../../support/web-accounts.ts';
+import { watchCalls, type CallHooks } from '../../support/watch-calls.ts';
+import { webStoresOf, type WebClient } from '../../support/web-client.ts';
+
+/** A new user is given one account with what the operator gives to new users, once for ever, whatever dies meanwhile. */
+
+let stack: TestStack;
+let stores: FirstAccountDependencies;
+
+test.before(async () => {
+  const env = { SIGNUP_BALANCE: '5.000000001', SIGNUP_FREE_REQUESTS: '3' };
+  stack = await startWebStack({ env });
+  stores = openStores();
+});
+test.after.always(() => stack.close());
+
+/** Those of an api process, to see what becomes of them when it dies. */
+function openStores(): FirstAccountDependencies {
+  const { config, redis, mongo } = stack;
+  const accounts = new AccountStore(mongo.db, config);
+  const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
+  const apiKeys = new ApiKeyStore(redis, accounts);
+  return {
+    config,
+    redis,
+    accounts,
+    hotAccounts,
+    apiKeys,
+    codes: new RefillCodeStore(mongo.db),
+    web: webStoresOf(stack),
+  };
+}
+
+const createFirst = (client: WebClient, body: object = {}) =>
+  callWeb<CreatedApiAccount>(client, 'POST', '/api-accounts/first', body);
+const list = async (client: WebClient) => (await callWeb<ApiAccount[]>(client, 'GET', '/api-accounts')).body;
+const readProfile = (apiKey: string) => callApi<UserBalance>(stack.url, apiKey, 'GET', '/users/profile');
+const readUser = async ({ _id }: WebUser): Promise<WebUser> => (await stores.web.users.findById(_id))!;
+
+async function unlink(user: WebUser, linkId: number): Promise<void> {
+  const link = await stores.web.links.find(user._id, linkId);
+  await unlinkAccount(stores.web, link!);
+}
+
+test('the first account has the key that is shown, which works at once, and what new users are given', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  const { status, body } = await createFirst(client, { label: 'Мой' });
+  t.is(status, 201);
+  t.deepEqual(Object.keys(body), ['account', 'api_key']);
+  const profile = await readProfile(body.api_key);
+  t.like(profile, { status: 200, body: { id: body.account.user_balance_id, free_requests: 3 } });
+  t.like(body.account, {
+    label: 'Мой',
+    is_primary: true,
+    balance: '5.000000001',
+    total_balance_added: '5.000000001',
+    free_requests: 3,
+    user_type: 'default',
+    ban: false,
+    key_active: true,
+    requests_per_minute: stack.config.defaultRpm,
+  });
+  t.deepEqual(await list(client), [body.account]);
+  const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hi' }] };
+  t.is((await stack.post('/v1/chat/completions', body.api_key, chat)).status, 200);
+});
+
+test('a first account that is not named is called by the default label', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  t.is((await createFirst(client)).body.account.label, 'Основной');
+});
+
+test('whoever has an account, created or linked, is given no first one', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  await createFirst(client);
+  const { client: linked } = await createSeparateUser(stack);
+  await linkAccount(linked, await stack.createAccount());
+  for (const one of [client, linked]) {
+    const { status, body } = await callWeb(one, 'POST', '/api-accounts/first', {});
+    t.is(status, 409);
+    t.is(body.error.code, 'account_exists');
+    t.is((await list(one)).length, 1);
+  }
+});
+
+test('of ten parallel requests for a first account one is a 201 whose key works, and the others are 409', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  await checkParallelFirsts(t, client);
+});
+
+test('of ten parallel requests after one that died one is a 201 whose key works, and the others are 409', async (t) => {
+  const { client, user } = await createSeparateUser(stack);
+  await leaveAccount(user);
+  await checkParallelFirsts(t, client);
+});
+
+async function checkParallelFirsts(t: ExecutionContext, client: WebClient): Promise<void> {
+  const answers = await Promise.all(Array.from({ length: 10 }, () => createFirst(client)));
+  const [made, ...more] = answers.filter(({ status }) => status === 201);
+  t.is(more.length, 0);
+  t.is(answers.filter(({ status }) => status === 409).length, 9);
+  const profile = await readProfile(made!.body.api_key);
+  t.like(profile, { status: 200, body: { id: made!.body.account.user_balance_id } });
+  t.deepEqual(await list(client), [made!.body.account]);
+  t.is(made!.body.account.balance, '5.000000001');
+}
+
+test('a user who has unlinked the account can create another one, without what new users are given', async (t) => {
+  const { client, user } = await createSeparateUser(stack);
+  const first = (await createFirst(client)).body;
+  await unlink(user, first.account.id);
+  const second = await createFirst(client);
+  t.is(second.status, 201);
+  t.not(second.body.account.user_balance_id, first.account.user_balance_id);
+  t.like(second.body.account, { balance: '0', free_requests: 0 });
+  t.like(await readProfile(first.api_key), { status: 200, body: { free_requests: 3 } });
+});
+
+/** The stores of an api process, with something around each of their calls. */
+function watchStores(hooks: CallHooks): FirstAccountDependencies {
+  const watch = watchCalls(hooks);
+  const { accounts, codes, hotAccounts, apiKeys, web, ...rest } = stores;
+  return {
+    ...rest,
+    accounts: watch(accounts),
+    codes: watch(codes),
+    hotAccounts: watch(hotAccounts),
+    apiKeys: watch(apiKeys),
+    web: { links: watch(web.links), users: watch(web.users) },
+  };
+}
+
+/** What a process that was killed leaves undone. */
+class Killed extends Error {}
+
+/** A request for a first account whose process dies at one of its calls. @returns whether it came to its end */
+async function dieAt(user: WebUser, killedAt: number, isCarriedOut: boolean): Promise<boolean> {
+  const dieFrom = (first: number) => (call: number) => {
+    if (call >= first) throw new Killed();
+  };
+  const dying = watchStores(
+    isCarriedOut
+      ? { before: dieFrom(killedAt + 1), after: dieFrom(killedAt) }
+      : { before: dieFrom(killedAt) },
+  );
+  try {
+    await createFirstAccount(dying, user, 'dying');
+    return true;
+  } catch (error) {
+    if (error instanceof Killed) return false;
+    throw error;
+  }
+}
+
+/** A request that stands still before one of its calls until it may go on. */
+async function pauseAt(user: WebUser, pausedAt: number) {
+  let goOn = (): void => undefined;
+  const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+  let outcome: Promise<unknown> = Promise.resolve();
+  await new Promise<void>((resolve) => {
+    const before = (call: number): Promise<void> | void => {
+      if (call !== pausedAt) return;
+      resolve();
+      return mayGoOn;
+    };
+    outcome = createFirstAccount(watchStores({ before }), user, 'x')
+      .then(({ apiKey }) => apiKey)
+      .catch((error: unknown) => error)
+      .finally(resolve);
+  });
+  return {
+    async finish() {
+      goOn();
+      return await outcome;
+    },
+  };
+}
+
+const readAtRest = (id: string) =>
+  stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
+
+/** As a process leaves it that died an hour ago, before it could link the account. */
+async function leaveAccount({ reservedAccountId: id }: WebUser): Promise<void> {
+  await stores.accounts.createWithId(id, { userType: 'default', requestsPerMinute: 60 });
+  const createdAt = new Date(Date.now() - 3_600_000);
+  await stack.mongo.db
+    .collection<AccountDocument>('accounts')
+    .updateOne({ _id: id }, { $set: { createdAt } });
+}
+
+for (const isLeft of [false, true]) {
+  const what = isLeft ? 'for an account that one that died has left' : 'for a new account';
+  test(`however two requests ${what} overtake each other, one succeeds, and its key is the account’s`, async (t) => {
+    // Where the account is made, the link is taken, another id is reserved, and the key is replaced.
+    const pauses = [2, 4, 5, 6];
+    const pairs = pauses.flatMap((one) => pauses.map((other) => [one, other] as const));
+    for (const [one, other] of pairs) {
+      const { user } = await stores.web.users.findOrCreate(`${randomUUID()}@example.com`, { language: 'ru' });
+      if (isLeft) await leaveAccount(user);
+      const first = await pauseAt(user, one);
+      const second = await pauseAt(user, other);
+      const outcomes = [await first.finish(), await second.finish()];
+      const keys = outcomes.filter((outcome) => typeof outcome === 'string');
+      t.is(keys.length, 1, `${one}, ${other}`);
+      const failure = outcomes.find((outcome) => typeof outcome !== 'string');
+      t.like(failure, { code: 'account_exists' });
+      t.is((await readAtRest(user.reservedAccountId))!.keyHash, hashSecret(keys[0]!), `${one}, ${other}`);
+      t.is((await stores.web.links.list(user._id)).length, 1);
+    }
+  });
+}
+
+/** As the workers do, without waiting until the claim is old enough. */
+async function finishGrant({ _id }: WebUser): Promise<void> {
+  const at = new Date(Date.now() - 60_000);
+  await stack.mongo.db
+    .collection<RefillCodeDocument>('refill_codes')
+    .updateOne({ _id: `signup-${_id}` }, { $set: { 'redeemed.at': at } });
+  const { redis, hotAccounts, codes } = stores;
+  const ledger = new LedgerStore(stack.mongo.db);
+  await finishClaims({ redis, hotAccounts, codes, ledger, log: stack.log });
+}
+
+for (const isCarriedOut of [false, true]) {
+  const when = isCarriedOut ? 'after' : 'before';
+  test(`where a process dies right ${when} any step, the user has one account in the end, with a key, and the grant once`, async (t) => {
+    for (let step = 1; ; step++) {
+      const { client, user } = await createSeparateUser(stack);
+      if (await dieAt(user, step, isCarriedOut)) {
+        t.true(step > 5, 'every step was tried');
+        break;
+      }
+      const again = await createFirst(client);
+      const linked = await list(client);
+      t.is(linked.length, 1, `step ${step}`);
+      t.is(linked[0]!.user_balance_id, user.reservedAccountId);
+      if (again.status === 201) {
+        t.like(await readProfile(again.body.api_key), { status: 200, body: { id: user.reservedAccountId } });
+      } else {
+        t.is(again.status, 409, 'the account was linked before the process died');
+        // Its key is to be had by a mailed code.
+        const key = await stores.accounts.revealKey(user.reservedAccountId);
+        t.like(await readProfile(key!), { status: 200, body: { id: user.reservedAccountId } });
+      }
+      await finishGrant(user);
+      t.like(await list(client), [{ balance: '5.000000001', free_requests: 3 }], `step ${step}`);
+      await unlink(user, linked[0]!.id);
+      t.not((await readUser(user)).reservedAccountId, user.reservedAccountId);
+    }
+  });
+}
+
+test('where a process dies after the account was promised its grant, and nobody asks again, the grant is credited all the same', async (t) => {
+  const { user } = await createSeparateUser(stack);
+  const { web, ...rest } = stores;
+  const watch = watchCalls({
+    before: (call) => {
+      if (call === 2) throw new Killed();
+    },
+  });
+  const dying = { ...rest, web: { users: web.users, links: watch(web.links) } };
+  await t.throwsAsync(createFirstAccount(dying, user, 'x'), { instanceOf: Killed });
+  await finishGrant(user);
+  await finishGrant(user);
+  const account = await stack.readAccount(user.reservedAccountId);
+  t.is(formatRub(account.balanceNano), '5.000000001');
+});
+
+test('a request that was overtaken by a first account and its unlinking takes nothing back and replaces no key', async (t) => {
+  const { client, user } = await createSeparateUser(stack);
+  const first = (await createFirst(client)).body;
+  await unlink(user, first.account.id);
+  // It read the user before all that, and was held up for long.
+  const createdAt = new Date(Date.now() - 3_600_000);
+  await stack.mongo.db
+    .collection<AccountDocument>('accounts')
+    .updateOne({ _id: user.reservedAccountId }, { $set: { createdAt } });
+  const error = await t.throwsAsync(createFirstAccount(stores, user, 'late'), { instanceOf: AppError });
+  t.is(error.code, 'account_exists');
+  t.deepEqual(await list(client), []);
+  t.is((await readProfile(first.api_key)).status, 200);
+});
+
+interface Party {
+  readonly client: WebClient;
+  readonly user: WebUser;
+}
+
+/** Each names the user who does it. */
+const deeds = fc.array(
+  fc.record({
+    who: fc.nat({ max: 1 }),
+    what: fc.constantFrom('first', 'first', 'unlink', 'link', 'redeem', 'redeem twice', 'two firsts'),
+    which: fc.nat({ max: 5 }),
+  }),
+  { minLength: 5, maxLength: 12 },
+);
+
+test('whatever two users do with their accounts, each is given the grant once, each code counts once, and the ledger has no difference', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(deeds, async (sequence) => {
+      const parties: Party[] = [await createSeparateUser(stack), await createSeparateUser(stack)];
+      const keys = new Map<string, string>();
+      const redeemed = new Map<string, number>();
+      for (const { who, what, which } of sequence) {
+        const party = parties[who]!;
+        for (const { account, api_key: apiKey } of await doDeed(party, what, which, keys, redeemed))
+          keys.set(account.user_balance_id, apiKey);
+      }
+      const linked = (await Promise.all(parties.map(({ client }) => list(client)))).flat();
+      t.is(new Set(linked.map((one) => one.user_balance_id)).size, linked.length);
+      let granted = 0;
+      for (const [id, apiKey] of keys) {
+        const { balanceNano, totalAddedNano, freeRequests } = await stack.readAccount(id);
+        t.is(balanceNano, totalAddedNano);
+        const expectedCodes = BigInt(redeemed.get(id) ?? 0) * 7_000_000_001n;
+        const isGranted = balanceNano !== expectedCodes;
+        t.is(balanceNano, expectedCodes + (isGranted ? 5_000_000_001n : 0n));
+        t.is(freeRequests, isGranted ? 3 : 0);
+        t.is((await readProfile(apiKey)).status, 200);
+        if (isGranted) granted += 1;
+      }
+      const grants = await stack.mongo.db
+        .collection<RefillCodeDocument>('refill_codes')
+        .countDocuments({ _id: { $in: parties.map(({ user }) => `signup-${user._id}`) } });
+      t.is(granted, grants);
+    }),
+    { numRuns: 8 },
+  );
+  t.deepEqual(await findLedgerDifferences(stack), []);
+});
+
+/** @returns the accounts that were made */
+async function doDeed(
+  { client, user }: Party,
+  what: string,
+  which: number,
+  keys: ReadonlyMap<string, string>,
+  redeemed: Map<string, number>,
+): Promise<CreatedApiAccount[]> {
+  if (what === 'first' || what === 'two firsts') {
+    const answers = await Promise.all(
+      Array.from({ length: what === 'first' ? 1 : 2 }, () => createFirst(client)),
+    );
+    return answers.flatMap(({ status, body }) => (status === 201 ? [body] : []));
+  }
+  if (what === 'link') {
+    const apiKey = [...keys.values()][which % Math.max(1, keys.size)];
+    if (apiKey !== undefined) await callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey });
+    return [];
+  }
+  const own = await list(client);
+  const account = own[which % Math.max(1, own.length)];
+  if (account === undefined) return [];
+  if (what === 'unlink') await unlink(user, account.id);
+  else {
+    const code = await createRefillCode(stack, '7.000000001');
+    const path = `/api-accounts/${account.id}/redeem`;
+    const tries = what === 'redeem' ? 1 : 2;
+    await Promise.all(Array.from({ length: tries }, () => callWeb(client, 'POST', path, { code })));
+    const id = account.user_balance_id;
+    redeemed.set(id, (redeemed.get(id) ?? 0) + 1);
+  }
+  return [];
+}

@@ -1,0 +1,275 @@
+import test, { type ExecutionContext } from 'ava';
+import fc from 'fast-check';
+import { isOfWebArea, type Operation } from '../../../shared/contract/operation.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import type { BoundedField } from '../../support/bounded-values.ts';
+import { startStack, type TestStack } from '../../support/stack.ts';
+import {
+  createCaller,
+  createParts,
+  send,
+  type Answer,
+  type Caller,
+  type Parts,
+  type Sent,
+} from './call-with-parts.ts';
+import { bounds, type Bounds, type FieldName } from './spec-bounds.ts';
+
+/** Whatever is sent to the web area is answered or refused as the specification says, and never a fault of the server. */
+
+let stack: TestStack;
+
+test.before(async () => {
+  const env = { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on', SIGNUP: 'on' };
+  stack = await startStack({ workers: [], env });
+});
+test.after.always(() => stack?.close());
+
+const runs = { numRuns: 25 };
+
+const webOperations = Object.entries(operations).filter(
+  ([id, operation]) => isOfWebArea(operation) || id === 'getWebConfig',
+) as [keyof typeof bounds, Operation][];
+
+const namesOf = (schema: { readonly properties?: object } | undefined): string[] =>
+  Object.keys(schema?.properties ?? {});
+
+/** Kinds of issues of values that mean nothing, or that name nothing there is. */
+const isOfMeaning = (type: string): boolean => type === 'value_error' || type.startsWith('invalid_');
+
+const partsOf = (name: FieldName): [keyof Parts, string] => name.split('.') as [keyof Parts, string];
+
+function replace(parts: Parts, name: FieldName, value: unknown): Parts {
+  const [part, key] = partsOf(name);
+  return { ...parts, [part]: { ...parts[part], [key]: value } };
+}
+
+/** What is in an address cannot be empty: that would be another address. */
+const canBeSent = (name: FieldName, value: unknown): boolean =>
+  !name.startsWith('path.') || String(value) !== '';
+
+const show = (name: FieldName, value: unknown, { status, json }: Answer): string =>
+  `${name} = ${JSON.stringify(value)?.slice(0, 200)}: ${status} ${JSON.stringify(json).slice(0, 500)}`;
+
+async function checkOutside(
+  operation: Operation,
+  caller: Caller,
+  name: FieldName,
+  value: unknown,
+): Promise<void> {
+  const own = bounds[operation.operationId as keyof typeof bounds];
+  const answer = await send(operation, caller, replace(createParts(own, caller), name, value));
+  const isToldWhere =
+    answer.issues.length > 0 && answer.issues.every(({ loc }) => `${loc[0]}.${loc[1]}` === name);
+  if (answer.status !== 422 || answer.outcome !== 'validation_failed' || !isToldWhere)
+    throw new Error(show(name, value, answer));
+}
+
+async function checkInside(
+  operation: Operation,
+  caller: Caller,
+  name: FieldName,
+  value: unknown,
+  { isSemantic }: BoundedField,
+): Promise<void> {
+  const own: Bounds = bounds[operation.operationId as keyof typeof bounds];
+  const answer = await send(operation, caller, replace(createParts(own, caller), name, value));
+  const { outcome, issues } = answer;
+  const isExpected = name.startsWith('path.') ? outcome === 'not_found' : own.outcomes.includes(outcome);
+  const isWithoutMeaning =
+    isSemantic && outcome === 'validation_failed' && issues.every(({ type }) => isOfMeaning(type));
+  if (!isExpected && !isWithoutMeaning) throw new Error(show(name, value, answer));
+  const echoed = (answer.json as { label?: unknown } | null)?.label;
+  if (name === 'body.label' && echoed !== undefined && echoed !== value)
+    throw new Error(show(name, value, answer));
+}
+
+test('the bounds that are tested are those of every field there is', (t) => {
+  const fieldsOf = ({ pathParameters, query, body }: Operation): string[] =>
+    Object.entries({ path: pathParameters, query, body }).flatMap(([part, schema]) =>
+      namesOf(schema).map((name) => `${part}.${name}`),
+    );
+  t.is(webOperations.length, 28);
+  for (const [id, operation] of webOperations)
+    t.deepEqual(Object.keys(bounds[id].fields).toSorted(), fieldsOf(operation).toSorted(), id);
+});
+
+const fuzzed = webOperations.flatMap(([id, operation]) =>
+  Object.entries(bounds[id].fields as Record<FieldName, BoundedField>).map(
+    ([name, field]) => [operation, name as FieldName, field] as const,
+  ),
+);
+
+for (const [operation, name, field] of fuzzed) {
+  test(`${operation.operationId}: ${name} outside of its bounds is a 422 that says where, inside it is none`, async (t) => {
+    const caller = await createCaller(stack);
+    const sendable = (values: fc.Arbitrary<unknown>) => values.filter((value) => canBeSent(name, value));
+    const outside = fc.asyncProperty(sendable(field.outside), (value) =>
+      checkOutside(operation, caller, name, value),
+    );
+    await fc.assert(outside, runs);
+    const inside = fc.asyncProperty(sendable(field.inside), (value) =>
+      checkInside(operation, caller, name, value, field),
+    );
+    await fc.assert(inside, runs);
+    if (field.isRequired) await checkOutside(operation, caller, name, undefined);
+    t.pass();
+  });
+}
+
+function checkOutcome(t: ExecutionContext, { operationId }: Operation, { outcome, json }: Answer): void {
+  const own: Bounds = bounds[operationId as keyof typeof bounds];
+  t.true(own.outcomes.includes(outcome), `${operationId}: ${JSON.stringify(json)}`);
+}
+
+const withBody = webOperations.filter(([, { body }]) => body !== undefined);
+
+for (const [id, operation] of withBody) {
+  test(`${id}: fields that it does not know change nothing`, async (t) => {
+    const caller = await createCaller(stack);
+    const parts = createParts(bounds[id], caller);
+    const more =
+      '"__proto__":{"email":1},"constructor":{"prototype":{}},"$where":"1","user_id":"x","more":[{}],';
+    const text = JSON.stringify(parts.body).replace('{', `{${more}`).replace(',}', '}');
+    checkOutcome(t, operation, await send(operation, caller, parts, { text }));
+  });
+
+  test(`${id}: a body that is no JSON object is a 422 of the body, whatever it is`, async (t) => {
+    const caller = await createCaller(stack);
+    const parts = createParts(bounds[id], caller);
+    const wrong = [
+      '{',
+      '{"a":',
+      '{"a":1}}',
+      '"x"',
+      '[]',
+      'null',
+      '1',
+      'NaN',
+      '{a:1}',
+      '\0',
+      '\ufeff',
+      "{'a':1}",
+    ];
+    for (const text of wrong) {
+      const answer = await send(operation, caller, parts, { text });
+      t.is(answer.status, 422, `${text}: ${JSON.stringify(answer.json)}`);
+      t.is(answer.issues[0]?.loc[0], 'body');
+    }
+    for (const bytes of [
+      [0xff, 0xfe],
+      [0x7b, 0x22, 0xc3, 0x22, 0x3a, 0x31, 0x7d],
+    ]) {
+      const answer = await send(operation, caller, parts, { text: Uint8Array.from(bytes) });
+      t.is(answer.issues[0]?.type, 'unicode_invalid');
+    }
+  });
+
+  test(`${id}: any JSON is answered or refused, and none is a fault of the server`, async (t) => {
+    const caller = await createCaller(stack);
+    const parts = createParts(bounds[id], caller);
+    const names = namesOf(operation.body);
+    const any = fc.dictionary(fc.oneof(fc.constantFrom(...names), fc.string()), fc.jsonValue());
+    const property = fc.asyncProperty(any, async (body) => {
+      const answer = await send(operation, caller, { ...parts, body });
+      if (answer.status >= 500) throw new Error(JSON.stringify(answer.json));
+    });
+    await fc.assert(property, runs);
+    t.pass();
+  });
+
+  test(`${id}: half of a surrogate pair is refused, in every text that it takes`, async (t) => {
+    const caller = await createCaller(stack);
+    const parts = createParts(bounds[id], caller);
+    for (const [name, value] of Object.entries(parts.body)) {
+      if (typeof value !== 'string') continue;
+      const text = JSON.stringify({ ...parts.body, [name]: `${value}\ud83d` });
+      const { status, issues } = await send(operation, caller, parts, { text });
+      t.is(status, 422);
+      t.deepEqual(issues, [{ ...issues[0]!, loc: ['body', name], type: 'unicode_invalid' }]);
+    }
+  });
+
+  test(`${id}: a body in chunks without a length counts as one with a length, and one of another type is a 415`, async (t) => {
+    const caller = await createCaller(stack);
+    const parts = createParts(bounds[id], caller);
+    const bytes = new TextEncoder().encode(JSON.stringify(parts.body));
+    const inChunks = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+        controller.close();
+      },
+    });
+    checkOutcome(t, operation, await send(operation, caller, parts, { text: inChunks }));
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'x',
+    ]) {
+      const { status } = await send(operation, caller, parts, { headers: { 'content-type': type } });
+      t.is(status, 415, type);
+    }
+    const utf16 = { 'content-type': 'application/json; charset=utf-16' };
+    t.is((await send(operation, caller, parts, { headers: utf16 })).status, 415);
+    const zipped = { 'content-encoding': 'gzip' };
+    t.is((await send(operation, caller, parts, { headers: zipped })).status, 415);
+    const large = JSON.stringify({ ...parts.body, more: 'x'.repeat(64_000) });
+    t.is((await send(operation, caller, parts, { text: large })).status, 413);
+  });
+}
+
+const unread: readonly Sent[] = [
+  { text: '{"a":' },
+  { text: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+  { text: 'x'.repeat(100_000), headers: { 'content-type': 'text/plain' } },
+  { text: '\0\0', headers: { 'content-type': '' } },
+];
+
+for (const [id, operation] of webOperations) {
+  if (operation.body !== undefined || operation.method === 'get') continue;
+  test(`${id}: takes no body, and looks at none`, async (t) => {
+    for (const options of unread) {
+      const caller = await createCaller(stack);
+      checkOutcome(t, operation, await send(operation, caller, createParts(bounds[id], caller), options));
+    }
+  });
+}
+
+const withQuery = webOperations.filter(([, { query }]) => query !== undefined);
+
+test('a parameter that is given twice is refused, and one that nobody knows is not looked at', async (t) => {
+  const caller = await createCaller(stack);
+  for (const [id, operation] of withQuery) {
+    const name = namesOf(operation.query)[0]!;
+    const path = operation.path.replace('{account_id}', String(caller.linkId));
+    const options = { headers: { cookie: caller.client.cookieHeader } };
+    const twice = await fetch(`${stack.url}/v1${path}?${name}=1&${name}=1`, options);
+    t.is(twice.status, 422);
+    const { detail } = (await twice.json()) as { detail: Answer['issues'] };
+    t.deepEqual(detail[0]?.loc, ['query', name]);
+    const unknown = { query: { [`${name}[$gt]`]: '', $where: '1', __proto__: 'x' } };
+    checkOutcome(
+      t,
+      operation,
+      await send(operation, caller, { ...createParts(bounds[id], caller), ...unknown }),
+    );
+  }
+});
+
+const strangePaths = ['%00', '%0d%0a', '1%2f2', '%ff', '..%2f1', '-0', '%F0%9F%94%91', '9'.repeat(5_000)];
+
+test('whatever stands in the place of an id is a 4xx', async (t) => {
+  const { client } = await createCaller(stack);
+  for (const [, operation] of webOperations) {
+    if (operation.pathParameters === undefined) continue;
+    for (const value of strangePaths) {
+      const path = operation.path.replace(/\{\w+\}/, value);
+      const response = await fetch(`${stack.url}/v1${path}`, {
+        method: operation.method.toUpperCase(),
+        headers: { cookie: client.cookieHeader, 'x-csrf-token': client.csrfToken! },
+      });
+      t.true(response.status >= 400 && response.status < 500, `${path.slice(0, 100)}: ${response.status}`);
+    }
+  }
+});

@@ -1,0 +1,281 @@
+import test from 'ava';
+import { createApiKey, maskApiKey } from '../../../shared/accounts/credentials.ts';
+import type { ApiAccount } from '../../../shared/contract/web-accounts.ts';
+import { maxLinks } from '../../../shared/web/link-store.ts';
+import { callApi } from '../../support/call-api.ts';
+import type { TestStack } from '../../support/stack.ts';
+import {
+  banAccount,
+  callWeb,
+  createSeparateUser,
+  linkAccount,
+  startWebStack,
+} from '../../support/web-accounts.ts';
+import { webStoresOf, type WebClient } from '../../support/web-client.ts';
+
+/** Whoever has an account's key can make the account theirs, nobody else can, and no two users can. */
+
+let stack: TestStack;
+
+test.before(async () => {
+  stack = await startWebStack({ workers: [] });
+});
+test.after.always(() => stack.close());
+
+const link = (client: WebClient, apiKey: unknown, label?: unknown) =>
+  callWeb<ApiAccount>(client, 'POST', '/api-accounts/link', {
+    api_key: apiKey,
+    ...(label === undefined ? {} : { label }),
+  });
+const list = async (client: WebClient) => (await callWeb<ApiAccount[]>(client, 'GET', '/api-accounts')).body;
+
+test('a linked account is shown with its exact money, its masked key and the default label, alone and in the list', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  const { id, apiKey } = await stack.createAccount({
+    balance: '8999999.999999999',
+    freeRequests: 2,
+    rpm: 77,
+  });
+  const { status, body } = await link(client, apiKey);
+  t.is(status, 201);
+  t.true(Number.isInteger(body.id) && body.id >= 1 && body.id < 2 ** 31);
+  t.true(Number.isInteger(body.key_id));
+  t.deepEqual(body, {
+    id: body.id,
+    user_balance_id: id,
+    label: 'Основной',
+    is_primary: true,
+    balance: '8999999.999999999',
+    total_balance_added: '8999999.999999999',
+    free_requests: 2,
+    user_type: 'default',
+    ban: false,
+    key_id: body.key_id!,
+    key_label: null,
+    key_masked: maskApiKey(apiKey),
+    key_active: true,
+    average_rpm: 0,
+    requests_per_minute: 77,
+    total_cost_request_last_hour: '0',
+  });
+  t.regex(body.key_masked!, /^mg-[\w-]{4}…[\w-]{4}$/);
+  t.deepEqual(await list(client), [body]);
+  t.deepEqual((await callWeb<ApiAccount>(client, 'GET', `/api-accounts/${body.id}`)).body, body);
+});
+
+test('the smallest amount and none at all are decimals without an exponent', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  for (const balance of ['0.000000001', '0', '100']) {
+    const account = await linkAccount(client, await stack.createAccount({ balance }));
+    t.is(account.balance, balance);
+  }
+});
+
+test('a user without accounts has an empty list', async (t) => {
+  t.deepEqual(await list((await createSeparateUser(stack)).client), []);
+});
+
+test('an account is called what its user calls it, and nothing else of it changes', async (t) => {
+  const { client, user } = await createSeparateUser(stack);
+  const before = await linkAccount(client, await stack.createAccount(), 'Работа');
+  t.is(before.label, 'Работа');
+  for (const label of ['x', 'Ж'.repeat(80), '🦊'.repeat(80), '<b>"&\\']) {
+    const { status, body } = await callWeb<ApiAccount>(client, 'PATCH', `/api-accounts/${before.id}`, {
+      label,
+    });
+    t.is(status, 200);
+    t.deepEqual(body, { ...before, label });
+    t.deepEqual(await list(client), [{ ...before, label }]);
+  }
+  const events = await webStoresOf(stack).audit.list(user._id, 10);
+  t.is(events.filter(({ action, notice }) => action === 'label-changed' && notice === 'none').length, 4);
+});
+
+test('a label that is empty, missing, too long or no text is a 422 that names it, and changes nothing', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  const account = await linkAccount(client, await stack.createAccount());
+  const { apiKey } = await stack.createAccount();
+  for (const label of ['', 'x'.repeat(81), 7, null]) {
+    for (const answer of [
+      await callWeb(client, 'PATCH', `/api-accounts/${account.id}`, { label }),
+      await callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey, label }),
+      await callWeb(client, 'POST', '/api-accounts/first', { label }),
+    ]) {
+      t.like(answer, { status: 422, body: { error: { code: 'validation_failed' } } });
+      t.like(answer.body.detail, [{ loc: ['body', 'label'] }]);
+    }
+  }
+  t.like(await callWeb(client, 'PATCH', `/api-accounts/${account.id}`, {}), { status: 422 });
+  t.deepEqual(await list(client), [account]);
+});
+
+test('an account of another user, and one that never was, is a 404 that tells nothing, in every operation', async (t) => {
+  const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
+  const account = await linkAccount(owner.client, await stack.createAccount());
+  const email = other.user.email;
+  const confirmation = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '123456' };
+  const calls: [string, string, unknown?][] = [
+    ['GET', ''],
+    ['PATCH', '', { label: 'mine' }],
+    ['DELETE', '', confirmation],
+    ['POST', '/unlink/request-code', { email }],
+    ['POST', '/reveal/request-code', { email }],
+    ['POST', '/reveal', confirmation],
+    ['POST', '/regenerate-api-key/request-code', { email }],
+    ['PUT', '/regenerate-api-key', confirmation],
+    ['POST', '/redeem', { code: '2222-2222-2222-2222-2222' }],
+    ['GET', '/request-logs'],
+    ['GET', '/refill-logs'],
+    ['GET', '/stats'],
+  ];
+  for (const [method, path, body] of calls) {
+    const foreign = await callWeb(other.client, method, `/api-accounts/${account.id}${path}`, body);
+    t.is(foreign.status, 404, path);
+    t.is(foreign.body.error.code, 'not_found');
+    const unknown = await callWeb(other.client, method, `/api-accounts/1${path}`, body);
+    t.is(unknown.status, 404);
+    t.is(unknown.body.error.message, foreign.body.error.message.replaceAll(String(account.id), '1'));
+  }
+  t.deepEqual(await list(owner.client), [account]);
+});
+
+test('ten wrong keys within an hour are each told so, and then no key is tried: by this user, nor from this network', async (t) => {
+  const { client, address } = await createSeparateUser(stack);
+  const neighbour = await createSeparateUser(stack, { address });
+  const elsewhere = await createSeparateUser(stack);
+  const { apiKey } = await stack.createAccount();
+  for (const wrong of [...Array.from({ length: 8 }, createApiKey), `${apiKey}x`, 'not a key at all']) {
+    const { status, body } = await callWeb(client, 'POST', '/api-accounts/link', { api_key: wrong });
+    t.is(status, 401);
+    t.is(body.error.code, 'invalid_api_key');
+  }
+  const moved = await createSeparateUser(stack);
+  for (const [name, value] of client.cookies) moved.client.cookies.set(name, value);
+  moved.client.csrfToken = client.csrfToken;
+  for (const limited of [client, neighbour.client, moved.client]) {
+    const answer = await callWeb(limited, 'POST', '/api-accounts/link', { api_key: apiKey });
+    t.is(answer.status, 429);
+    t.is(answer.body.error.code, 'too_many_attempts');
+    const retryAfter = Number(answer.headers.get('retry-after'));
+    t.true(Number.isInteger(retryAfter) && retryAfter > 3_000 && retryAfter <= 3_600);
+  }
+  t.is((await link(elsewhere.client, apiKey)).status, 201);
+});
+
+test('right keys are not counted as wrong ones, and neither is what cannot be a key or is linked already', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  for (let i = 0; i < 9; i++) t.is((await link(client, createApiKey())).status, 401);
+  let lastKey = '';
+  for (let i = 0; i < 12; i++) {
+    const { apiKey } = await stack.createAccount();
+    t.is((await link(client, apiKey)).status, 201);
+    t.is((await link(client, apiKey)).status, 409);
+    lastKey = apiKey;
+  }
+  for (const notAKey of ['x'.repeat(9), 'x'.repeat(513), null, 7]) {
+    const answer = await callWeb(client, 'POST', '/api-accounts/link', { api_key: notAKey });
+    t.is(answer.status, 422);
+    t.like(answer.body.detail, [{ loc: ['body', 'api_key'] }]);
+  }
+  t.is((await link(client, createApiKey())).status, 401);
+  t.is((await link(client, lastKey)).status, 429);
+});
+
+test('an account that is linked is linked to nobody else, and not twice', async (t) => {
+  const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
+  const account = await stack.createAccount();
+  const linked = await linkAccount(owner.client, account);
+  const answers = [
+    await callWeb(owner.client, 'POST', '/api-accounts/link', { api_key: account.apiKey }),
+    await callWeb(other.client, 'POST', '/api-accounts/link', { api_key: account.apiKey }),
+  ];
+  for (const { status, body } of answers) {
+    t.is(status, 409);
+    t.is(body.error.code, 'already_linked');
+    t.is(body.error.message, answers[0]!.body.error.message, 'which user has it is not told');
+  }
+  t.deepEqual(await list(owner.client), [linked]);
+  t.deepEqual(await list(other.client), []);
+});
+
+test('of parallel links of one key by several users one is a 201, and the others are 409', async (t) => {
+  const users = await Promise.all(Array.from({ length: 5 }, () => createSeparateUser(stack)));
+  const { apiKey } = await stack.createAccount();
+  const answers = await Promise.all(
+    [...users, ...users].map(({ client }) =>
+      callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey }),
+    ),
+  );
+  t.is(answers.filter(({ status }) => status === 201).length, 1);
+  const refused = answers.filter(({ status }) => status !== 201);
+  t.true(refused.every(({ status, body }) => status === 409 && body.error.code === 'already_linked'));
+  const lists = await Promise.all(users.map(({ client }) => list(client)));
+  t.is(lists.flat().length, 1);
+});
+
+test('a banned account can be linked and is shown as banned, with a key that opens nothing', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  const { id, apiKey } = await stack.createAccount();
+  await banAccount(stack, id);
+  const { status, body } = await link(client, apiKey);
+  t.is(status, 201);
+  t.like(body, { ban: true, key_active: false });
+  t.like(await list(client), [{ ban: true, key_active: false }]);
+});
+
+test('the oldest account is the primary one, and when it is unlinked the next oldest is', async (t) => {
+  const { client, user } = await createSeparateUser(stack);
+  const linked: ApiAccount[] = [];
+  for (const label of ['one', 'two', 'three'])
+    linked.push(await linkAccount(client, await stack.createAccount(), label));
+  const primaries = async () => (await list(client)).map((one) => [one.label, one.is_primary]);
+  t.deepEqual(await primaries(), [
+    ['one', true],
+    ['two', false],
+    ['three', false],
+  ]);
+  const third = await callWeb<ApiAccount>(client, 'GET', `/api-accounts/${linked[2]!.id}`);
+  t.false(third.body.is_primary);
+  await webStoresOf(stack).links.delete(user._id, linked[0]!.id);
+  t.deepEqual(await primaries(), [
+    ['two', true],
+    ['three', false],
+  ]);
+  await webStoresOf(stack).links.delete(user._id, linked[1]!.id);
+  t.deepEqual(await primaries(), [['three', true]]);
+});
+
+test('a key that was replaced links nothing from that moment on, and the new one does', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  const { apiKey } = await stack.createAccount();
+  const replaced = await callApi<{ new_api_key: string }>(
+    stack.url,
+    apiKey,
+    'PUT',
+    '/users/regenerate_api_key',
+  );
+  t.is((await link(client, apiKey)).status, 401);
+  t.is((await link(client, replaced.body.new_api_key)).status, 201);
+});
+
+test('a user has a hundred accounts at the most, also where many are linked at once', async (t) => {
+  const { client, user } = await createSeparateUser(stack);
+  const { links } = webStoresOf(stack);
+  const own = Array.from({ length: maxLinks - 1 }, (_, i) => ({
+    userId: user._id,
+    accountId: `${user._id}-${i}`,
+    label: 'x',
+  }));
+  for (const one of own) await links.create(one);
+  const accounts = await Promise.all(Array.from({ length: 4 }, () => stack.createAccount()));
+  const answers = await Promise.all(
+    accounts.map(({ apiKey }) => callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey })),
+  );
+  const refused = answers.filter(({ status }) => status !== 201);
+  t.true(refused.length >= 3, 'all of those that see too many give way');
+  for (const { status, body } of refused) {
+    t.is(status, 422);
+    t.like(body.detail, [{ loc: ['body', 'api_key'] }]);
+  }
+  t.true((await links.list(user._id)).length <= maxLinks);
+});

@@ -1,0 +1,193 @@
+import test from 'ava';
+import { findMailCode } from '../../../scripts/embedded/smtp/read-mail.ts';
+import type { ApiAccount, CreatedApiAccount } from '../../../shared/contract/web-accounts.ts';
+import type { EmailCodeRequested } from '../../../shared/contract/web-auth.ts';
+import { MailQueue } from '../../../shared/web/mail-queue.ts';
+import { queuePendingNotices, type NoticeDependencies } from '../../../shared/web/queue-notice.ts';
+import type { AuditAction, AuditEvent, WebUser } from '../../../shared/web/web-models.ts';
+import { createNotice } from '../../support/mails.ts';
+import { readCode } from '../../support/mailbox.ts';
+import type { TestStack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { callWeb, createSeparateUser, linkAccount, startWebStack } from '../../support/web-accounts.ts';
+import { webStoresOf, type WebClient } from '../../support/web-client.ts';
+
+/** Users hear of each sensitive action, once, whatever dies meanwhile. */
+
+const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+
+let stack: TestStack;
+let dependencies: NoticeDependencies;
+
+test.before(async () => {
+  stack = await startWebStack({ mail: true });
+  const mails = new MailQueue(stack.redis, stack.config);
+  dependencies = { ...webStoresOf(stack), mails };
+});
+test.after.always(() => stack.close());
+
+const noticesTo = (email: string) =>
+  stack.mailbox!.received.filter(({ recipient, text }) => recipient === email && findMailCode(text) === null);
+
+async function confirm(client: WebClient, email: string, method: string, path: string, codePath: string) {
+  const { body } = await callWeb<EmailCodeRequested>(client, 'POST', `${codePath}/request-code`, { email });
+  const mail = await stack.mailbox!.waitForMail(email, ({ text }) => findMailCode(text) !== null);
+  const confirmation = { challenge_id: body.challenge_id, code: readCode(mail) };
+  return { mail, ...(await callWeb(client, method, path, confirmation)) };
+}
+
+/** Resolves when all notices of the user are in the queue. */
+const waitUntilQueued = (user: WebUser) =>
+  waitFor('all notices to be queued', async () => {
+    const events = await dependencies.audit.list(user._id, 50);
+    return events.every(({ notice, outcome }) => notice !== 'pending' && outcome !== 'started') && events;
+  });
+
+const subjects: Record<'ru' | 'en', [AuditAction, subject: string][]> = {
+  en: [
+    ['account-created', 'Your account is ready'],
+    ['account-linked', 'An account was linked'],
+    ['key-revealed', 'An API key was shown'],
+    ['key-regenerated', 'An API key was replaced'],
+    ['account-unlinked', 'An account was unlinked'],
+  ],
+  ru: [
+    ['account-created', 'Ваш аккаунт готов'],
+    ['account-linked', 'Аккаунт привязан'],
+    ['key-revealed', 'API-ключ показан'],
+    ['key-regenerated', 'API-ключ заменён'],
+    ['account-unlinked', 'Аккаунт отвязан'],
+  ],
+};
+
+for (const language of ['ru', 'en'] as const) {
+  test(`each sensitive action is one event of the audit log and one notice with address and device, in the user’s language: ${language}`, async (t) => {
+    const { client, user, address } = await createSeparateUser(stack, { userAgent: firefox, language });
+    await dependencies.users.noteSignIn(user._id, language);
+    const { email } = user;
+    const first = await callWeb<CreatedApiAccount>(client, 'POST', '/api-accounts/first', { label: 'Mine' });
+    t.is(first.status, 201);
+    await linkAccount(client, await stack.createAccount(), 'Other');
+    const path = `/api-accounts/${first.body.account.id}`;
+    const revealed = await confirm(client, email, 'POST', `${path}/reveal`, `${path}/reveal`);
+    t.is(revealed.status, 200);
+    t.true(revealed.mail.text!.includes('Mine'));
+    t.true(revealed.mail.text!.includes(address), 'the mail with the code says who asked');
+    t.is(revealed.mail.subject, language === 'en' ? 'Code to show an API key' : 'Код для показа API-ключа');
+    const regenerated = `${path}/regenerate-api-key`;
+    t.is((await confirm(client, email, 'PUT', regenerated, regenerated)).status, 200);
+    t.is((await confirm(client, email, 'DELETE', path, `${path}/unlink`)).status, 204);
+
+    for (const [action, subject] of subjects[language]) {
+      const mail = await stack.mailbox!.waitForMail(email, (one) => one.subject === subject);
+      const label = action === 'account-linked' ? 'Other' : 'Mine';
+      for (const part of [mail.text!, mail.html!]) {
+        for (const fact of [label, address, 'Firefox', 'Linux'])
+          t.true(part.includes(fact), `${action}: ${fact}`);
+      }
+    }
+    const events = await waitUntilQueued(user);
+    t.deepEqual(
+      events.map(({ action }) => action).toReversed(),
+      subjects[language].map(([action]) => action),
+    );
+    for (const event of events) {
+      t.like(event, {
+        outcome: 'done',
+        notice: 'queued',
+        address,
+        device: 'Firefox, Linux',
+        userId: user._id,
+      });
+      t.truthy(event.sessionId);
+      t.regex(event.requestId!, /^\S{10,}$/);
+      t.truthy(event.accountId);
+    }
+    t.is(noticesTo(email).length, 5);
+  });
+}
+
+test('an action that is refused is written down as failed, and nobody is mailed', async (t) => {
+  const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
+  const account = await stack.createAccount();
+  const { id } = await linkAccount(owner.client, account);
+  const refused = await callWeb(other.client, 'POST', '/api-accounts/link', { api_key: account.apiKey });
+  t.is(refused.status, 409);
+  const path = `/api-accounts/${id}`;
+  const wrong = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '123456' };
+  t.is((await callWeb(owner.client, 'POST', `${path}/reveal`, wrong)).status, 422);
+  const events = await waitUntilQueued(other.user);
+  t.like(events, [{ action: 'account-linked', outcome: 'failed', notice: 'none' }]);
+  t.is((await waitUntilQueued(owner.user)).length, 1, 'without the right code nothing has begun');
+  await stack.mailbox!.waitForMail(owner.user.email);
+  t.deepEqual(noticesTo(other.user.email), []);
+});
+
+/** What a process leaves behind that dies: an event as it was so long ago. */
+async function leaveEvent(user: WebUser, more: Partial<AuditEvent> = {}, ageMs = 60_000): Promise<string> {
+  const id = await dependencies.audit.start({
+    userId: user._id,
+    action: 'key-regenerated',
+    label: 'Mine',
+    address: '203.0.113.9',
+    device: 'Firefox, Linux',
+    notice: 'pending',
+    ...more,
+  });
+  await stack.mongo.db
+    .collection<AuditEvent>('web_audit')
+    .updateOne({ _id: id }, { $set: { at: new Date(Date.now() - ageMs) } });
+  return id;
+}
+
+test('where a process dies before the notice is queued, workers send it, once', async (t) => {
+  const { user } = await createSeparateUser(stack);
+  const begun = await leaveEvent(user);
+  const done = await leaveEvent(user, { outcome: 'done', action: 'key-revealed' });
+  // The workers look for such events as well, at the same time.
+  await Promise.all(Array.from({ length: 5 }, () => queuePendingNotices(dependencies)));
+  for (const subject of ['API-ключ заменён', 'API-ключ показан'])
+    await stack.mailbox!.waitForMail(user.email, (mail) => mail.subject === subject);
+  await queuePendingNotices(dependencies);
+  const events = await dependencies.audit.list(user._id, 10);
+  t.deepEqual(events.map(({ _id }) => _id).toSorted(), [begun, done].toSorted());
+  t.true(events.every(({ notice }) => notice === 'queued'));
+  t.is(noticesTo(user.email).length, 2);
+});
+
+test('where a process dies after the notice is queued and before that is noted, no second one is sent', async (t) => {
+  const { user } = await createSeparateUser(stack);
+  const { _id: userId, email } = user;
+  // So young that no worker looks at it yet.
+  const id = await leaveEvent(user, {}, -3_600_000);
+  await dependencies.mails.add(createNotice({ email }), { id });
+  await stack.mailbox!.waitForMail(email);
+  await stack.mongo.db
+    .collection<AuditEvent>('web_audit')
+    .updateOne({ _id: id }, { $set: { at: new Date(Date.now() - 60_000) } });
+  await queuePendingNotices(dependencies);
+  t.like(await dependencies.audit.list(userId, 10), [{ notice: 'queued' }]);
+  // Notices are sent in the order in which they were queued: a second one would have gone before this.
+  const { user: later } = await createSeparateUser(stack);
+  await leaveEvent(later);
+  await queuePendingNotices(dependencies);
+  await stack.mailbox!.waitForMail(later.email);
+  t.is(noticesTo(email).length, 1);
+});
+
+test('an event that is young is left to the process that wrote it', async (t) => {
+  const { user } = await createSeparateUser(stack);
+  await leaveEvent(user, {}, -3_600_000);
+  await queuePendingNotices(dependencies);
+  t.like(await dependencies.audit.list(user._id, 10), [{ notice: 'pending' }]);
+});
+
+test('renaming an account is written down, and nobody is mailed', async (t) => {
+  const { client, user } = await createSeparateUser(stack);
+  const { id } = await linkAccount(client, await stack.createAccount());
+  await callWeb<ApiAccount>(client, 'PATCH', `/api-accounts/${id}`, { label: 'x' });
+  await stack.mailbox!.waitForMail(user.email);
+  const events = await waitUntilQueued(user);
+  t.like(events[0], { action: 'label-changed', label: 'x', linkId: id, outcome: 'done', notice: 'none' });
+  t.is(noticesTo(user.email).length, 1, 'that of the link');
+});

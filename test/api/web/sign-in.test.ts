@@ -1,0 +1,208 @@
+import test from 'ava';
+import { readCode } from '../../support/mailbox.ts';
+import { startOtherApi } from '../../support/other-api.ts';
+import { readErrorCode } from '../../support/read-error.ts';
+import { startStack, type TestStack } from '../../support/stack.ts';
+import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
+import {
+  createAddress,
+  createEmail,
+  from,
+  issueCode,
+  signIn,
+  verifyCode,
+} from '../../support/web-sign-in.ts';
+
+/** How a mailed code becomes a session, and what else becomes none. */
+
+let stack: TestStack;
+test.before(async () => {
+  stack = await startStack({ mail: true, env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' } });
+});
+test.after.always(() => stack?.close());
+
+/** A browser at an address of its own. */
+const createClient = (url = stack.url): WebClient => new WebClient(url, { headers: from(createAddress()) });
+const readMailedCode = async (to: string): Promise<string> => readCode(await stack.mailbox!.waitForMail(to));
+
+test('an address is signed up with a mailed code, changes its time zone, signs out and signs in as the same user', async (t) => {
+  const [email, client] = [createEmail(), createClient()];
+  const first = await client.signIn(email, readMailedCode, { timezone: 'europe/moscow' });
+  t.like(first.user, { email, timezone: 'Europe/Moscow' });
+  t.truthy(first.user.last_login_at);
+  t.deepEqual(await (await client.request('GET', '/auth/me')).json(), first.user);
+  const changed = await client.request('PATCH', '/auth/me', { timezone: 'Asia/Tokyo' });
+  t.deepEqual(await changed.json(), { ...first.user, timezone: 'Asia/Tokyo' });
+  t.is((await client.request('POST', '/auth/logout')).status, 204);
+  t.is(await readErrorCode(await client.request('GET', '/auth/me'), 401), 'unauthenticated');
+
+  const options = { purpose: 'login', timezone: 'Africa/Cairo' } as const;
+  const { user } = await client.signIn(email, readMailedCode, options);
+  t.like(user, { id: first.user.id, created_at: first.user.created_at });
+  t.is(user.timezone, 'Asia/Tokyo', 'the time zone of a sign-in is for new users alone');
+  t.true(Date.parse(user.last_login_at!) > Date.parse(first.user.last_login_at!));
+
+  const signedUp = await createClient().signIn(email, readMailedCode, { purpose: 'signup' });
+  t.is(signedUp.user.id, user.id, 'who signs up again is signed in');
+  const events = await webStoresOf(stack).audit.list(user.id, 10);
+  t.deepEqual(
+    events.map(({ action, outcome }) => `${action} ${outcome}`),
+    ['signed-in done', 'signed-in done', 'signed-out done', 'signed-up done'],
+  );
+});
+
+test('one mailbox is one user, however its address is written', async (t) => {
+  const email = createEmail();
+  const first = await createClient().signIn(email, readMailedCode);
+  const shouted = await createClient().signIn(` ${email.toUpperCase()} `, () => readMailedCode(email), {
+    purpose: 'login',
+  });
+  t.is(shouted.user.id, first.user.id);
+});
+
+test('of 20 verifications of one code at once one signs in, and one user is made', async (t) => {
+  const [email, code] = [createEmail(), await issueCode(stack, createEmail())];
+  const answers = await Promise.all(Array.from({ length: 20 }, () => verifyCode(createClient(), code)));
+  t.deepEqual(
+    answers.map(({ status }) => status).sort((a, b) => a - b),
+    [200, ...Array<number>(19).fill(422)],
+  );
+  t.is(await readErrorCode(await verifyCode(createClient(), code), 422), 'invalid_code');
+
+  const codes = await Promise.all(Array.from({ length: 5 }, () => issueCode(stack, email)));
+  const all = await Promise.all(codes.map((code) => verifyCode(createClient(), code)));
+  const users = await Promise.all(all.map(async (one) => (await createClient().keepResult(one)).user.id));
+  t.is(new Set(users).size, 1, 'five codes of a new address at once are one user with five sessions');
+});
+
+test('a wrong, an unknown and an exhausted code are told alike, and set no cookie', async (t) => {
+  const [right, exhausted] = [await issueCode(stack, createEmail()), await issueCode(stack, createEmail())];
+  const wrong = { ...exhausted, code: exhausted.code === '000000' ? '000001' : '000000' };
+  const client = createClient();
+  const answers = [];
+  for (let i = 0; i < 5; i++) answers.push(await verifyCode(client, wrong));
+  answers.push(await verifyCode(client, exhausted));
+  answers.push(await verifyCode(client, { ...right, challengeId: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42' }));
+  answers.push(await verifyCode(client, { ...right, code: 'not a code' }));
+  const bodies = new Set<string>();
+  for (const answer of answers) {
+    t.is(answer.status, 422);
+    t.deepEqual(answer.headers.getSetCookie(), []);
+    bodies.add(await answer.text());
+  }
+  t.is(bodies.size, 1);
+  t.like(JSON.parse([...bodies][0]!), {
+    error: { code: 'invalid_code' },
+    detail: [{ loc: ['body', 'code'], type: 'invalid_code' }],
+  });
+  t.is((await verifyCode(client, right)).status, 200, 'one wrong attempt spoils nothing');
+});
+
+test('a right code of an address without a user, and one that confirms an action, are refused as wrong ones', async (t) => {
+  const email = createEmail();
+  const { user } = await createWebUser(stack, createEmail());
+  const codes = [
+    await issueCode(stack, email, 'login'),
+    await issueCode(stack, user.email, 'reveal', `${user._id}:1`),
+    await issueCode(stack, user.email, 'reveal'),
+  ];
+  for (const code of codes) {
+    t.is(await readErrorCode(await verifyCode(createClient(), code), 422), 'invalid_code');
+  }
+  t.is(await webStoresOf(stack).users.findByEmail(email), null);
+});
+
+test('a banned user is told so, after the right code alone, and gets no session', async (t) => {
+  const { users, sessions } = webStoresOf(stack);
+  const { user } = await users.findOrCreate(createEmail(), { language: 'en' });
+  await users.ban(user._id, 'test');
+  for (const purpose of ['login', 'signup'] as const) {
+    const code = await issueCode(stack, user.email, purpose);
+    const wrong = { ...code, code: `${code.code.slice(0, 5)}${(Number(code.code[5]) + 1) % 10}` };
+    t.is(await readErrorCode(await verifyCode(createClient(), wrong), 422), 'invalid_code');
+    const refused = await verifyCode(createClient(), code);
+    t.deepEqual(refused.headers.getSetCookie(), []);
+    t.is(await readErrorCode(refused, 403), 'account_banned');
+  }
+  t.deepEqual(await sessions.list(user._id), []);
+  const requested = await createClient().request('POST', '/auth/request-code', { email: user.email });
+  t.is(requested.status, 201, 'a code is mailed to a banned user like to any other');
+  t.truthy(await readMailedCode(user.email));
+});
+
+test('a sign-in ends the session that the browser had, also where its access cookie has expired', async (t) => {
+  const { sessions } = webStoresOf(stack);
+  for (const hasExpired of [false, true]) {
+    const { client, user, sessionId } = await createWebUser(stack, createEmail());
+    const [elsewhere, former] = [new WebClient(stack.url), new Map(client.cookies)];
+    await signIn(stack, elsewhere, user.email);
+    if (hasExpired) client.cookies.delete('mg_session');
+    await signIn(stack, client, user.email);
+    const left = await sessions.list(user._id);
+    t.is(left.length, 2, 'the new one, and the one of another browser');
+    t.false(left.some(({ _id }) => _id === sessionId));
+    t.is((await elsewhere.request('GET', '/auth/me')).status, 200);
+    t.is((await client.request('GET', '/auth/me')).status, 200);
+    t.is(await sessions.find(former.get('mg_session')!), null);
+  }
+});
+
+test('a sign-in that is refused leaves the session of the browser as it was', async (t) => {
+  const { client, user } = await createWebUser(stack, createEmail());
+  const code = await issueCode(stack, user.email);
+  t.is((await verifyCode(client, { ...code, code: 'x' })).status, 422);
+  t.is((await client.request('GET', '/auth/me')).status, 200);
+});
+
+test('where nobody can sign up, signup is a 422 at the purpose for every address alike, and users sign in', async (t) => {
+  const url = await startOtherApi(t, stack, { SIGNUP: 'off' });
+  const { user } = await createWebUser(stack, createEmail());
+  const bodies = new Set<string>();
+  for (const email of [user.email, createEmail()]) {
+    const refused = await createClient(url).request('POST', '/auth/request-code', {
+      email,
+      purpose: 'signup',
+    });
+    t.is(refused.status, 422);
+    bodies.add(await refused.text());
+  }
+  t.is(bodies.size, 1);
+  const [body] = bodies;
+  t.like(JSON.parse(body!), {
+    error: { code: 'validation_failed' },
+    detail: [{ loc: ['body', 'purpose'] }],
+  });
+  const signedIn = await createClient(url).signIn(user.email, readMailedCode, { purpose: 'login' });
+  t.is(signedIn.user.id, user._id);
+
+  const email = createEmail();
+  const late = await verifyCode(createClient(url), await issueCode(stack, email, 'signup'));
+  t.is(await readErrorCode(late, 422), 'invalid_code', 'a code from before opens no account either');
+  t.is(await webStoresOf(stack).users.findByEmail(email), null);
+});
+
+test('what is wrong in a request is named by its place', async (t) => {
+  const { client } = await createWebUser(stack, createEmail());
+  const [email, challenge_id] = [createEmail(), '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42'];
+  const cases = [
+    ['POST', '/auth/request-code', {}, 'email'],
+    ['POST', '/auth/request-code', { email: 'anna@' }, 'email'],
+    ['POST', '/auth/request-code', { email: 'anna@example.com\r\nBcc: eve@example.com' }, 'email'],
+    ['POST', '/auth/request-code', { email, purpose: 'reveal' }, 'purpose'],
+    ['POST', '/auth/request-code', { email, captcha_token: 'short' }, 'captcha_token'],
+    ['POST', '/auth/captcha/challenge', {}, 'purpose'],
+    ['POST', '/auth/captcha/verify', { challenge_id: 'x'.repeat(20), points: [] }, 'points'],
+    ['POST', '/auth/verify-code', { challenge_id: '1', code: '123456' }, 'challenge_id'],
+    ['POST', '/auth/verify-code', { challenge_id }, 'code'],
+    ['POST', '/auth/verify-code', { challenge_id, code: '123456', timezone: 'Mars/Olympus' }, 'timezone'],
+    ['POST', '/auth/verify-code', { challenge_id, code: '123456', remember_me: 'yes' }, 'remember_me'],
+    ['PATCH', '/auth/me', { timezone: 'Mars/Olympus' }, 'timezone'],
+    ['PATCH', '/auth/me', {}, 'timezone'],
+  ] as const;
+  for (const [method, path, body, field] of cases) {
+    const response = await client.request(method, path, body);
+    const { detail } = (await response.json()) as { detail: { loc: string[] }[] };
+    t.is(response.status, 422, path);
+    t.deepEqual(detail[0]!.loc, ['body', field], path);
+  }
+});

@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import type { OperationId } from '../../../shared/contract/operations.ts';
+import {
+  choice,
+  day,
+  flag,
+  integer,
+  meaningfulText,
+  points,
+  text,
+  uuid,
+  type BoundedField,
+} from '../../support/bounded-values.ts';
+
+/** `body.email`, `query.page`, `path.account_id` */
+export type FieldName = `${'path' | 'query' | 'body'}.${string}`;
+
+export interface Bounds {
+  readonly fields: Readonly<Record<FieldName, BoundedField>>;
+  /** A request that nothing is wrong with; the account's id and the user's address are filled in. */
+  readonly body?: Readonly<Record<string, unknown>>;
+  /** What becomes of it: `ok`, or codes of errors. */
+  readonly outcomes: readonly string[];
+}
+
+/** Stands for the address of the user who asks. */
+export const ownAddress = 'own@address';
+
+const someUuid = '0f6d2c0a-51f4-4f0e-8a9b-2f3f5f0f6f11';
+
+const local = fc.string({
+  unit: fc.constantFrom('a', 'z', 'B', '0', '9', '_', '+', '-'),
+  minLength: 1,
+  maxLength: 64,
+});
+const mailDomains = [
+  'b.co',
+  'example.com',
+  'EXAMPLE.com',
+  'пример.рф',
+  'ｅxample。com',
+  `${'d'.repeat(63)}.com`,
+];
+const addresses = fc
+  .tuple(local, fc.constantFrom(...mailDomains))
+  .map(([name, domain]) => `${name}@${domain}`);
+const zones = fc.constantFrom('UTC', 'Europe/Moscow', 'europe/moscow', ' Asia/Tokyo ');
+
+const email = meaningfulText(3, 320, addresses, { isRequired: true });
+const timezone = (isRequired: boolean): BoundedField =>
+  meaningfulText(1, 64, zones, { isRequired, isNullable: !isRequired });
+const label = (isRequired: boolean): BoundedField => text(1, 80, { isRequired });
+const purpose = (isRequired: boolean): BoundedField => choice(['login', 'signup'], { isRequired });
+const captchaText = (options: { isRequired?: boolean; isNullable?: boolean }): BoundedField =>
+  text(20, 128, options);
+
+const ofAccount = { 'path.account_id': integer() } as const;
+const confirmation: Bounds = {
+  fields: {
+    ...ofAccount,
+    'body.challenge_id': uuid({ isRequired: true }),
+    'body.code': text(1, 32, { isRequired: true }),
+  },
+  body: { challenge_id: someUuid, code: '000000' },
+  outcomes: ['invalid_code'],
+};
+const codeRequest: Bounds = {
+  fields: { ...ofAccount, 'body.email': email },
+  body: { email: ownAddress },
+  outcomes: ['ok', 'too_many_attempts'],
+};
+
+/** The bounds of every field of the web area, as the specification has them. */
+export const bounds = {
+  getWebConfig: { fields: {}, outcomes: ['ok'] },
+  createCaptcha: {
+    fields: { 'body.purpose': purpose(true) },
+    body: { purpose: 'login' },
+    outcomes: ['ok'],
+  },
+  verifyCaptcha: {
+    fields: {
+      'body.challenge_id': captchaText({ isRequired: true }),
+      'body.points': points({ min: 2, max: 5, limit: 10_000 }),
+    },
+    body: { challenge_id: 'c'.repeat(32), points: [1, 2, 3, 4].map((x) => ({ x, y: 0 })) },
+    outcomes: ['ok'],
+  },
+  requestCode: {
+    fields: {
+      'body.email': email,
+      'body.purpose': purpose(false),
+      'body.captcha_token': captchaText({ isNullable: true }),
+    },
+    body: { email: ownAddress },
+    outcomes: ['ok', 'too_many_attempts'],
+  },
+  verifyCode: {
+    fields: {
+      'body.challenge_id': uuid({ isRequired: true }),
+      'body.code': text(1, 32, { isRequired: true }),
+      'body.remember_me': flag(),
+      'body.timezone': timezone(false),
+    },
+    body: { challenge_id: someUuid, code: '000000' },
+    outcomes: ['invalid_code'],
+  },
+  getWebUser: { fields: {}, outcomes: ['ok'] },
+  updateWebUser: {
+    fields: { 'body.timezone': timezone(true) },
+    body: { timezone: 'UTC' },
+    outcomes: ['ok'],
+  },
+  refreshSession: { fields: {}, outcomes: ['ok'] },
+  logOut: { fields: {}, outcomes: ['ok'] },
+  logOutEverywhere: { fields: {}, outcomes: ['ok'] },
+  logOutOthers: { fields: {}, outcomes: ['ok'] },
+  listSessions: { fields: {}, outcomes: ['ok'] },
+  revokeSession: { fields: { 'path.session_id': uuid() }, outcomes: ['not_found'] },
+  listApiAccounts: { fields: {}, outcomes: ['ok'] },
+  linkApiAccount: {
+    fields: { 'body.api_key': text(10, 512, { isRequired: true }), 'body.label': label(false) },
+    body: { api_key: `mg-${'k'.repeat(43)}` },
+    outcomes: ['invalid_api_key', 'too_many_attempts'],
+  },
+  createFirstApiAccount: {
+    fields: { 'body.label': label(false) },
+    body: { label: 'mine' },
+    outcomes: ['account_exists'],
+  },
+  getApiAccount: { fields: ofAccount, outcomes: ['ok'] },
+  renameApiAccount: {
+    fields: { ...ofAccount, 'body.label': label(true) },
+    body: { label: 'mine' },
+    outcomes: ['ok'],
+  },
+  unlinkApiAccount: confirmation,
+  requestUnlinkCode: codeRequest,
+  requestRevealCode: codeRequest,
+  revealApiKey: confirmation,
+  redeemForApiAccount: {
+    fields: { ...ofAccount, 'body.code': text(1, 256, { isRequired: true }) },
+    body: { code: '7KQM-9XFD-3TRW-M8PA-2VBH' },
+    outcomes: ['invalid_code', 'account_banned'],
+  },
+  requestRegenerateCode: codeRequest,
+  regenerateKeyOfApiAccount: confirmation,
+  listRequestLogsOfApiAccount: {
+    fields: { ...ofAccount, 'query.page': integer({ min: 1 }) },
+    outcomes: ['ok'],
+  },
+  listRefillLogsOfApiAccount: {
+    fields: {
+      ...ofAccount,
+      'query.page': integer({ min: 1 }),
+      'query.page_size': integer({ min: 1, max: 100 }),
+    },
+    outcomes: ['ok'],
+  },
+  getStatsOfApiAccount: {
+    fields: { ...ofAccount, 'query.start_date': day(), 'query.end_date': day() },
+    outcomes: ['ok'],
+  },
+} as const satisfies Partial<Record<OperationId, Bounds>>;

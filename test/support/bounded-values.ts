@@ -1,0 +1,166 @@
+import fc from 'fast-check';
+
+/** What a field takes and what it refuses, each with values at the bounds. Values of paths and queries are texts. */
+export interface BoundedField {
+  readonly inside: fc.Arbitrary<unknown>;
+  readonly outside: fc.Arbitrary<unknown>;
+  /** Absent from a request that is refused for it alone. */
+  readonly isRequired: boolean;
+  /** Means something: not every value within the bounds is one that there is. */
+  readonly isSemantic: boolean;
+}
+
+type Options = Partial<Pick<BoundedField, 'isRequired' | 'isSemantic'>> & { readonly isNullable?: boolean };
+
+/** One character of one, two, three and four bytes, and those that end texts, lines and headers elsewhere. */
+const characters = ['a', 'ж', '中', '\u{1f511}', '\0', '\n', '\r', '<', '"', '\u202e', '\u2028'];
+const ofLength = (length: number): fc.Arbitrary<string> =>
+  fc.constantFrom(...characters.map((character) => character.repeat(length)));
+
+/** What is no text, among it what a query of MongoDB would take for an operator. */
+const noTexts = fc.constantFrom<unknown>(0, 1, -1.5, true, false, [], {}, ['a'], { $gt: '' }, { $ne: null });
+const noNumbers = fc.constantFrom<unknown>('', '1', 'x', true, [], [1], {}, { $gt: 0 });
+
+function field(
+  inside: fc.Arbitrary<unknown>,
+  outside: fc.Arbitrary<unknown>,
+  options: Options,
+): BoundedField {
+  const { isRequired = false, isSemantic = false, isNullable = false } = options;
+  const none = fc.constant(null);
+  return {
+    inside: isNullable ? fc.oneof(inside, none) : inside,
+    outside: isNullable ? outside : fc.oneof({ arbitrary: outside, weight: 9 }, none),
+    isRequired,
+    isSemantic,
+  };
+}
+
+/** A text of so many characters; one beyond the basic plane counts as one. */
+export function text(min: number, max: number, options: Options = {}): BoundedField {
+  const any = fc.string({ unit: 'binary', minLength: min, maxLength: max });
+  const longer = fc.oneof(ofLength(max + 1), ofLength(max * 10));
+  return field(
+    fc.oneof(any, ofLength(min), ofLength(max)),
+    fc.oneof(longer, min === 0 ? longer : ofLength(min - 1), noTexts),
+    options,
+  );
+}
+
+/** A text that need not be one of any length, such as an address, with some that are meant by it. */
+export function meaningfulText(
+  min: number,
+  max: number,
+  meant: fc.Arbitrary<unknown>,
+  options: Options = {},
+): BoundedField {
+  const bounded = text(min, max, options);
+  return { ...bounded, inside: fc.oneof(bounded.inside, meant), isSemantic: true };
+}
+
+const wrongUuids = [
+  '',
+  'x',
+  '0f6d2c0a-51f4-4f0e-8a9b-2f3f5f0f6f1',
+  '0f6d2c0a-51f4-4f0e-8a9b-2f3f5f0f6f111',
+  '0f6d2c0a51f44f0e8a9b2f3f5f0f6f11',
+  '{0f6d2c0a-51f4-4f0e-8a9b-2f3f5f0f6f11}',
+  '0f6d2c0a-51f4-4f0e-8a9b-2f3f5f0f6f1g',
+  '0f6d2c0a-51f4-4f0e-8a9b-2f3f5f0f6f11 ',
+  '0f6d2c0a-51f4-4f0e-8a9b-2f3f5f0f6f11\n',
+  '０f6d2c0a-51f4-4f0e-8a9b-2f3f5f0f6f11',
+];
+
+const anyUuid = fc.oneof(
+  fc.uuid(),
+  fc.uuid().map((uuid) => uuid.toUpperCase()),
+);
+
+export function uuid(options: Options = {}): BoundedField {
+  return field(anyUuid, fc.oneof(fc.constantFrom(...wrongUuids), noTexts), options);
+}
+
+export function choice(values: readonly string[], options: Options = {}): BoundedField {
+  const others = values.flatMap((value) => [value.toUpperCase(), ` ${value}`, `${value}\0`, '']);
+  return field(fc.constantFrom(...values), fc.oneof(fc.constantFrom(...others), noTexts), options);
+}
+
+export function flag(options: Options = {}): BoundedField {
+  return field(fc.boolean(), fc.constantFrom<unknown>('', 'true', 0, 1, [], {}), options);
+}
+
+/** A list of points of two coordinates each. */
+export function points(bounds: {
+  readonly min: number;
+  readonly max: number;
+  readonly limit: number;
+}): BoundedField {
+  const { min, max, limit } = bounds;
+  const inRange = fc.oneof(
+    fc.double({ min: 0, max: limit, noNaN: true }),
+    fc.constantFrom(0, limit, 0.5, limit - 0.001),
+  );
+  const wrong = fc.oneof(fc.constantFrom<unknown>(-1, -0.001, limit + 0.001, limit + 1, 1e308), noNumbers);
+  const listOf = (x: fc.Arbitrary<unknown>, minLength: number, maxLength: number) =>
+    fc.array(fc.record({ x, y: inRange }), { minLength, maxLength });
+  return field(
+    listOf(inRange, min, max),
+    fc.oneof(
+      listOf(inRange, 0, min - 1),
+      listOf(inRange, max + 1, max + 20),
+      listOf(wrong, min, max),
+      fc.constantFrom<unknown>({}, 'x', 0, [1, 2], [{ x: 1 }, { y: 1 }], [{ x: 1, y: 1 }, null]),
+    ),
+    { isRequired: true },
+  );
+}
+
+const noIntegers = [
+  'x',
+  '',
+  '1.5',
+  '1e3',
+  '0x10',
+  ' 1',
+  '+1',
+  '--1',
+  'NaN',
+  'Infinity',
+  '١',
+  '9'.repeat(400),
+];
+
+/** An integer as a path or a query has it. */
+export function integer(bounds: { readonly min?: number; readonly max?: number } = {}): BoundedField {
+  const { min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = bounds;
+  const beyond = [
+    ...(bounds.min === undefined ? [] : [min - 1, min - 1_000]),
+    ...(bounds.max === undefined ? [] : [max + 1, max * 1_000]),
+  ].map(String);
+  return field(
+    fc.oneof(fc.integer({ min: Math.max(min, -(2 ** 40)), max }), fc.constantFrom(min, max)).map(String),
+    fc.constantFrom(...noIntegers, ...beyond),
+    {},
+  );
+}
+
+const noDates = [
+  '',
+  'x',
+  '2025-13-01',
+  '2025-02-30',
+  '2025-1-1',
+  '01.02.2025',
+  '2025-01-01T00:00:00Z',
+  '20250101',
+];
+
+/** A day as a query has it. */
+export function day(): BoundedField {
+  const days = fc.date({ min: new Date('1970-01-01'), max: new Date('2100-01-01'), noInvalidDate: true });
+  return field(
+    days.map((date) => date.toISOString().slice(0, 10)),
+    fc.constantFrom(...noDates),
+    { isSemantic: true },
+  );
+}

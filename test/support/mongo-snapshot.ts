@@ -1,0 +1,9 @@
+import { EJSON } from 'bson';
+import type { Database } from '../../shared/storage/mongo-client.ts';
+
+/** All documents that MongoDB holds, as one text to search. */
+export async function readAllOfMongo(db: Database): Promise<string> {
+  const collections = await db.listCollections().toArray();
+  const all = collections.map(async ({ name }) => [name, await db.collection(name).find({}).toArray()]);
+  return EJSON.stringify(await Promise.all(all));
+}

@@ -1,0 +1,16 @@
+import type { ExecutionContext } from 'ava';
+import { startApi } from '../../api/server.ts';
+import { loadConfig } from '../../shared/runtime/config.ts';
+import type { TestStack } from './stack.ts';
+
+/** A further api process of the stack, with other variables, until the test ends. @returns where it listens */
+export async function startOtherApi(
+  t: ExecutionContext,
+  stack: TestStack,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const otherEnv = { ...stack.env, ...env };
+  const api = await startApi(loadConfig(otherEnv), otherEnv, stack.log);
+  t.teardown(() => api.stop());
+  return api.url;
+}

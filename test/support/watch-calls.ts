@@ -1,0 +1,26 @@
+/** What happens around the calls of a process's stores, which are numbered from 1. Either may wait, or throw. */
+export interface CallHooks {
+  readonly before?: (call: number) => Promise<void> | void;
+  readonly after?: (call: number) => Promise<void> | void;
+}
+
+/** Makes copies of stores whose calls are numbered together. */
+export function watchCalls({ before, after }: CallHooks): <T extends object>(store: T) => T {
+  let calls = 0;
+  return (store) =>
+    new Proxy(store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        const call = value.bind(target) as (...args: unknown[]) => unknown;
+        return async (...args: unknown[]) => {
+          calls += 1;
+          const number = calls;
+          await before?.(number);
+          const result = await call(...args);
+          await after?.(number);
+          return result;
+        };
+      },
+    });
+}

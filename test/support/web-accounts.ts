@@ -1,0 +1,125 @@
+import { inspect } from 'node:util';
+import type { Difference } from '../../scripts/admin/verify/check-account.ts';
+import { verifyLedger } from '../../scripts/admin/verify/verify-ledger.ts';
+import type { ApiAccount } from '../../shared/contract/web-accounts.ts';
+import { changeAccount } from '../../shared/accounts/change-account.ts';
+import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { ReservationStore } from '../../shared/billing/reservation-store.ts';
+import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { PriceStore } from '../../shared/ledger/price-store.ts';
+import { parseRub } from '../../shared/pricing/money.ts';
+import type { WebUser } from '../../shared/web/web-models.ts';
+import type { ErrorBody } from './call-api.ts';
+import { startStack, type StackOptions, type TestAccount, type TestStack } from './stack.ts';
+import { waitFor } from './wait-for.ts';
+import { createWebUser, webStoresOf, type WebClient, type WebClientOptions } from './web-client.ts';
+
+/** An answer of the web area, read to its end; its body is null where there is none. */
+export interface WebAnswer<T> {
+  readonly status: number;
+  readonly body: T;
+  readonly headers: Headers;
+}
+
+export async function callWeb<T = ErrorBody>(
+  client: WebClient,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<WebAnswer<T>> {
+  const { status, headers, ...response } = await readText(client.request(method, path, body));
+  return { status, headers, body: (response.text === '' ? null : JSON.parse(response.text)) as T };
+}
+
+async function readText(request: Promise<Response>) {
+  const response = await request;
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** A stack for users of the web area, each from an address of its own. */
+export async function startWebStack({ env, ...options }: StackOptions = {}): Promise<TestStack> {
+  const stack = await startStack({ ...options, env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on', ...env } });
+  await createIndexes(stack);
+  return stack;
+}
+
+/** As a worker does when it starts. On a busy machine MongoDB may take longer than calls of the product wait. */
+async function createIndexes(stack: TestStack): Promise<void> {
+  let failure: unknown = null;
+  await waitFor(
+    () => `the indexes of the account area: ${inspect(failure)}`,
+    async () => {
+      try {
+        await webStoresOf(stack).createIndexes();
+        return true;
+      } catch (error) {
+        failure = error;
+        return false;
+      }
+    },
+  );
+}
+
+let clients = 0;
+
+/** A user whose calls come from an address of its own, so that no limit of a network is shared. For TRUST_PROXY=on. */
+export async function createSeparateUser(
+  stack: TestStack,
+  { address, ...options }: WebClientOptions & { readonly address?: string } = {},
+): Promise<{ client: WebClient; user: WebUser; address: string }> {
+  clients += 1;
+  const own = address ?? `198.51.${Math.floor(clients / 250)}.${(clients % 250) + 1}`;
+  const created = await createWebUser(stack, `user-${clients}@example.com`, {
+    ...options,
+    headers: { 'x-forwarded-for': own },
+  });
+  return { ...created, address: own };
+}
+
+export async function linkAccount(
+  client: WebClient,
+  { apiKey }: Pick<TestAccount, 'apiKey'>,
+  label?: string,
+): Promise<ApiAccount> {
+  const body = { api_key: apiKey, ...(label === undefined ? {} : { label }) };
+  const answer = await callWeb<ApiAccount>(client, 'POST', '/api-accounts/link', body);
+  if (answer.status !== 201) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}
+
+export async function banAccount({ redis, mongo, config }: TestStack, accountId: string): Promise<void> {
+  const accounts = new AccountStore(mongo.db, config);
+  const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
+  await changeAccount({ redis, accounts, hotAccounts }, accountId, { banned: true, banReason: 'test' });
+}
+
+export async function createRefillCode(
+  { mongo }: TestStack,
+  balance = '10',
+  freeRequests = 0,
+): Promise<string> {
+  const code = { balanceNano: parseRub(balance)!, freeRequests, expiresAt: null };
+  return (await new RefillCodeStore(mongo.db).create(1, code))[0]!;
+}
+
+/** What `admin ledger verify` finds once the ledger is at rest. */
+export async function findLedgerDifferences({ redis, mongo, config }: TestStack): Promise<Difference[]> {
+  await waitFor('the ledger to be at rest', async () => {
+    const streams = await redis.keys('mg:*:ledger');
+    const lengths = await Promise.all(streams.map((stream) => redis.xlen(stream)));
+    return lengths.every((length) => length === 0);
+  });
+  const { differences } = await verifyLedger(
+    {
+      redis,
+      accounts: new AccountStore(mongo.db, config),
+      ledger: new LedgerStore(mongo.db),
+      prices: new PriceStore(mongo.db),
+      reservations: new ReservationStore(redis),
+    },
+    { account: null, releaseOrphans: false, onProgress: () => undefined },
+  );
+  return differences;
+}

@@ -1,0 +1,78 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import type { ExecutionContext } from 'ava';
+import { EmailCodeStore, type CodePurpose, type IssuedCode } from '../../api/web/email-code-store.ts';
+import { Limits, type WebLimitName } from '../../api/web/limits.ts';
+import { readErrorCode } from './read-error.ts';
+import type { TestStack } from './stack.ts';
+import type { WebClient } from './web-client.ts';
+
+/** An address that no other test uses. */
+export const createEmail = (): string => `user-${randomUUID()}@example.com`;
+
+/** A client's address that hardly any other test uses, for stacks that trust their proxy: limits are counted by it. */
+export const createAddress = (): string => `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}`;
+
+export const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address });
+
+/** A code as the api makes it, without its mail. */
+export async function issueCode(
+  { redis, config }: TestStack,
+  email: string,
+  purpose: CodePurpose = 'signup',
+  subject = '',
+): Promise<IssuedCode> {
+  return await new EmailCodeStore(redis, config.masterKey).create({ purpose, email, subject });
+}
+
+export interface VerifyOptions {
+  readonly rememberMe?: boolean;
+  readonly timezone?: string;
+}
+
+export async function verifyCode(
+  client: WebClient,
+  { challengeId, code }: Pick<IssuedCode, 'challengeId' | 'code'>,
+  { rememberMe, timezone }: VerifyOptions = {},
+): Promise<Response> {
+  return await client.request('POST', '/auth/verify-code', {
+    challenge_id: challengeId,
+    code,
+    ...(rememberMe === undefined ? {} : { remember_me: rememberMe }),
+    ...(timezone === undefined ? {} : { timezone }),
+  });
+}
+
+/** Signs a browser in through the api, for tests that need no mail. Its user is made where there is none. */
+export async function signIn(
+  stack: TestStack,
+  client: WebClient,
+  email: string,
+  options: VerifyOptions = {},
+): Promise<Response> {
+  const response = await verifyCode(client, await issueCode(stack, email), options);
+  if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
+  await client.keepResult(response.clone());
+  return response;
+}
+
+/** Counts attempts that a limit has seen already. */
+export async function countAttempts(
+  { redis, config }: TestStack,
+  name: WebLimitName,
+  who: string,
+  count: number,
+): Promise<void> {
+  const limits = new Limits(redis, config.masterKey);
+  await Promise.all(Array.from({ length: count }, () => limits.count([{ name, who }])));
+}
+
+/** Checks that an answer is a refusal of a limit that says when to come back. */
+export async function checkLimited(
+  t: ExecutionContext,
+  response: Response,
+  withinSeconds = 3_600,
+): Promise<void> {
+  t.is(await readErrorCode(response, 429), 'too_many_attempts');
+  const seconds = Number(response.headers.get('retry-after'));
+  t.true(Number.isInteger(seconds) && seconds >= 1 && seconds <= withinSeconds, `${seconds}`);
+}
