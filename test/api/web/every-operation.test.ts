@@ -38,7 +38,7 @@ async function call(t: ExecutionContext, operation: Operation, options: Call = {
   const { example } = operation;
   let path = fullPathOf(operation);
   for (const [name, value] of Object.entries({ ...example?.path, ...options.path })) {
-    path = path.replace(`{${name}}`, value);
+    path = path.replace(`{${name}}`, String(value));
   }
   const body = options.body ?? (operation.body === undefined ? undefined : JSON.stringify(example?.body));
   const response = await fetch(`${stack.url}${path}`, {
