@@ -33,7 +33,7 @@ export function corsHeaders(origins: CorsOrigins | null, origin: string): Record
 /**
  * Lets pages of these origins call the API, and answers what browsers ask before they do (preflights). Whatever header a
  * page wants to send is allowed: official clients send many, and new ones with each version. Node bounds their length.
- * Credentials of the browser, such as cookies, are never allowed: callers are known by their API key alone.
+ * Credentials of the browser, such as cookies, are never allowed: pages of other origins have an API key, or nothing.
  */
 export function cors(origins: CorsOrigins): ApiMiddleware {
   return createCors({

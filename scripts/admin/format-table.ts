@@ -87,6 +87,14 @@ function foldLines(start: string, text: string, width: number): string[] {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
+/** What a field holds several of, below its name. */
+function formatItems(items: readonly unknown[], width: number): string[] {
+  const lines = items.every(isRecord)
+    ? formatRows(items, width - gap.length).split('\n')
+    : items.map(formatValue);
+  return lines.map((line) => `${gap}${line}`.trimEnd());
+}
+
 /**
  * A verb's answer as a person reads it: rows as a table, one thing as a list of its fields.
  * @param width columns of the terminal
@@ -106,7 +114,7 @@ export function formatTable(answer: unknown, width: number): string {
   return entries
     .map(([key, value]) =>
       Array.isArray(value) && value.length > 0
-        ? [`${label(key)}:`, ...value.map((one) => `  ${formatValue(one)}`)].join('\n')
+        ? [`${label(key)}:`, ...formatItems(value, width)].join('\n')
         : `${label(key).padEnd(labelWidth)}  ${Array.isArray(value) ? 'none' : formatValue(value)}`,
     )
     .join('\n');

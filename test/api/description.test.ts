@@ -15,6 +15,7 @@ import {
 import { DescriptionChecker } from '../support/description-checker.ts';
 import { crowdNetwork, provoke } from '../support/provoke-errors.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
+import { createWebUser } from '../support/web-client.ts';
 
 let stack: TestStack;
 let text: string;
@@ -91,12 +92,20 @@ test('every operation answers its examples as the description says, with what it
   }
 });
 
+const bearer = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
+
 interface WrongCall extends Call {
   readonly title: string;
 }
 
+/** A right key and a right session. */
+interface Strangers {
+  readonly key: Record<string, string>;
+  readonly session: Record<string, string>;
+}
+
 /** Calls that an operation must refuse. */
-function listWrongCalls(described: Described, base: Call): WrongCall[] {
+function listWrongCalls(described: Described, base: Call, otherwise: Strangers): WrongCall[] {
   const { parameters = [], requestBody } = described.operation;
   const names = parameters.filter((one) => one.in === 'path').map((one) => one.name);
   const checked = parameters.filter(
@@ -110,13 +119,15 @@ function listWrongCalls(described: Described, base: Call): WrongCall[] {
     { ...base, body: '{}', contentType: 'application/json; charset=latin1' },
   ];
   const made = 'x'.repeat(86);
-  const strangers = [
+  const strangers: WrongCall[] = [
     { title: 'no key', headers: {} },
     {
       title: 'a wrong key',
       headers: { authorization: `Bearer mg-${made.slice(0, 43)}`, cookie: `mg_session=${made}` },
     },
   ];
+  const opensOther = schemesOf(described).includes('apiKey') ? otherwise.session : otherwise.key;
+  strangers.push({ title: 'what opens the other kind of operation', headers: opensOther });
   return [
     ...(schemesOf(described).length === 0 ? [] : strangers.map((call) => ({ ...base, ...call }))),
     ...(requestBody === undefined ? [] : withBody.map((call) => ({ ...call, title: String(call.body) }))),
@@ -125,9 +136,13 @@ function listWrongCalls(described: Described, base: Call): WrongCall[] {
   ];
 }
 
-test('every operation refuses wrong calls as the description says', async (t) => {
+test('every operation refuses wrong calls as the description says, sessions where a key is needed and keys where a session is', async (t) => {
+  const { client } = await createWebUser(stack, 'stranger@example.com');
+  const { apiKey } = await stack.createAccount();
+  const session = { cookie: client.cookieHeader, 'x-csrf-token': client.csrfToken! };
+  const otherwise = { key: bearer(apiKey), session };
   for (const described of listOperations(description)) {
-    for (const call of listWrongCalls(described, await prepareCall(stack, described))) {
+    for (const call of listWrongCalls(described, await prepareCall(stack, described), otherwise)) {
       const answer = await send(stack.url, described, call);
       const title = `${described.operation.operationId} with ${call.title}`;
       t.true(answer.status >= 400 && answer.status < 500, `${title}: ${answer.status}`);
@@ -156,20 +171,19 @@ test('each error that an operation of the account area names is met, and answere
   const crowd = await crowdNetwork(stack);
   for (const described of listOperations(description)) {
     if (!described.operation.tags.some((tag) => tag.startsWith('Web '))) continue;
+    const call = await prepareCall(stack, described);
     for (const code of codesOf(described)) {
       const title = `${described.operation.operationId}: ${code}`;
       const example = described.operation.requestBody?.content[json]?.examples?.['usual']?.value;
       const answer = await send(stack.url, described, {
         ...(example === undefined ? {} : { body: JSON.stringify(example) }),
-        ...(await provoke(stack, described, { code, crowd })),
+        ...(await provoke(stack, described, { code, crowd, call })),
       });
       t.is(((await answer.clone().json()) as { error: { code: string } }).error.code, code, title);
       t.deepEqual(await checker.findFaults(described.path, described.method, answer), [], title);
     }
   }
 });
-
-const bearer = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
 
 test('what limits and money refuse is described', async (t) => {
   const poor = await stack.createAccount({ balance: '0' });

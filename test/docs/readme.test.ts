@@ -1,9 +1,13 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
 import { readEnvironment } from '../../shared/runtime/config.ts';
+import { readCode } from '../support/mailbox.ts';
 import { useStack } from '../support/stack.ts';
 
 const readme = readFileSync('README.md', 'utf8');
@@ -21,20 +25,34 @@ function findCurlCommands(text: string): string[] {
 const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : test.skip;
 
 withCurl('every curl line of the README works as it is pasted', async (t) => {
-  const stack = await useStack(t);
+  const stack = await useStack(t, { mail: true, env: { WEB_CAPTCHA: 'off' } });
   const { apiKey } = await stack.createAccount();
   const commands = findCurlCommands(readme);
-  t.is(commands.length, 9);
+  t.is(commands.length, 12);
+  const cwd = await mkdtemp(join(tmpdir(), 'mg-readme-'));
+  t.teardown(() => rm(cwd, { recursive: true }));
   let id = '';
+  const session = { CHALLENGE: '', CODE: '', CSRF: '' };
   for (const command of commands) {
     // curl itself is told to fail on a status of 400 or more; the rest of the line stays as it is printed.
     const script = `curl() { command curl --fail --show-error "$@"; }\n${command}`;
-    const env = { PATH: process.env['PATH'] ?? '', URL: `${stack.url}/v1`, KEY: apiKey, ID: id };
+    const env = { PATH: process.env['PATH'] ?? '', URL: `${stack.url}/v1`, KEY: apiKey, ID: id, ...session };
     if (command.startsWith('ID=')) {
       ({ stdout: id } = await run('sh', ['-c', `${script}; printf %s "$ID"`], { env }));
       continue;
     }
-    const { stdout } = await run('sh', ['-c', script], { env });
+    const { stdout } = await run('sh', ['-c', script], { env, cwd });
+    if (command.includes('/web/')) {
+      const { challenge_id, csrf_token } = JSON.parse(stdout) as {
+        challenge_id?: string;
+        csrf_token?: string;
+      };
+      if (challenge_id !== undefined) {
+        session.CHALLENGE = challenge_id;
+        session.CODE = readCode(await stack.mailbox!.waitForMail('ann@example.com'));
+      }
+      session.CSRF = csrf_token ?? session.CSRF;
+    }
     if (command.includes('/events')) t.regex(stdout, /^event: succeeded$/m);
     else if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
     else t.notThrows(() => JSON.parse(stdout), command);

@@ -27,16 +27,17 @@ export interface Provocation {
   readonly code: string;
   /** An address whose limits are used up. */
   readonly crowd: string;
+  /** What would succeed. */
+  readonly call: PreparedCall;
 }
 
 /** A call of an operation of the account area that is right but for what this error tells of. */
 export async function provoke(
   stack: TestStack,
   described: Described,
-  { code, crowd }: Provocation,
+  { code, crowd, call }: Provocation,
 ): Promise<Call> {
-  const call = await prepareCall(stack, described);
-  const { headers, user, link, path } = call;
+  const { headers, path } = call;
   const { body: _, ...withoutBody } = call;
   switch (code) {
     case 'unauthenticated':
@@ -59,15 +60,26 @@ export async function provoke(
     case 'invalid_api_key':
       // The code, or the key, of the description's example, which nobody was given.
       return withoutBody;
+    default:
+      return await provokeByState(stack, described, code);
+  }
+}
+
+/** Errors of users and accounts that are not as the operation needs them: each has a user of its own. */
+async function provokeByState(stack: TestStack, described: Described, code: string): Promise<Call> {
+  const call = await prepareCall(stack, described);
+  const { user, link } = call;
+  const { users, links } = webStoresOf(stack);
+  switch (code) {
     case 'account_banned':
-      if (link === undefined) await webStoresOf(stack).users.ban(user!._id, 'a test');
+      if (link === undefined) await users.ban(user!._id, 'a test');
       else await banAccount(stack, link.accountId);
       return call;
     case 'already_linked':
-      return await linkTwice(stack, described, call);
+      return await linkBefore(stack, described, call);
     case 'account_exists': {
       const { id: accountId } = await stack.createAccount();
-      await webStoresOf(stack).links.create({ userId: user!._id, accountId, label: 'First' });
+      await links.create({ userId: user!._id, accountId, label: 'First' });
       return call;
     }
     default:
@@ -78,7 +90,8 @@ export async function provoke(
 const wrongPath = (path: NonNullable<Call['path']>): NonNullable<Call['path']> =>
   Object.fromEntries(Object.keys(path).map((name) => [name, 'none']));
 
-async function linkTwice(stack: TestStack, described: Described, call: PreparedCall): Promise<Call> {
+/** Another user links the account of this call. */
+async function linkBefore(stack: TestStack, described: Described, call: PreparedCall): Promise<Call> {
   const { headers } = await prepareCall(stack, described);
   const first = await fetch(`${stack.url}/v1/web/api-accounts/link`, {
     method: 'POST',

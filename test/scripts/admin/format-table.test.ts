@@ -58,6 +58,18 @@ test('a field that is too long for a line breaks between its words, and a word n
   t.deepEqual(text.split('\n').slice(2), ['a', '  words  one,', `         ${word},`, '         two']);
 });
 
+test('rows within one thing are a table below their name, as wide as the terminal', (t) => {
+  const text = formatTable({ id: 'a', events: [{ at: 'x'.repeat(9), label: null }], codes: ['b'] }, 20);
+  t.deepEqual(text.split('\n').slice(1), [
+    'events:',
+    '  at         label',
+    '  ─────────  ─────',
+    `  ${'x'.repeat(9)}  –`,
+    'codes:',
+    '  b',
+  ]);
+});
+
 test('no line of a usual table is wider than the terminal', (t) => {
   for (let width = 40; width < 80; width++) {
     const widest = Math.max(
