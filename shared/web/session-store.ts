@@ -7,6 +7,7 @@ import {
   hashTokens,
   readToken,
   type SessionKeys,
+  type SessionTokenKind,
   type SessionTokens,
 } from './session-tokens.ts';
 import type { DeviceDescription } from './user-agent.ts';
@@ -70,6 +71,11 @@ export class SessionStore {
     await this.#database.call(({ sessions }) => sessions.create(session));
     await this.#makeRoom(userId, _id);
     return { session, ...tokens };
+  }
+
+  /** Whether the token was issued under our key, by its MAC alone: MongoDB is not asked whether it is still good. */
+  isIssued(kind: SessionTokenKind, token: string): boolean {
+    return readToken(kind, token, this.#keys) !== null;
   }
 
   /** @returns null where the token was made up, has expired or was replaced, and where its session has ended */

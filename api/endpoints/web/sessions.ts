@@ -17,6 +17,10 @@ export function refreshSession(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const token = readCookie(context, config, 'refresh');
     if (token === null) throw unauthenticated('The request has no refresh cookie. Sign in.');
+    if (!web.sessions.isIssued('refresh', token)) {
+      clearCookies(context, config);
+      throw sessionEnded();
+    }
     await inDatabaseTurn(services, context, async () => {
       const refreshed = await web.sessions.refresh(token, context.ip);
       if (refreshed.kind === 'refreshed') {
@@ -39,14 +43,18 @@ export function refreshSession(services: Services) {
           'This refresh token was used before, so its session has been ended. Sign in again; send one refresh at a time.',
         );
       }
-      throw unauthenticated('The session has ended. Sign in again.');
+      throw sessionEnded();
     });
   };
 }
 
+const sessionEnded = (): AppError => unauthenticated('The session has ended. Sign in again.');
+
 export function getWebUser(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    context.body = presentWebUser(await findUser(services, context));
+    context.body = await inDatabaseTurn(services, context, async () =>
+      presentWebUser(await findUser(services, context)),
+    );
   };
 }
 
@@ -64,8 +72,10 @@ export function updateWebUser(services: Services) {
 export function logOut(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const { userId, _id: sessionId } = sessionOf(context);
-    await services.web.sessions.revoke(userId, sessionId);
-    await noteEvent(services, context, { action: 'signed-out', userId });
+    await inDatabaseTurn(services, context, async () => {
+      await services.web.sessions.revoke(userId, sessionId);
+      await noteEvent(services, context, { action: 'signed-out', userId });
+    });
     answerWithoutSession(services, context);
   };
 }
@@ -73,8 +83,10 @@ export function logOut(services: Services) {
 export function logOutEverywhere(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const { userId } = sessionOf(context);
-    await services.web.sessions.revokeAll(userId);
-    await noteEvent(services, context, { action: 'sessions-revoked', userId });
+    await inDatabaseTurn(services, context, async () => {
+      await services.web.sessions.revokeAll(userId);
+      await noteEvent(services, context, { action: 'sessions-revoked', userId });
+    });
     answerWithoutSession(services, context);
   };
 }
@@ -82,16 +94,18 @@ export function logOutEverywhere(services: Services) {
 export function logOutOthers(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const { userId, _id: sessionId } = sessionOf(context);
-    await services.web.sessions.revokeOthers(userId, sessionId);
-    await noteEvent(services, context, { action: 'sessions-revoked', userId });
+    await inDatabaseTurn(services, context, async () => {
+      await services.web.sessions.revokeOthers(userId, sessionId);
+      await noteEvent(services, context, { action: 'sessions-revoked', userId });
+    });
     context.status = 204;
   };
 }
 
-export function listSessions({ web }: Services) {
+export function listSessions(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const { userId, _id: currentId } = sessionOf(context);
-    const sessions = await web.sessions.list(userId);
+    const sessions = await inDatabaseTurn(services, context, () => services.web.sessions.list(userId));
     context.body = sessions.map((session) => presentSession(session, currentId));
   };
 }
@@ -100,12 +114,14 @@ export function revokeSession(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const { userId, _id: currentId } = sessionOf(context);
     const { session_id: sessionId } = context.state.path as SessionPath;
-    if (!(await services.web.sessions.revoke(userId, sessionId))) {
-      throw new AppError('not_found', {
-        message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
-      });
-    }
-    await noteEvent(services, context, { action: 'sessions-revoked', userId });
+    await inDatabaseTurn(services, context, async () => {
+      if (!(await services.web.sessions.revoke(userId, sessionId))) {
+        throw new AppError('not_found', {
+          message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
+        });
+      }
+      await noteEvent(services, context, { action: 'sessions-revoked', userId });
+    });
     if (sessionId === currentId) answerWithoutSession(services, context);
     else context.status = 204;
   };
