@@ -23,7 +23,7 @@ export function authenticateSession(services: Services): ApiMiddleware {
     const token = readCookie(context, config, 'session');
     if (token === null) throw unauthenticated('The request has no session cookie. Sign in.');
     // What was never issued here does not wait for a turn at the database.
-    if (!web.sessions.isAccessToken(token)) throw sessionEnded();
+    if (!web.sessions.isIssued('access', token)) throw sessionEnded();
     const session = await inDatabaseTurn(services, context, () => web.sessions.find(token));
     if (session === null) {
       throw unauthenticated(

@@ -7,6 +7,7 @@ import {
   hashTokens,
   readToken,
   type SessionKeys,
+  type SessionTokenKind,
   type SessionTokens,
 } from './session-tokens.ts';
 import type { DeviceDescription } from './user-agent.ts';
@@ -72,6 +73,11 @@ export class SessionStore {
     return { session, ...tokens };
   }
 
+  /** Whether the token was issued under our key, by its MAC alone: MongoDB is not asked whether it is still good. */
+  isIssued(kind: SessionTokenKind, token: string): boolean {
+    return readToken(kind, token, this.#keys) !== null;
+  }
+
   /** @returns null where the token was made up, has expired or was replaced, and where its session has ended */
   async find(accessToken: string): Promise<WebSession | null> {
     const issued = readToken('access', accessToken, this.#keys);
@@ -96,15 +102,6 @@ export class SessionStore {
         { $set: { lastUsedAt: now, ipLastUsed: address } },
       ),
     );
-  }
-
-  /** Whether a token was issued here, once: no store is asked. */
-  isAccessToken(token: string): boolean {
-    return readToken('access', token, this.#keys) !== null;
-  }
-
-  isRefreshToken(token: string): boolean {
-    return readToken('refresh', token, this.#keys) !== null;
   }
 
   /** The session that a refresh token was issued for, also where the token was replaced since. */

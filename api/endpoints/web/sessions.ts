@@ -1,12 +1,13 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { SessionPath, WebUserChange } from '../../../shared/contract/web-auth.ts';
-import { sessionOf, unauthenticated } from '../../middleware/authenticate-session.ts';
+import type { WebSession } from '../../../shared/web/web-models.ts';
+import { currentSession, sessionOf, unauthenticated } from '../../middleware/authenticate-session.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 import { clearCookies, readCookie } from '../../middleware/session-cookies.ts';
 import { presentSession, presentWebUser } from '../../present/web.ts';
 import type { Services } from '../../services.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
-import { record } from './record.ts';
+import { record, type WebAction } from './record.ts';
 import { answerWithoutSession, answerWithSession } from './answer-with-session.ts';
 import { readTimeZone } from './fields.ts';
 import { findUser } from './find-user.ts';
@@ -17,7 +18,7 @@ export function refreshSession(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const token = readCookie(context, config, 'refresh');
     if (token === null) throw unauthenticated('The request has no refresh cookie. Sign in.');
-    if (!web.sessions.isRefreshToken(token)) {
+    if (!web.sessions.isIssued('refresh', token)) {
       clearCookies(context, config);
       throw sessionEnded();
     }
@@ -47,7 +48,9 @@ const sessionEnded = (): AppError => unauthenticated('The session has ended. Sig
 
 export function getWebUser(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    context.body = presentWebUser(await findUser(services, context));
+    context.body = await inDatabaseTurn(services, context, async () =>
+      presentWebUser(await findUser(services, context)),
+    );
   };
 }
 
@@ -65,55 +68,71 @@ export function updateWebUser(services: Services) {
   };
 }
 
+/** Ends sessions, in the user's turn at the database, and writes it down. */
+async function endSessions(
+  services: Services,
+  context: ApiContext,
+  action: Omit<WebAction, 'userId'>,
+  end: (session: WebSession) => Promise<unknown>,
+): Promise<void> {
+  await inDatabaseTurn(services, context, async () => {
+    const session = await currentSession(services, context);
+    await record(services, context, { ...action, userId: session.userId }, () => end(session));
+  });
+}
+
 export function logOut(services: Services) {
+  const { sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
-    const { userId, _id: sessionId } = sessionOf(context);
-    await record(services, context, { action: 'signed-out', userId }, () =>
-      services.web.sessions.revoke(userId, sessionId),
+    await endSessions(services, context, { action: 'signed-out' }, ({ userId, _id }) =>
+      sessions.revoke(userId, _id),
     );
     answerWithoutSession(services, context);
   };
 }
 
 export function logOutEverywhere(services: Services) {
+  const { sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
-    const { userId } = sessionOf(context);
-    await record(services, context, { action: 'sessions-revoked', userId }, () =>
-      services.web.sessions.revokeAll(userId),
+    await endSessions(services, context, { action: 'sessions-revoked' }, ({ userId }) =>
+      sessions.revokeAll(userId),
     );
     answerWithoutSession(services, context);
   };
 }
 
 export function logOutOthers(services: Services) {
+  const { sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
-    const { userId, _id: sessionId } = sessionOf(context);
-    await record(services, context, { action: 'sessions-revoked', userId }, () =>
-      services.web.sessions.revokeOthers(userId, sessionId),
+    await endSessions(services, context, { action: 'sessions-revoked' }, ({ userId, _id }) =>
+      sessions.revokeOthers(userId, _id),
     );
     context.status = 204;
   };
 }
 
-export function listSessions({ web }: Services) {
+export function listSessions(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    const { userId, _id: currentId } = sessionOf(context);
-    const sessions = await web.sessions.list(userId);
-    context.body = sessions.map((session) => presentSession(session, currentId));
+    context.body = await inDatabaseTurn(services, context, async () => {
+      const { userId, _id: currentId } = await currentSession(services, context);
+      const sessions = await services.web.sessions.list(userId);
+      return sessions.map((session) => presentSession(session, currentId));
+    });
   };
 }
 
 export function revokeSession(services: Services) {
+  const { sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
-    const { userId, _id: currentId } = sessionOf(context);
     const { session_id: sessionId } = context.state.path as SessionPath;
-    await record(services, context, { action: 'sessions-revoked', userId, sessionId }, async () => {
-      if (await services.web.sessions.revoke(userId, sessionId)) return;
+    const action = { action: 'sessions-revoked', sessionId } as const;
+    await endSessions(services, context, action, async ({ userId }) => {
+      if (await sessions.revoke(userId, sessionId)) return;
       throw new AppError('not_found', {
         message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
       });
     });
-    if (sessionId === currentId) answerWithoutSession(services, context);
+    if (sessionId === sessionOf(context)._id) answerWithoutSession(services, context);
     else context.status = 204;
   };
 }

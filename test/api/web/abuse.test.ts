@@ -46,42 +46,45 @@ const anyWrong = (right: string, count: number): string[] =>
     .filter((code) => code !== right)
     .slice(0, count);
 
-test('an address that is more than one address, or holds what means something in a mail, is refused and nothing is mailed', async (t) => {
-  const victim = 'injected@example.com';
-  const hostile = [
-    `a@example.com\r\nBcc: ${victim}`,
-    `a@example.com\nBcc: ${victim}`,
-    `a@example.com\0${victim}`,
-    `a@example.com\u2028Bcc: ${victim}`,
-    `a@example.com\u0085${victim}`,
-    `a@example.com\t${victim}`,
-    `a@example.com,${victim}`,
-    `a@example.com;${victim}`,
-    `a@example.com ${victim}`,
-    `<${victim}>`,
-    `"A" <${victim}>`,
-    `"a@example.com"@example.com`,
-    `a@example.com%0d%0aBcc:${victim}`,
-    `a@example.com@${victim}`,
-    `(${victim})a@example.com`,
-    `a@[127.0.0.1]`,
-    `a@127.0.0.1`,
-    `a@example.com\\r\\n${victim}`,
-    `=?utf-8?q?a=0d=0aBcc=3a?=@example.com`.replace('=?', '\u202e'),
-    `-oQ/tmp a@example.com`,
-  ];
-  for (const email of hostile) {
-    const response = await requestCode(email);
-    t.is(response.status, 422, email);
-    const { detail } = (await response.json()) as { detail: { loc: unknown }[] };
-    t.deepEqual(detail[0]?.loc, ['body', 'email']);
-  }
-  // Mails leave in their order: had one of those been queued, it would have come before this one.
-  const last = 'after-the-injections@example.com';
-  await requestCode(last);
-  await stack.mailbox!.waitForMail(last);
-  t.false(stack.mailbox!.received.some(({ recipient }) => /injected|^a@/.test(recipient)));
-});
+test.serial(
+  'an address that is more than one address, or holds what means something in a mail, is refused and nothing is mailed',
+  async (t) => {
+    const victim = 'injected@example.com';
+    const hostile = [
+      `a@example.com\r\nBcc: ${victim}`,
+      `a@example.com\nBcc: ${victim}`,
+      `a@example.com\0${victim}`,
+      `a@example.com\u2028Bcc: ${victim}`,
+      `a@example.com\u0085${victim}`,
+      `a@example.com\t${victim}`,
+      `a@example.com,${victim}`,
+      `a@example.com;${victim}`,
+      `a@example.com ${victim}`,
+      `<${victim}>`,
+      `"A" <${victim}>`,
+      `"a@example.com"@example.com`,
+      `a@example.com%0d%0aBcc:${victim}`,
+      `a@example.com@${victim}`,
+      `(${victim})a@example.com`,
+      `a@[127.0.0.1]`,
+      `a@127.0.0.1`,
+      `a@example.com\\r\\n${victim}`,
+      `=?utf-8?q?a=0d=0aBcc=3a?=@example.com`.replace('=?', '\u202e'),
+      `-oQ/tmp a@example.com`,
+    ];
+    for (const email of hostile) {
+      const response = await requestCode(email);
+      t.is(response.status, 422, email);
+      const { detail } = (await response.json()) as { detail: { loc: unknown }[] };
+      t.deepEqual(detail[0]?.loc, ['body', 'email']);
+    }
+    // Mails leave in their order: had one of those been queued, it would have come before this one.
+    const last = 'after-the-injections@example.com';
+    await requestCode(last);
+    await stack.mailbox!.waitForMail(last);
+    t.false(stack.mailbox!.received.some(({ recipient }) => /injected|^a@/.test(recipient)));
+  },
+);
 
 const markup = '<img src=x onerror=alert(1)>';
 
@@ -117,56 +120,62 @@ function checkHarmless(t: ExecutionContext, mail: ReceivedMail, plain: ReceivedM
   t.regex(readCode(mail), /^\d{6}$/);
 }
 
-test('a label with markup or line breaks is text in a mail: it adds no tag, no header, no recipient', async (t) => {
-  const plain = await mailConfirmation('plain-label@example.com', 'plain');
-  const labels = [
-    markup,
-    '"><script>alert(1)</script>',
-    '</title></head><a href="https://evil.example">click</a>',
-    'x\r\nBcc: victim@example.com\r\n\r\n<b>mine</b>',
-    'x\n\n    000000\n\nx',
-    '&lt;b&gt; &#60;b&#62; %3Cb%3E ${code} {{code}}',
-    '\u202eelttil\u2066\0',
-  ];
-  for (const [i, label] of labels.entries()) {
-    const mail = await mailConfirmation(`label-${i}@example.com`, label);
-    checkHarmless(t, mail, plain);
-    t.notRegex(mail.text!, /^Bcc/m);
-  }
-  const shown = await mailConfirmation('label-shown@example.com', markup);
-  t.true(shown.text!.includes(markup));
-  t.true(shown.html!.includes('&lt;img src=x onerror=alert(1)&gt;'));
-});
-
-test('a browser that says it is markup, or says so at great length, is text in mails and a short name in the list of sessions', async (t) => {
-  const plain = await mailConfirmation('plain-browser@example.com', 'plain', { userAgent: 'curl/8.0 x' });
-  const agents = [
-    '<img src=x onerror=go>/1.0 x',
-    `</td></tr></table><script>/1.0 x`,
-    `${'<b>'.repeat(4_000)}/1.0 x`,
-    `Mozilla/5.0 (${'X11; '.repeat(2_400)})`,
-    '\t \u00ff\u0080/1.0 x',
-  ];
-  for (const [i, userAgent] of agents.entries()) {
-    const email = `browser-${i}@example.com`;
-    const mail = await mailConfirmation(email, 'plain', { userAgent, language: 'en' });
-    t.notRegex(mail.html!, /<(img|script|b)\b/i);
-    t.deepEqual(
-      mail.headers.map(({ key }) => key),
-      plain.headers.map(({ key }) => key),
-    );
-    const client = new WebClient(stack.url, { userAgent, headers: fromElsewhere() });
-    await client.signIn(email, async () => readCode(await stack.mailbox!.waitForMail(email)));
-    const sessions = await client.request('GET', '/auth/sessions');
-    for (const session of (await sessions.json()) as { os_name: string; browser_name: string }[]) {
-      t.true(session.os_name.length <= 64 && session.browser_name.length <= 64);
+test.serial(
+  'a label with markup or line breaks is text in a mail: it adds no tag, no header, no recipient',
+  async (t) => {
+    const plain = await mailConfirmation('plain-label@example.com', 'plain');
+    const labels = [
+      markup,
+      '"><script>alert(1)</script>',
+      '</title></head><a href="https://evil.example">click</a>',
+      'x\r\nBcc: victim@example.com\r\n\r\n<b>mine</b>',
+      'x\n\n    000000\n\nx',
+      '&lt;b&gt; &#60;b&#62; %3Cb%3E ${code} {{code}}',
+      '\u202eelttil\u2066\0',
+    ];
+    for (const [i, label] of labels.entries()) {
+      const mail = await mailConfirmation(`label-${i}@example.com`, label);
+      checkHarmless(t, mail, plain);
+      t.notRegex(mail.text!, /^Bcc/m);
     }
-  }
-  const shown = await mailConfirmation('browser-shown@example.com', 'plain', { userAgent: agents[0]! });
-  t.true(shown.html!.includes('&lt;img src=x onerror=go&gt;'));
-});
+    const shown = await mailConfirmation('label-shown@example.com', markup);
+    t.true(shown.text!.includes(markup));
+    t.true(shown.html!.includes('&lt;img src=x onerror=alert(1)&gt;'));
+  },
+);
 
-test('whatever language a browser asks for, a code is mailed, in Russian or English', async (t) => {
+test.serial(
+  'a browser that says it is markup, or says so at great length, is text in mails and a short name in the list of sessions',
+  async (t) => {
+    const plain = await mailConfirmation('plain-browser@example.com', 'plain', { userAgent: 'curl/8.0 x' });
+    const agents = [
+      '<img src=x onerror=go>/1.0 x',
+      `</td></tr></table><script>/1.0 x`,
+      `${'<b>'.repeat(4_000)}/1.0 x`,
+      `Mozilla/5.0 (${'X11; '.repeat(2_400)})`,
+      '\t \u00ff\u0080/1.0 x',
+    ];
+    for (const [i, userAgent] of agents.entries()) {
+      const email = `browser-${i}@example.com`;
+      const mail = await mailConfirmation(email, 'plain', { userAgent, language: 'en' });
+      t.notRegex(mail.html!, /<(img|script|b)\b/i);
+      t.deepEqual(
+        mail.headers.map(({ key }) => key),
+        plain.headers.map(({ key }) => key),
+      );
+      const client = new WebClient(stack.url, { userAgent, headers: fromElsewhere() });
+      await client.signIn(email, async () => readCode(await stack.mailbox!.waitForMail(email)));
+      const sessions = await client.request('GET', '/auth/sessions');
+      for (const session of (await sessions.json()) as { os_name: string; browser_name: string }[]) {
+        t.true(session.os_name.length <= 64 && session.browser_name.length <= 64);
+      }
+    }
+    const shown = await mailConfirmation('browser-shown@example.com', 'plain', { userAgent: agents[0]! });
+    t.true(shown.html!.includes('&lt;img src=x onerror=go&gt;'));
+  },
+);
+
+test.serial('whatever language a browser asks for, a code is mailed, in Russian or English', async (t) => {
   const languages = [
     '',
     '*',
@@ -184,18 +193,21 @@ test('whatever language a browser asks for, a code is mailed, in Russian or Engl
   }
 });
 
-test('of 200 tries of one code at once five are compared: the right one counts no more afterwards', async (t) => {
-  const { challengeId, code } = await mailCode('parallel@example.com');
-  const tries = anyWrong(code, 200).map((wrong) => verifyCode(challengeId, wrong));
-  for (const response of await Promise.all(tries)) t.is(await readErrorCode(response), 'invalid_code');
-  t.is(await readErrorCode(await verifyCode(challengeId, code)), 'invalid_code');
+test.serial(
+  'of 200 tries of one code at once five are compared: the right one counts no more afterwards',
+  async (t) => {
+    const { challengeId, code } = await mailCode('parallel@example.com');
+    const tries = anyWrong(code, 200).map((wrong) => verifyCode(challengeId, wrong));
+    for (const response of await Promise.all(tries)) t.is(await readErrorCode(response), 'invalid_code');
+    t.is(await readErrorCode(await verifyCode(challengeId, code)), 'invalid_code');
 
-  const other = await mailCode('parallel-other@example.com');
-  await Promise.all(anyWrong(other.code, 4).map((wrong) => verifyCode(other.challengeId, wrong)));
-  t.is((await verifyCode(other.challengeId, other.code)).status, 200);
-});
+    const other = await mailCode('parallel-other@example.com');
+    await Promise.all(anyWrong(other.code, 4).map((wrong) => verifyCode(other.challengeId, wrong)));
+    t.is((await verifyCode(other.challengeId, other.code)).status, 200);
+  },
+);
 
-test('a code that was mailed for one challenge is of no use with another', async (t) => {
+test.serial('a code that was mailed for one challenge is of no use with another', async (t) => {
   const [a, b] = [await mailCode('challenge-a@example.com'), await mailCode('challenge-b@example.com')];
   t.not(a.code, b.code);
   t.is(await readErrorCode(await verifyCode(b.challengeId, a.code)), 'invalid_code');
@@ -224,7 +236,7 @@ const spellings = {
   ],
 };
 for (const [what, addresses] of Object.entries(spellings)) {
-  test(`the limit of a mailbox holds over ${what}`, async (t) => {
+  test.serial(`the limit of a mailbox holds over ${what}`, async (t) => {
     const statuses: number[] = [];
     for (let i = 0; statuses.filter((status) => status === 201).length < 10 && i < 40; i++)
       statuses.push((await requestCode(addresses[i % addresses.length]!)).status);

@@ -25,7 +25,7 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-const runs = { numRuns: 25 };
+const runs = { numRuns: 20 };
 
 const webOperations = Object.entries(operations).filter(
   ([id, operation]) => isOfWebArea(operation) || id === 'getWebConfig',
@@ -84,7 +84,7 @@ async function checkInside(
     throw new Error(show(name, value, answer));
 }
 
-test('the bounds that are tested are those of every field there is', (t) => {
+test.serial('the bounds that are tested are those of every field there is', (t) => {
   const fieldsOf = ({ pathParameters, query, body }: Operation): string[] =>
     Object.entries({ path: pathParameters, query, body }).flatMap(([part, schema]) =>
       namesOf(schema).map((name) => `${part}.${name}`),
@@ -101,20 +101,23 @@ const fuzzed = webOperations.flatMap(([id, operation]) =>
 );
 
 for (const [operation, name, field] of fuzzed) {
-  test(`${operation.operationId}: ${name} outside of its bounds is a 422 that says where, inside it is none`, async (t) => {
-    const caller = await createCaller(stack);
-    const sendable = (values: fc.Arbitrary<unknown>) => values.filter((value) => canBeSent(name, value));
-    const outside = fc.asyncProperty(sendable(field.outside), (value) =>
-      checkOutside(operation, caller, name, value),
-    );
-    await fc.assert(outside, runs);
-    const inside = fc.asyncProperty(sendable(field.inside), (value) =>
-      checkInside(operation, caller, name, value, field),
-    );
-    await fc.assert(inside, runs);
-    if (field.isRequired) await checkOutside(operation, caller, name, undefined);
-    t.pass();
-  });
+  test.serial(
+    `${operation.operationId}: ${name} outside of its bounds is a 422 that says where, inside it is none`,
+    async (t) => {
+      const caller = await createCaller(stack);
+      const sendable = (values: fc.Arbitrary<unknown>) => values.filter((value) => canBeSent(name, value));
+      const outside = fc.asyncProperty(sendable(field.outside), (value) =>
+        checkOutside(operation, caller, name, value),
+      );
+      await fc.assert(outside, runs);
+      const inside = fc.asyncProperty(sendable(field.inside), (value) =>
+        checkInside(operation, caller, name, value, field),
+      );
+      await fc.assert(inside, runs);
+      if (field.isRequired) await checkOutside(operation, caller, name, undefined);
+      t.pass();
+    },
+  );
 }
 
 function checkOutcome(t: ExecutionContext, { operationId }: Operation, { outcome, json }: Answer): void {
@@ -125,7 +128,7 @@ function checkOutcome(t: ExecutionContext, { operationId }: Operation, { outcome
 const withBody = webOperations.filter(([, { body }]) => body !== undefined);
 
 for (const [id, operation] of withBody) {
-  test(`${id}: fields that it does not know change nothing`, async (t) => {
+  test.serial(`${id}: fields that it does not know change nothing`, async (t) => {
     const caller = await createCaller(stack);
     const parts = createParts(bounds[id], caller);
     const more =
@@ -134,7 +137,7 @@ for (const [id, operation] of withBody) {
     checkOutcome(t, operation, await send(operation, caller, parts, { text }));
   });
 
-  test(`${id}: a body that is no JSON object is a 422 of the body, whatever it is`, async (t) => {
+  test.serial(`${id}: a body that is no JSON object is a 422 of the body, whatever it is`, async (t) => {
     const caller = await createCaller(stack);
     const parts = createParts(bounds[id], caller);
     const wrong = [
@@ -165,7 +168,7 @@ for (const [id, operation] of withBody) {
     }
   });
 
-  test(`${id}: any JSON is answered or refused, and none is a fault of the server`, async (t) => {
+  test.serial(`${id}: any JSON is answered or refused, and none is a fault of the server`, async (t) => {
     const caller = await createCaller(stack);
     const parts = createParts(bounds[id], caller);
     const names = namesOf(operation.body);
@@ -178,7 +181,7 @@ for (const [id, operation] of withBody) {
     t.pass();
   });
 
-  test(`${id}: half of a surrogate pair is refused, in every text that it takes`, async (t) => {
+  test.serial(`${id}: half of a surrogate pair is refused, in every text that it takes`, async (t) => {
     const caller = await createCaller(stack);
     const parts = createParts(bounds[id], caller);
     for (const [name, value] of Object.entries(parts.body)) {
@@ -190,33 +193,36 @@ for (const [id, operation] of withBody) {
     }
   });
 
-  test(`${id}: a body in chunks without a length counts as one with a length, and one of another type is a 415`, async (t) => {
-    const caller = await createCaller(stack);
-    const parts = createParts(bounds[id], caller);
-    const bytes = new TextEncoder().encode(JSON.stringify(parts.body));
-    const inChunks = new ReadableStream<Uint8Array>({
-      start(controller) {
-        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
-        controller.close();
-      },
-    });
-    checkOutcome(t, operation, await send(operation, caller, parts, { text: inChunks }));
-    for (const type of [
-      'text/plain',
-      'application/x-www-form-urlencoded',
-      'multipart/form-data; boundary=x',
-      'x',
-    ]) {
-      const { status } = await send(operation, caller, parts, { headers: { 'content-type': type } });
-      t.is(status, 415, type);
-    }
-    const utf16 = { 'content-type': 'application/json; charset=utf-16' };
-    t.is((await send(operation, caller, parts, { headers: utf16 })).status, 415);
-    const zipped = { 'content-encoding': 'gzip' };
-    t.is((await send(operation, caller, parts, { headers: zipped })).status, 415);
-    const large = JSON.stringify({ ...parts.body, more: 'x'.repeat(64_000) });
-    t.is((await send(operation, caller, parts, { text: large })).status, 413);
-  });
+  test.serial(
+    `${id}: a body in chunks without a length counts as one with a length, and one of another type is a 415`,
+    async (t) => {
+      const caller = await createCaller(stack);
+      const parts = createParts(bounds[id], caller);
+      const bytes = new TextEncoder().encode(JSON.stringify(parts.body));
+      const inChunks = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+          controller.close();
+        },
+      });
+      checkOutcome(t, operation, await send(operation, caller, parts, { text: inChunks }));
+      for (const type of [
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'multipart/form-data; boundary=x',
+        'x',
+      ]) {
+        const { status } = await send(operation, caller, parts, { headers: { 'content-type': type } });
+        t.is(status, 415, type);
+      }
+      const utf16 = { 'content-type': 'application/json; charset=utf-16' };
+      t.is((await send(operation, caller, parts, { headers: utf16 })).status, 415);
+      const zipped = { 'content-encoding': 'gzip' };
+      t.is((await send(operation, caller, parts, { headers: zipped })).status, 415);
+      const large = JSON.stringify({ ...parts.body, more: 'x'.repeat(64_000) });
+      t.is((await send(operation, caller, parts, { text: large })).status, 413);
+    },
+  );
 }
 
 const unread: readonly Sent[] = [
@@ -228,7 +234,7 @@ const unread: readonly Sent[] = [
 
 for (const [id, operation] of webOperations) {
   if (operation.body !== undefined || operation.method === 'get') continue;
-  test(`${id}: takes no body, and looks at none`, async (t) => {
+  test.serial(`${id}: takes no body, and looks at none`, async (t) => {
     for (const options of unread) {
       const caller = await createCaller(stack);
       checkOutcome(t, operation, await send(operation, caller, createParts(bounds[id], caller), options));
@@ -238,28 +244,31 @@ for (const [id, operation] of webOperations) {
 
 const withQuery = webOperations.filter(([, { query }]) => query !== undefined);
 
-test('a parameter that is given twice is refused, and one that nobody knows is not looked at', async (t) => {
-  const caller = await createCaller(stack);
-  for (const [id, operation] of withQuery) {
-    const name = namesOf(operation.query)[0]!;
-    const path = operation.path.replace('{account_id}', String(caller.linkId));
-    const options = { headers: { cookie: caller.client.cookieHeader } };
-    const twice = await fetch(`${stack.url}/v1${path}?${name}=1&${name}=1`, options);
-    t.is(twice.status, 422);
-    const { detail } = (await twice.json()) as { detail: Answer['issues'] };
-    t.deepEqual(detail[0]?.loc, ['query', name]);
-    const unknown = { query: { [`${name}[$gt]`]: '', $where: '1', __proto__: 'x' } };
-    checkOutcome(
-      t,
-      operation,
-      await send(operation, caller, { ...createParts(bounds[id], caller), ...unknown }),
-    );
-  }
-});
+test.serial(
+  'a parameter that is given twice is refused, and one that nobody knows is not looked at',
+  async (t) => {
+    const caller = await createCaller(stack);
+    for (const [id, operation] of withQuery) {
+      const name = namesOf(operation.query)[0]!;
+      const path = operation.path.replace('{account_id}', String(caller.linkId));
+      const options = { headers: { cookie: caller.client.cookieHeader } };
+      const twice = await fetch(`${stack.url}/v1${path}?${name}=1&${name}=1`, options);
+      t.is(twice.status, 422);
+      const { detail } = (await twice.json()) as { detail: Answer['issues'] };
+      t.deepEqual(detail[0]?.loc, ['query', name]);
+      const unknown = { query: { [`${name}[$gt]`]: '', $where: '1', __proto__: 'x' } };
+      checkOutcome(
+        t,
+        operation,
+        await send(operation, caller, { ...createParts(bounds[id], caller), ...unknown }),
+      );
+    }
+  },
+);
 
 const strangePaths = ['%00', '%0d%0a', '1%2f2', '%ff', '..%2f1', '-0', '%F0%9F%94%91', '9'.repeat(5_000)];
 
-test('whatever stands in the place of an id is a 4xx', async (t) => {
+test.serial('whatever stands in the place of an id is a 4xx', async (t) => {
   const { client } = await createCaller(stack);
   for (const [, operation] of webOperations) {
     if (operation.pathParameters === undefined) continue;

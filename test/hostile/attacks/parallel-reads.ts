@@ -1,6 +1,8 @@
 import type { Target } from './target.ts';
 
 export interface ParallelReadsTarget extends Target {
+  /** In place of the key. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** How many calls at once. */
   readonly count?: number;
   /** Below `/v1`; those of the history in turns unless given. */
@@ -29,6 +31,7 @@ const historyPaths = ['/users/request_logs', '/users/stats', '/users/refill_logs
 export async function readInParallel({
   url,
   apiKey,
+  headers = { authorization: `Bearer ${apiKey}` },
   count = 500,
   paths = historyPaths,
   signal,
@@ -39,7 +42,7 @@ export async function readInParallel({
   const read = async (i: number): Promise<void> => {
     try {
       const response = await fetch(`${url}/v1${paths[i % paths.length]!}`, {
-        headers: { authorization: `Bearer ${apiKey}` },
+        headers,
         ...(signal === undefined ? {} : { signal }),
       });
       onAnswer?.(response.status);

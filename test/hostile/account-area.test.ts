@@ -1,0 +1,203 @@
+import { randomBytes } from 'node:crypto';
+import test from 'ava';
+import { postJson } from '../support/post-json.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { createWebUser, webStoresOf } from '../support/web-client.ts';
+import { floodCaptchas } from './attacks/captcha-flood.ts';
+import { sendMadeUpSessions } from './attacks/made-up-sessions.ts';
+import { readInParallel } from './attacks/parallel-reads.ts';
+
+/** A command that looks for a session, as BSON writes it. */
+const lookUpMark = '\u0002find\0\r\0\0\0web_sessions\0';
+
+/** The account area is open to everybody: what strangers and its own users send must not keep others from it. */
+
+let stack: TestStack;
+
+test.before(async () => {
+  const env = { TRUST_PROXY: 'on', PUBLIC_URL: 'https://gateway.example' };
+  stack = await startStack({ holdsMongo: true, env });
+});
+test.after.always(() => stack?.close());
+
+test.serial('thousands of made-up cookies ask MongoDB nothing', async (t) => {
+  const { client } = await createWebUser(stack, 'made-up@example.com');
+  const issued = client.cookies.get('__Host-mg_session')!;
+  const proxy = stack.mongoProxy!;
+  const countSessions = (): number => proxy.countSent(lookUpMark);
+  const before = countSessions();
+  const target = { url: stack.url, prefix: '__Host-', issued };
+  const statuses = await sendMadeUpSessions({ ...target, requests: 2_000, atOnce: 64 });
+  t.deepEqual([...statuses], [[401, 2_000]]);
+  t.is(countSessions(), before);
+  t.is((await client.request('GET', '/api-accounts')).status, 200);
+  t.true(countSessions() > before);
+});
+
+test.serial('while MongoDB is slow, made-up cookies are refused all the same', async (t) => {
+  const { client } = await createWebUser(stack, 'slow@example.com');
+  const proxy = stack.mongoProxy!;
+  const before = proxy.countSent(lookUpMark);
+  proxy.hold(lookUpMark);
+  const waiting = Array.from({ length: 16 }, () => client.request('GET', '/auth/me'));
+  await waitFor('look-ups of sessions', () => proxy.countSent(lookUpMark) >= before + 4);
+  const statuses = await sendMadeUpSessions({ url: stack.url, prefix: '__Host-', requests: 100, atOnce: 16 });
+  t.deepEqual([...statuses], [[401, 100]]);
+  proxy.release();
+  for (const response of await Promise.all(waiting)) t.is(response.status, 200);
+});
+
+test.serial('of a user whose calls MongoDB is slow to answer, others see nothing', async (t) => {
+  const [{ client, user }, other] = [
+    await createWebUser(stack, 'greedy@example.com'),
+    await createWebUser(stack, 'patient@example.com'),
+  ];
+  const proxy = stack.mongoProxy!;
+  proxy.hold(user._id);
+  const paths = ['/auth/me', '/auth/sessions', '/api-accounts'];
+  const calls = Array.from({ length: 60 }, (_, i) => client.request('GET', paths[i % paths.length]!));
+  await waitFor('its calls at MongoDB', () => proxy.countSent(user._id) >= 4);
+  t.is((await other.client.request('GET', '/auth/me')).status, 200);
+  t.is((await other.client.request('GET', '/auth/sessions')).status, 200);
+  t.true(proxy.countSent(user._id) <= 8, `${proxy.countSent(user._id)} at once`);
+  proxy.release();
+  for (const response of await Promise.all(calls)) t.is(response.status, 200);
+});
+
+test.serial('a flood of captchas from one network is bounded, and another network is served', async (t) => {
+  const flood = floodCaptchas({ url: stack.url, requests: 200 });
+  const other = await postJson(
+    `${stack.url}/v1/web/auth/captcha/challenge`,
+    null,
+    { purpose: 'login' },
+    {
+      'x-forwarded-for': '2001:db8:0:2::1',
+    },
+  );
+  t.is(other.status, 201);
+  const statuses = await flood;
+  t.deepEqual(
+    [...statuses].toSorted(([a], [b]) => a - b),
+    [
+      [201, 60],
+      [429, 140],
+    ],
+  );
+});
+
+test.serial(
+  '250 calls of one user for logs: those beyond its bound are refused, while others chat and sign in',
+  async (t) => {
+    const { client, user } = await createWebUser(stack, 'reader@example.com');
+    const [own, other] = [await stack.createAccount(), await stack.createAccount()];
+    const link = { userId: user._id, accountId: own.id, label: 'mine' };
+    const { _id: linkId } = await webStoresOf(stack).links.create(link);
+    const seen: number[] = [];
+    // However slowly they come, as many as are let in are under way at once.
+    stack.mongoProxy!.hold(own.id);
+    const attack = readInParallel({
+      url: stack.url,
+      apiKey: '',
+      headers: { cookie: client.cookieHeader },
+      count: 250,
+      paths: ['request-logs', 'stats', 'refill-logs'].map((log) => `/web/api-accounts/${linkId}/${log}`),
+      onAnswer: (status) => seen.push(status),
+    });
+    await waitFor('a refusal', () => seen.includes(429));
+    stack.mongoProxy!.release();
+    const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hi' }] };
+    const { client: neighbour } = await createWebUser(stack, 'neighbour@example.com');
+    for (let i = 0; i < 3; i++) {
+      t.is((await stack.post('/v1/chat/completions', other.apiKey, chat)).status, 200);
+      t.is((await neighbour.request('GET', '/auth/me')).status, 200);
+    }
+    const { statuses, refused } = await attack;
+    t.is([...statuses.keys()].filter((status) => status !== 200 && status !== 429).length, 0);
+    t.is(statuses.get(200)! + statuses.get(429)!, 250);
+    for (const { code, message, retryAfter } of refused) {
+      t.is(code, 'rate_limit_exceeded');
+      t.regex(message, /128 calls of this kind under way at once/);
+      t.true(Number(retryAfter) > 0);
+    }
+    t.is((await client.request('GET', `/api-accounts/${linkId}/request-logs`)).status, 200);
+  },
+);
+
+const readMe = (cookie: string): Promise<Response> =>
+  fetch(`${stack.url}/v1/web/auth/me`, { headers: { cookie } });
+
+const refresh = (cookie: string): Promise<Response> =>
+  fetch(`${stack.url}/v1/web/auth/refresh`, { method: 'POST', headers: { cookie } });
+
+test.serial(
+  'where the service is reached by https, cookies without the __Host- prefix open nothing',
+  async (t) => {
+    const { client } = await createWebUser(stack, 'prefix@example.com');
+    const access = client.cookies.get('__Host-mg_session')!;
+    const again = client.cookies.get('__Host-mg_refresh')!;
+    const names = [
+      'mg_session',
+      '__Secure-mg_session',
+      '__host-mg_session',
+      '__Host-mg_session ',
+      '__Host-mg_sessio',
+      'x__Host-mg_session',
+    ];
+    for (const name of names) t.is((await readMe(`${name}=${access}`)).status, 401, name);
+    t.is((await refresh(`mg_refresh=${again}`)).status, 401);
+    // Neither does one change what the other says.
+    const { client: intruder } = await createWebUser(stack, 'intruder@example.com');
+    const planted = `mg_session=${intruder.cookies.get('__Host-mg_session')!}`;
+    const mine = `__Host-mg_session=${access}`;
+    for (const cookie of [`${planted}; ${mine}`, `${mine}; ${planted}`])
+      t.like(await (await readMe(cookie)).json(), { email: 'prefix@example.com' });
+  },
+);
+
+test.serial(
+  'a token is good for its own cookie alone, as it was given, and a made-up one opens nothing',
+  async (t) => {
+    const { client } = await createWebUser(stack, 'tokens@example.com');
+    const access = client.cookies.get('__Host-mg_session')!;
+    const again = client.cookies.get('__Host-mg_refresh')!;
+    const wrong = [
+      again,
+      '',
+      `${access}=`,
+      `${access}A`,
+      access.slice(1),
+      access.toLowerCase(),
+      encodeURIComponent(`${access}\n`),
+      `"${access}`,
+      // The last character holds two bits that say nothing.
+      `${access.slice(0, -1)}${access.endsWith('B') ? 'C' : 'B'}`,
+      randomBytes(64).toString('base64url'),
+      'x'.repeat(8_000),
+    ];
+    for (const token of wrong)
+      t.is((await readMe(`__Host-mg_session=${token}`)).status, 401, token.slice(0, 100));
+    for (const token of [access, '', randomBytes(64).toString('base64url')])
+      t.is((await refresh(`__Host-mg_refresh=${token}`)).status, 401);
+    t.is((await readMe(`__Host-mg_session=${access}`)).status, 200);
+  },
+);
+
+test.serial('of a cookie that is sent twice the first counts, and never two users at once', async (t) => {
+  const [one, two] = [
+    await createWebUser(stack, 'one@example.com'),
+    await createWebUser(stack, 'two@example.com'),
+  ];
+  const [a, b] = [one, two].map(
+    ({ client }) => `__Host-mg_session=${client.cookies.get('__Host-mg_session')!}`,
+  );
+  t.like(await (await readMe(`${a}; ${b}`)).json(), { email: 'one@example.com' });
+  t.like(await (await readMe(`${b}; ${a}`)).json(), { email: 'two@example.com' });
+  t.is((await readMe(`__Host-mg_session=x; ${a}`)).status, 401);
+  // The token of one does not do for what another's cookie opens.
+  const changed = await fetch(`${stack.url}/v1/web/auth/logout-all`, {
+    method: 'POST',
+    headers: { cookie: `${b}; ${a}`, 'x-csrf-token': one.client.csrfToken! },
+  });
+  t.is(changed.status, 403);
+});
