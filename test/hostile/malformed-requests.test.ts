@@ -57,7 +57,7 @@ function checkError(
   // In words of the status, where it is none of the code's own.
   t.true(detail.message_ru.startsWith(httpFaults[status]?.ru ?? errorKinds.payload_too_large.ru), name);
   t.is(error.type, 'invalid_request_error', name);
-  t.is(headers['allow'], status === 501 ? 'DELETE, GET, HEAD, OPTIONS, POST, PUT' : undefined, name);
+  t.is(headers['allow'], status === 501 ? 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT' : undefined, name);
 }
 
 test('whatever is no request is answered in the documented form, with an id, and the connection closed', async (t) => {
