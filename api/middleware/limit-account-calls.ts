@@ -17,8 +17,8 @@ export interface CallLimits {
 
 /**
  * Bounds how many calls of an account, or of a user of the web area, that ask no model are under way at once: those that wait, those that work, and
- * those whose answers have not been read. Such calls cost nothing and are not counted by the minute. Nothing is looked
- * up for calls beyond the bound. They are refused after a second: a client that is refused at once asks again at once,
+ * those whose answers have not been read. Such calls cost nothing and are not counted by the minute. Nothing but the
+ * session of a user is looked up for calls beyond the bound. They are refused after a second: a client that is refused at once asks again at once,
  * and thousands of refusals hold up the process as well.
  */
 export function limitAccountCalls({ refusalDelayMs = 1_000 }: CallLimits = {}): ApiMiddleware {

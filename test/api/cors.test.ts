@@ -48,7 +48,7 @@ test('a preflight of a listed origin is answered without a key', async (t) => {
     t.is(answer.headers.get('access-control-allow-origin'), from);
     t.is(answer.headers.get('access-control-allow-headers'), sdkHeaders);
     const methods = answer.headers.get('access-control-allow-methods')?.split(',') ?? [];
-    t.deepEqual(methods, ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT']);
+    t.deepEqual(methods, ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']);
     t.true(Number(answer.headers.get('access-control-max-age')) >= 600);
     t.regex(answer.headers.get('vary') ?? '', /\bOrigin\b/);
     t.false(answer.headers.has('access-control-allow-credentials'));

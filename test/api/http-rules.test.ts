@@ -77,7 +77,7 @@ test('a target may be absolute, or the server itself', async (t) => {
     stack.url,
     'OPTIONS * HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\n\r\n',
   );
-  t.is(options?.headers['allow'], 'DELETE, GET, HEAD, OPTIONS, POST, PUT');
+  t.is(options?.headers['allow'], 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT');
 });
 
 test('a method that no address takes is a 501, one that this address does not take a 405; both say what it takes', async (t) => {

@@ -10,9 +10,11 @@ import { useStack, type TestAccount } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startProgram, type RoleProcess } from '../support/worker-process.ts';
 import { sendBrokenText } from './attacks/broken-text.ts';
+import { floodCaptchas } from './attacks/captcha-flood.ts';
 import { floodConstantPages } from './attacks/constant-pages.ts';
 import { sendForwardedText } from './attacks/forwarded-text.ts';
 import { sendLongHeaders } from './attacks/long-headers.ts';
+import { sendMadeUpSessions } from './attacks/made-up-sessions.ts';
 import { sendMalformedRequests } from './attacks/malformed-requests.ts';
 import { sendManyKeys } from './attacks/many-keys.ts';
 import { readInParallel } from './attacks/parallel-reads.ts';
@@ -98,6 +100,8 @@ async function attack(url: string, { rich, poor, fresh }: Attackers): Promise<vo
   await sendManyKeys(target);
   await sendUncountedBodies({ url, apiKey: poor.apiKey, model: 'demo-echo', requests: 200, atOnce: 64 });
   await sendUnknownKeys({ url, requests: 2_000, atOnce: 64 });
+  await sendMadeUpSessions({ url, requests: 2_000, atOnce: 64 });
+  await floodCaptchas({ url, requests: 200 });
   await slow;
 }
 
@@ -147,6 +151,8 @@ onLinux(
       worker: await collectGarbage(running.worker),
     });
     await workHonestly({ url, apiKey: honest.apiKey });
+    // The first captchas load what draws them.
+    await floodCaptchas({ url, requests: 60 });
     t.pass('the honest work is done');
     const before = await collect();
     const attackAndRest = async (): Promise<void> => {

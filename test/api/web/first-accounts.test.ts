@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { createFirstAccount, type FirstAccountDependencies } from '../../../api/web/first-account.ts';
 import { unlinkAccount } from '../../../shared/web/unlink-account.ts';
 import { AccountStore, type AccountDocument } from '../../../shared/accounts/account-store.ts';
+import { creditClaim } from '../../../shared/accounts/credit-claim.ts';
 import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
 import { hashSecret } from '../../../shared/accounts/credentials.ts';
 import { finishClaims } from '../../../shared/accounts/finish-claims.ts';
@@ -14,6 +15,7 @@ import type { UserBalance } from '../../../shared/contract/users.ts';
 import type { ApiAccount, CreatedApiAccount } from '../../../shared/contract/web-accounts.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { formatRub } from '../../../shared/pricing/money.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import type { WebUser } from '../../../shared/web/web-models.ts';
 import { callApi } from '../../support/call-api.ts';
 import type { TestStack } from '../../support/stack.ts';
@@ -67,6 +69,22 @@ async function unlink(user: WebUser, linkId: number): Promise<void> {
   const link = await stores.web.links.find(user._id, linkId);
   await unlinkAccount(stores.web, link!);
 }
+
+test('what a worker has credited of a request that died is not credited again when the user comes back later', async (t) => {
+  const { client, user } = await createSeparateUser(stack);
+  const { balanceNano, freeRequests } = stack.config.signup;
+  await stores.accounts.createWithId(user.reservedAccountId, { userType: 'default', requestsPerMinute: 60 });
+  const grant = { balanceNano, freeRequests };
+  const claim = await stores.codes.claimSignupGrant(user._id, user.reservedAccountId, grant);
+  await creditClaim(stores, claim!);
+  await stores.codes.settleClaim(claim!);
+  // Redis remembers for a week what it has credited.
+  await stack.redis.del(redisKeys.refill(claim!.accountId, claim!.refillId));
+  const { status, body } = await createFirst(client);
+  t.is(status, 201);
+  t.like(body.account, { balance: '5.000000001', free_requests: 3 });
+  t.is((await readProfile(body.api_key)).status, 200);
+});
 
 test('the first account has the key that is shown, which works at once, and what new users are given', async (t) => {
   const { client } = await createSeparateUser(stack);

@@ -2,8 +2,14 @@ import test from 'ava';
 import { findMailCode } from '../../../scripts/embedded/smtp/read-mail.ts';
 import type { ApiAccount, CreatedApiAccount } from '../../../shared/contract/web-accounts.ts';
 import type { EmailCodeRequested } from '../../../shared/contract/web-auth.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
 import { MailQueue } from '../../../shared/web/mail-queue.ts';
-import { queuePendingNotices, type NoticeDependencies } from '../../../shared/web/queue-notice.ts';
+import {
+  queueNotice,
+  queuePendingNotices,
+  type NoticeDependencies,
+} from '../../../shared/web/queue-notice.ts';
+import { recordAction } from '../../../shared/web/record-action.ts';
 import type { AuditAction, AuditEvent, WebUser } from '../../../shared/web/web-models.ts';
 import { createNotice } from '../../support/mails.ts';
 import { readCode } from '../../support/mailbox.ts';
@@ -126,7 +132,7 @@ test('an action that is refused is written down as failed, and nobody is mailed'
 });
 
 /** What a process leaves behind that dies: an event as it was so long ago. */
-async function leaveEvent(user: WebUser, more: Partial<AuditEvent> = {}, ageMs = 60_000): Promise<string> {
+async function leaveEvent(user: WebUser, more: Partial<AuditEvent> = {}, ageMs = 120_000): Promise<string> {
   const id = await dependencies.audit.start({
     userId: user._id,
     action: 'key-regenerated',
@@ -166,7 +172,7 @@ test('where a process dies after the notice is queued and before that is noted, 
   await stack.mailbox!.waitForMail(email);
   await stack.mongo.db
     .collection<AuditEvent>('web_audit')
-    .updateOne({ _id: id }, { $set: { at: new Date(Date.now() - 60_000) } });
+    .updateOne({ _id: id }, { $set: { at: new Date(Date.now() - 120_000) } });
   await queuePendingNotices(dependencies);
   t.like(await dependencies.audit.list(userId, 10), [{ notice: 'queued' }]);
   // Notices are sent in the order in which they were queued: a second one would have gone before this.
@@ -175,6 +181,46 @@ test('where a process dies after the notice is queued and before that is noted, 
   await queuePendingNotices(dependencies);
   await stack.mailbox!.waitForMail(later.email);
   t.is(noticesTo(email).length, 1);
+});
+
+test('where nobody knows whether an action was completed, the event stays open, and the mail says so', async (t) => {
+  const { user } = await createSeparateUser(stack);
+  const event = { userId: user._id, action: 'key-regenerated', label: 'Mine' } as const;
+  const lost = new AppError('service_unavailable', { message: 'the answer was lost' });
+  await t.throwsAsync(
+    recordAction(dependencies, event, () => Promise.reject(lost)),
+    { is: lost },
+  );
+  const [left] = await dependencies.audit.list(user._id, 10);
+  t.like(left, { outcome: 'started', notice: 'pending' });
+  await queueNotice(dependencies, left!);
+  const uncertain = await stack.mailbox!.waitForMail(user.email);
+  t.regex(uncertain.text!.replaceAll(/\s+/g, ' '), /Мы не смогли подтвердить, что действие завершилось/);
+
+  const { noted } = await recordAction(dependencies, event, () => Promise.resolve());
+  await noted;
+  const certain = await stack.mailbox!.waitForMail(user.email);
+  t.notRegex(certain.text!.replaceAll(/\s+/g, ' '), /не смогли подтвердить/);
+});
+
+test('a notice that cannot be queued does not hold up those behind it', async (t) => {
+  const { user } = await createSeparateUser(stack);
+  const id = await leaveEvent(user);
+  const event = { userId: 'nobody', action: 'key-revealed', notice: 'pending' } as const;
+  const at = new Date(Date.now() - 3_600_000);
+  const broken = await dependencies.audit.start(event);
+  await stack.mongo.db.collection<AuditEvent>('web_audit').updateOne({ _id: broken }, { $set: { at } });
+  const users = Object.assign(Object.create(dependencies.users) as NoticeDependencies['users'], {
+    findById: async (userId: string) => {
+      if (userId === 'nobody') throw new Error('broken');
+      return await dependencies.users.findById(userId);
+    },
+  });
+  await t.throwsAsync(queuePendingNotices({ ...dependencies, users }), { instanceOf: AggregateError });
+  t.like(
+    (await dependencies.audit.list(user._id, 10)).find(({ _id }) => _id === id),
+    { notice: 'queued' },
+  );
 });
 
 test('an event that is young is left to the process that wrote it', async (t) => {

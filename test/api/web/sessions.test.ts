@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import { setTimeout } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Session } from '../../../shared/contract/web-auth.ts';
 import { readErrorCode } from '../../support/read-error.ts';
@@ -241,4 +244,29 @@ test('a banned user cannot go on with a session that was left open', async (t) =
   t.is(await readErrorCode(refused, 401), 'unauthenticated');
   checkCleared(t, refused);
   t.deepEqual(await webStoresOf(stack).sessions.list(user._id), []);
+});
+
+test('a request whose session is ended while its body is on its way does nothing', async (t) => {
+  const { client, user } = await createWebUser(stack, createEmail());
+  const body = JSON.stringify({ label: 'Mine' });
+  const path = '/v1/web/api-accounts/first';
+  const request = http.request(`${stack.url}${path}`, {
+    method: 'POST',
+    headers: {
+      cookie: client.cookieHeader,
+      'x-csrf-token': client.csrfToken!,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'x-forwarded-for': '203.0.113.77',
+    },
+  });
+  request.write(body.slice(0, 3));
+  // Until the api has long since looked at the session: by its clock, what it knew half a second ago is old.
+  await setTimeout(1_000);
+  await webStoresOf(stack).sessions.revokeAll(user._id);
+  request.end(body.slice(3));
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  response.resume();
+  t.is(response.statusCode, 401);
+  t.deepEqual(await webStoresOf(stack).links.list(user._id), []);
 });
