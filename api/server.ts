@@ -37,6 +37,7 @@ import { figuresStepMs, TrafficStore } from '../shared/traffic/traffic-store.ts'
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
 import { MailQueue } from '../shared/web/mail-queue.ts';
 import { openWebStores } from '../shared/web/web-stores.ts';
+import { warnOfHiddenCallers } from './callers/warn-of-hidden-callers.ts';
 import { Captcha } from './captcha/captcha.ts';
 import { createApp } from './app.ts';
 import { HttpConnections } from './connections/http-connections.ts';
@@ -237,6 +238,7 @@ export async function startApi(
     handle: (request, response) => runInBackground(handle(request, response), 'answering a request', log),
     log,
   });
+  warnOfHiddenCallers(config, log);
   const url = await connections.listen(config.host, config.port);
   services.publicUrl = config.publicUrl ?? url;
   // The first request should not pay for it; nothing waits for it either.

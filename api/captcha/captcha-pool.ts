@@ -1,4 +1,5 @@
 import { AppError } from '../../shared/contract/errors.ts';
+import { FairQueue } from '../../shared/fairness/fair-queue.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { DrawnCaptcha } from './draw-captcha.ts';
 
@@ -10,6 +11,9 @@ export interface CaptchaPoolOptions {
   /** Callers that wait for one at most: the last of a hundred waits for about four seconds. */
   readonly maxWaiting?: number;
 }
+
+/** Callers of one site that wait for a captcha at most: nobody else is refused because one of them sends many. */
+const maxWaitingPerSite = 5;
 
 interface WaitingCaller {
   readonly resolve: (captcha: DrawnCaptcha) => void;
@@ -26,7 +30,7 @@ export class CaptchaPool {
   readonly #size: number;
   readonly #maxWaiting: number;
   readonly #ready: DrawnCaptcha[] = [];
-  readonly #waiting: WaitingCaller[] = [];
+  readonly #waiting = new FairQueue<WaitingCaller>();
   #drawing: Promise<void> | null = null;
   #closed = false;
 
@@ -38,17 +42,18 @@ export class CaptchaPool {
   }
 
   /**
-   * Callers are served in the order they came.
-   * @throws AppError `queue_full` when too many wait; `service_unavailable` once it is closed; what `draw` throws
+   * Sites take turns; callers of one site are served in the order they came.
+   * @param site of the caller, as `callerSite` names it
+   * @throws AppError `queue_full` when too many wait, or too many of this site; `service_unavailable` once it is closed; what `draw` throws
    */
-  async take(): Promise<DrawnCaptcha> {
+  async take(site: string): Promise<DrawnCaptcha> {
     if (this.#closed) throw new AppError('service_unavailable');
     const captcha = this.#ready.shift();
-    if (captcha === undefined && this.#waiting.length >= this.#maxWaiting) throw new AppError('queue_full');
+    if (captcha === undefined && this.#isFull(site)) throw new AppError('queue_full');
     const taken =
       captcha ??
       new Promise<DrawnCaptcha>((resolve, reject) => {
-        this.#waiting.push({ resolve, reject });
+        this.#waiting.add(site, { resolve, reject });
       });
     this.#startDrawing();
     return await taken;
@@ -62,6 +67,10 @@ export class CaptchaPool {
     await this.#drawing;
   }
 
+  #isFull(site: string): boolean {
+    return this.#waiting.size >= this.#maxWaiting || this.#waiting.countOf(site) >= maxWaitingPerSite;
+  }
+
   #startDrawing(): void {
     if (this.#drawing !== null) return;
     this.#drawing = this.#fill().finally(() => {
@@ -70,11 +79,11 @@ export class CaptchaPool {
   }
 
   async #fill(): Promise<void> {
-    while (!this.#closed && (this.#waiting.length > 0 || this.#ready.length < this.#size)) {
+    while (!this.#closed && (this.#waiting.size > 0 || this.#ready.length < this.#size)) {
       try {
         const captcha = await this.#draw();
-        const caller = this.#waiting.shift();
-        if (caller !== undefined) caller.resolve(captcha);
+        const next = this.#waiting.peek();
+        if (next !== undefined) this.#waiting.serve(next).resolve(captcha);
         else if (!this.#closed) this.#ready.push(captcha);
       } catch (error) {
         // The next caller starts again: trying on by itself would fill the log with one error.
@@ -86,6 +95,6 @@ export class CaptchaPool {
   }
 
   #failAll(error: unknown): void {
-    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    for (const { reject } of this.#waiting.drain()) reject(error);
   }
 }

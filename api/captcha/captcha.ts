@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { callerSite } from '../callers/caller-network.ts';
 import { CaptchaPool } from './captcha-pool.ts';
 import { captchaSeconds, CaptchaStore, type CaptchaPurpose } from './captcha-store.ts';
 import { areOnIcons } from './check-clicks.ts';
@@ -27,9 +28,9 @@ export class Captcha {
     this.#store = new CaptchaStore(redis);
   }
 
-  /** @throws AppError `queue_full` when too many wait for one, `service_unavailable` while Redis is away */
+  /** @throws AppError `queue_full` when too many wait for one, or too many of this network's site, `service_unavailable` while Redis is away */
   async challenge(purpose: CaptchaPurpose, network: string): Promise<CaptchaChallenge> {
-    const { image, promptImage, icons } = await this.#pool.take();
+    const { image, promptImage, icons } = await this.#pool.take(callerSite(network));
     const solution = icons.slice(0, promptCount);
     return {
       challengeId: await this.#store.addChallenge({ purpose, network, solution }),

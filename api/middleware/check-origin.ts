@@ -1,4 +1,6 @@
+import { isIP } from 'node:net';
 import { AppError } from '../../shared/contract/errors.ts';
+import { readHost } from '../../shared/runtime/public-url.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { Services } from '../services.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
@@ -12,7 +14,7 @@ export function checkOrigin(services: Pick<Services, 'config' | 'publicUrl'>): A
     const origin = context.get('origin');
     if (origin !== '' && !isOwn(origin, context, services)) {
       throw new AppError('origin_refused', {
-        message: `Requests from ${shorten(origin)} are refused. Send them from a page of this service: its address is ${services.publicUrl}.`,
+        message: `Requests from ${shorten(origin)} are refused. ${nameOwnPages(services)}`,
       });
     }
     await next();
@@ -28,6 +30,23 @@ function isOwn(
     url === null ? [] : [new URL(url).origin],
   );
   if (own.includes(origin)) return true;
-  // Unless the operator says how the service is reached, it is known by whatever name it was asked under.
-  return config.publicUrl === null && origin === `http://${context.get('host')}`;
+  // Unless the operator says how the service is reached, it is known by the address that it was asked under.
+  return config.publicUrl === null && origin === `http://${context.get('host')}` && isUnownedHost(origin);
+}
+
+/**
+ * Whether nobody can point the host of an origin elsewhere. The owner of any other name can give it the address of this
+ * service once a page of theirs is loaded (DNS rebinding): the page's requests then reach the service under their name.
+ */
+function isUnownedHost(origin: string): boolean {
+  if (!URL.canParse(origin)) return false;
+  const host = readHost(new URL(origin));
+  return host === 'localhost' || host.endsWith('.localhost') || isIP(host) !== 0;
+}
+
+function nameOwnPages({ config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>): string {
+  const advice = `Send them from a page of this service: its address is ${publicUrl}.`;
+  return config.publicUrl === null
+    ? `${advice} If it is reached under a name, its operator must set PUBLIC_URL.`
+    : advice;
 }

@@ -3,48 +3,99 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { deriveKey } from '../../shared/web/derive-key.ts';
+import { callerSite } from '../callers/caller-network.ts';
 import { useSlidingWindows, type SlidingWindow, type WindowUse } from './sliding-window-script.ts';
 
 interface WebLimit {
   readonly limit: number;
-  readonly windowSeconds: 60 | 3600;
+  readonly windowSeconds: keyof typeof periodNames;
+  /** Whom the limit is counted for. The name of the limit ends in it. */
+  readonly party: 'mailbox' | 'user' | 'network';
   /** What the limit counts, in the words of its error message. */
   readonly counted: string;
 }
 
+const day = 86_400;
 const hour = 3600;
 const minute = 60;
+const periodNames = { [day]: 'day', [hour]: 'hour', [minute]: 'minute' } as const;
+
+/** What a limit of a network lets through for a site of IPv6, as a multiple of it: many people can share a /48. */
+const siteFactor = 10;
 
 /**
- * All limits of the web account area. A network is what `callerNetwork` makes of an address. The limits of codes without a
- * captcha apply in addition to those of mailed codes.
+ * All limits of the web account area. A network is what `callerNetwork` makes of an address. Where it is one of IPv6, its
+ * site (`callerSite`) is counted as well, at `siteFactor` times the limit: one customer can have 65 536 networks. The limits
+ * of codes without a captcha apply in addition to those of mailed codes.
  */
 export const webLimits = {
-  'mailed-codes-mailbox': { limit: 10, windowSeconds: hour, counted: 'codes mailed to one mailbox' },
-  'mailed-codes-network': { limit: 100, windowSeconds: hour, counted: 'codes mailed for one network' },
+  'mailed-codes-mailbox': {
+    limit: 10,
+    windowSeconds: hour,
+    party: 'mailbox',
+    counted: 'codes mailed to one mailbox',
+  },
+  'mailed-codes-network': {
+    limit: 100,
+    windowSeconds: hour,
+    party: 'network',
+    counted: 'codes mailed for one network',
+  },
   'codes-without-captcha-mailbox': {
     limit: 3,
     windowSeconds: hour,
+    party: 'mailbox',
     counted: 'codes mailed to one mailbox without a captcha',
   },
   'codes-without-captcha-network': {
     limit: 10,
     windowSeconds: hour,
-    counted: 'codes mailed for one network without a captcha',
+    party: 'network',
+    counted: 'codes mailed without a captcha for one network',
   },
-  'captcha-challenges-network': { limit: 60, windowSeconds: minute, counted: 'captchas for one network' },
+  'confirmation-codes-user': {
+    limit: 10,
+    windowSeconds: hour,
+    party: 'user',
+    counted: 'confirmation codes mailed for one user',
+  },
+  'captcha-challenges-network': {
+    limit: 60,
+    windowSeconds: minute,
+    party: 'network',
+    counted: 'captchas for one network',
+  },
   'captcha-verifications-network': {
     limit: 60,
     windowSeconds: minute,
+    party: 'network',
     counted: 'captcha answers from one network',
   },
-  'verify-code-network': { limit: 100, windowSeconds: hour, counted: 'codes entered from one network' },
-  'wrong-keys-user': { limit: 10, windowSeconds: hour, counted: 'wrong API keys entered by one user' },
-  'wrong-keys-network': {
+  'verify-code-network': {
+    limit: 500,
+    windowSeconds: hour,
+    party: 'network',
+    counted: 'codes entered from one network',
+  },
+  'wrong-keys-user': {
     limit: 10,
     windowSeconds: hour,
+    party: 'user',
+    counted: 'wrong API keys entered by one user',
+  },
+  'wrong-keys-network': {
+    limit: 100,
+    windowSeconds: hour,
+    party: 'network',
     counted: 'wrong API keys entered from one network',
   },
+  'first-accounts-network': {
+    limit: 100,
+    windowSeconds: day,
+    party: 'network',
+    counted: 'first accounts made from one network',
+  },
+  'changes-user': { limit: 300, windowSeconds: minute, party: 'user', counted: 'changes made by one user' },
 } as const satisfies Record<string, WebLimit>;
 
 export type WebLimitName = keyof typeof webLimits;
@@ -53,6 +104,12 @@ export type WebLimitName = keyof typeof webLimits;
 export interface LimitedParty {
   readonly name: WebLimitName;
   readonly who: string;
+}
+
+/** One of the windows that an attempt is counted in, with the limit that it stands for. */
+interface LimitedWindow {
+  readonly window: SlidingWindow;
+  readonly rule: WebLimit;
 }
 
 /** Limits against abuse, exact over all api processes. */
@@ -84,19 +141,29 @@ export class Limits {
 
   /** Counts a failure against all of these limits, even if one is reached. */
   async count(parties: readonly LimitedParty[]): Promise<void> {
-    await useSlidingWindows(this.#redis, 'count', this.#windowsOf(parties));
+    const windows = this.#windowsOf(parties).map(({ window }) => window);
+    await useSlidingWindows(this.#redis, 'count', windows);
   }
 
   async #refuseWhereFull(use: WindowUse, parties: readonly LimitedParty[]): Promise<void> {
-    const full = await useSlidingWindows(this.#redis, use, this.#windowsOf(parties));
-    if (full !== null) throw refuse(webLimits[parties[full.index]!.name], full.waitMs);
+    const limited = this.#windowsOf(parties);
+    const windows = limited.map(({ window }) => window);
+    const full = await useSlidingWindows(this.#redis, use, windows);
+    if (full !== null) throw refuse(limited[full.index]!.rule, full.waitMs);
   }
 
-  #windowsOf(parties: readonly LimitedParty[]): SlidingWindow[] {
-    return parties.map(({ name, who }) => {
-      const { limit, windowSeconds } = webLimits[name];
-      return { key: redisKeys.webLimit(name, this.#hash(who)), limit, windowSeconds };
+  #windowsOf(parties: readonly LimitedParty[]): LimitedWindow[] {
+    return parties.flatMap(({ name, who }) => {
+      const rule: WebLimit = webLimits[name];
+      const own = this.#windowOf(name, who, rule);
+      const site = rule.party === 'network' ? callerSite(who) : who;
+      return site === who ? [own] : [own, this.#windowOf(name, site, toSiteLimit(rule))];
     });
+  }
+
+  #windowOf(name: WebLimitName, who: string, rule: WebLimit): LimitedWindow {
+    const { limit, windowSeconds } = rule;
+    return { window: { key: redisKeys.webLimit(name, this.#hash(who)), limit, windowSeconds }, rule };
   }
 
   /** A keyed hash: a plain hash of a mailbox or an address can be reversed by trying candidates. */
@@ -105,11 +172,14 @@ export class Limits {
   }
 }
 
+function toSiteLimit(rule: WebLimit): WebLimit {
+  return { ...rule, limit: rule.limit * siteFactor, counted: `${rule.counted} (a /48 of IPv6)` };
+}
+
 function refuse({ limit, windowSeconds, counted }: WebLimit, waitMs: number): AppError {
   const waitSeconds = Math.ceil(waitMs / 1_000);
-  const period = windowSeconds === hour ? 'hour' : 'minute';
   return new AppError('too_many_attempts', {
-    message: `The limit of ${limit} ${counted} per ${period} is reached. Try again in ${waitSeconds} s.`,
+    message: `The limit of ${limit} ${counted} per ${periodNames[windowSeconds]} is reached. Try again in ${waitSeconds} s.`,
     headers: { 'retry-after': String(waitSeconds) },
   });
 }

@@ -12,6 +12,7 @@ import { dropNoise } from './drop-noise.ts';
 import { AppError, type ValidationIssue } from './errors.ts';
 import { lateItems, wrongTypeHint } from './fields.ts';
 import { isImageUrl } from './image-url.ts';
+import { isPlainText } from './plain-text.ts';
 import { readQuery } from './read-query.ts';
 import { shorten } from '../runtime/shorten.ts';
 
@@ -22,6 +23,8 @@ const formatMessages: Record<string, string> = {
   date: 'must be a day of the calendar, written as YYYY-MM-DD',
   'image-url':
     'must be an https URL of at most 2083 characters or a base64 data URI of a picture (data:image/…) of at most 20 MB',
+  'plain-text':
+    'must be one line of text, without control characters and characters that change the direction of the text',
 };
 
 /** Whether a text has so many characters; a character is one or two units of its length. */
@@ -70,6 +73,7 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
     'uuid',
   ]);
   ajv.addFormat('image-url', { type: 'string', validate: isImageUrl });
+  ajv.addFormat('plain-text', { type: 'string', validate: isPlainText });
   ajv.addKeyword(wrongTypeHint);
   ajv.addKeyword(lateItems);
   // Ajv's own count every character of a text to find that it is not empty: a third of a second for 80 MB.

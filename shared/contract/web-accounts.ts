@@ -64,7 +64,12 @@ export const ApiAccount = Type.Object(
 );
 export type ApiAccount = Static<typeof ApiAccount>;
 
-const Label = Type.String({ minLength: 1, maxLength: 80, description: 'What the user calls the account.' });
+const Label = Type.String({
+  minLength: 1,
+  maxLength: 80,
+  format: 'plain-text',
+  description: 'What the user calls the account: one line, without control characters.',
+});
 const LabelWithDefault = Type.Unsafe<string>({ ...Label, default: defaultAccountLabel });
 
 export const AccountPath = Type.Object({

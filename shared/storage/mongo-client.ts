@@ -100,15 +100,25 @@ export function readDuplicateKey(error: unknown): string[] | null {
   return Object.keys((error['keyPattern'] as object | undefined) ?? {});
 }
 
-/** Whether a failure means that MongoDB is away, or too slow, as against a command of ours being refused. */
+/** Of a connection whose other end is gone. */
+const cutConnectionCodes = new Set(['EPIPE', 'ECONNRESET']);
+
+/**
+ * Whether a failure of a command means that MongoDB is away, or too slow, as against a command of ours being refused. The
+ * driver lets some errors of its sockets through as they are, such as that of a write to a connection that was just closed.
+ */
 export function isMongoAway(error: unknown): boolean {
-  if (!(error instanceof MongoError)) return false;
+  if (!(error instanceof MongoError)) return isCutConnection(error);
   if (!(error instanceof MongoServerError)) return true;
   return (
     error.code === tooSlowCode ||
     error.code === outOfDiskSpaceCode ||
     error.hasErrorLabel('RetryableWriteError')
   );
+}
+
+function isCutConnection(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && cutConnectionCodes.has(String(error.code));
 }
 
 /** Runs commands; an outage of MongoDB becomes `service_unavailable`: on a caller's path it is a 503, not a fault of ours. */

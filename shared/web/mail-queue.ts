@@ -29,8 +29,8 @@ const keptNotices = { count: 1_000, age: 7 * 24 * 60 * 60 };
 const sentNotices = { count: 1_000, age: 60 * 60 };
 
 const codeOptions: JobsOptions = { removeOnFail: true };
-/** Behind all codes: somebody waits for those. */
-const noticeOptions: JobsOptions = { removeOnComplete: sentNotices, removeOnFail: keptNotices, priority: 1 };
+/** Without a priority: behind all codes, a notice of what a thief did could be held up by asking for more and more codes. */
+const noticeOptions: JobsOptions = { removeOnComplete: sentNotices, removeOnFail: keptNotices };
 
 export interface MailQueueOptions {
   readonly masterKey: string;
@@ -85,9 +85,7 @@ export class MailQueue {
   }
 
   async #count(): Promise<void> {
-    const counts = await callRedis(
-      async () => await this.#queue.getJobCounts('wait', 'delayed', 'prioritized'),
-    );
+    const counts = await callRedis(async () => await this.#queue.getJobCounts('wait', 'delayed'));
     this.#waiting = Object.values(counts).reduce((sum, count) => sum + count, 0);
   }
 }

@@ -12,8 +12,13 @@ export interface DeviceDescription {
 
 /** The parser runs regular expressions over what a caller sent: real headers are shorter than this. */
 const maxHeaderLength = 512;
-/** Some names are copied from the header as they are. */
-const maxNameLength = 64;
+
+/**
+ * For a header that it does not recognise, the parser takes the name of the browser from the header itself. Mails repeat
+ * these names, so whoever asks for a code could put a text of their own into a mail to a stranger.
+ */
+const osNames = new Set(Object.values(Bowser.OS_MAP));
+const browserNames = new Set(Object.values(Bowser.BROWSER_MAP));
 
 const unknownDevice: DeviceDescription = {
   osName: 'unknown',
@@ -21,7 +26,10 @@ const unknownDevice: DeviceDescription = {
   deviceType: 'unknown',
 };
 
-/** Describes a `User-Agent` header; whatever it does not tell is `unknown`, and so is every bot. */
+/**
+ * Describes a `User-Agent` header by names that the parser knows. Whatever the header does not tell is `unknown`, and so is
+ * every bot.
+ */
 export function describeUserAgent(header: string | undefined): DeviceDescription {
   const bounded = header?.slice(0, maxHeaderLength).trim() ?? '';
   // The parser throws for an empty header.
@@ -29,12 +37,12 @@ export function describeUserAgent(header: string | undefined): DeviceDescription
   const { os, browser, platform } = Bowser.parse(bounded);
   if (platform.type === 'bot') return unknownDevice;
   return {
-    osName: nameOf(os.name),
-    browserName: nameOf(browser.name),
+    osName: knownName(osNames, os.name),
+    browserName: knownName(browserNames, browser.name),
     deviceType: deviceTypes.find((type) => type === platform.type) ?? 'unknown',
   };
 }
 
-function nameOf(name: string | undefined): string {
-  return name?.slice(0, maxNameLength).trim() || 'unknown';
+function knownName(known: ReadonlySet<string>, name: string | undefined): string {
+  return name !== undefined && known.has(name) ? name : 'unknown';
 }

@@ -47,6 +47,31 @@ export function text(min: number, max: number, options: Options = {}): BoundedFi
   );
 }
 
+const notPlain = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+/** Some of those that make a text look other than it is written. */
+export const misleadingCharacters = [
+  '\0',
+  '\t',
+  '\n',
+  '\r',
+  '\x7f',
+  '\x85',
+  '\u2028',
+  '\u2029',
+  '\u202a',
+  '\u202e',
+  '\u2066',
+  '\u2069',
+];
+
+/** A text of so many characters that is one line and shown as it is written. */
+export function plainText(min: number, max: number, options: Options = {}): BoundedField {
+  const { inside, outside, ...rest } = text(min, max, options);
+  const plain = inside.filter((value) => typeof value !== 'string' || !notPlain.test(value));
+  const wrong = fc.constantFrom(...misleadingCharacters).map((character) => `a${character}b`);
+  return { ...rest, inside: plain, outside: fc.oneof(outside, wrong) };
+}
+
 /** A text that need not be one of any length, such as an address, with some that are meant by it. */
 export function meaningfulText(
   min: number,

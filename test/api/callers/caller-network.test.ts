@@ -1,5 +1,5 @@
 import test from 'ava';
-import { callerNetwork } from '../../../api/callers/caller-network.ts';
+import { callerNetwork, callerSite } from '../../../api/callers/caller-network.ts';
 
 test('an address of IPv4 is a caller, in whatever way a socket or proxy writes it', (t) => {
   t.is(callerNetwork('192.0.2.1'), '192.0.2.1');
@@ -16,4 +16,13 @@ test('addresses of one /64 are one caller, and those of another are not', (t) =>
 test('what is no address stays as it is', (t) => {
   t.is(callerNetwork('unknown'), 'unknown');
   t.is(callerNetwork(''), '');
+});
+
+test('all networks of a /48 are one site, and other networks are sites of their own', (t) => {
+  const site = callerSite(callerNetwork('2001:db8:7:1::1'));
+  t.is(site, '2001:db8:7::/48');
+  t.is(callerSite(callerNetwork('2001:db8:7:ffff::2')), site);
+  t.not(callerSite(callerNetwork('2001:db8:8:1::1')), site);
+  t.is(callerSite(callerNetwork('::1')), '0:0:0::/48');
+  for (const network of ['192.0.2.1', 'unknown', '']) t.is(callerSite(network), network);
 });

@@ -5,6 +5,7 @@ import type { DrawnCaptcha } from '../../../api/captcha/draw-captcha.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 
 const log = createLogger('test', 'silent');
+const site = '192.0.2.1';
 
 /** Draws when it is told to; each captcha has its number as its image. */
 function useBrush() {
@@ -34,10 +35,10 @@ test('nothing is drawn before the first captcha is asked for', async (t) => {
   await pool.close();
 });
 
-test('each captcha is handed out once, in the order of the callers, and one is drawn at a time', async (t) => {
+test('each captcha is handed out once, in the order of the callers of a network, and one is drawn at a time', async (t) => {
   const { draw, begun, finish } = useBrush();
   const pool = new CaptchaPool({ draw, log, size: 2 });
-  const taken = [pool.take(), pool.take(), pool.take()];
+  const taken = [pool.take(site), pool.take(site), pool.take(site)];
   for (let i = 0; i < 3; i++) {
     t.is(begun.length, 1);
     await finish();
@@ -46,7 +47,7 @@ test('each captcha is handed out once, in the order of the callers, and one is d
   await finish();
   await finish();
   t.is(begun.length, 0, 'two lie ready');
-  t.deepEqual([await numberOf(pool.take()), await numberOf(pool.take())], [3, 4]);
+  t.deepEqual([await numberOf(pool.take(site)), await numberOf(pool.take(site))], [3, 4]);
   t.is(begun.length, 1, 'what was taken is drawn again');
   const closed = pool.close();
   await finish();
@@ -56,8 +57,8 @@ test('each captcha is handed out once, in the order of the callers, and one is d
 test('more callers than may wait are refused, and none of those who wait', async (t) => {
   const { draw, finish } = useBrush();
   const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 2 });
-  const waiting = [pool.take(), pool.take()];
-  await t.throwsAsync(pool.take(), { code: 'queue_full' });
+  const waiting = [pool.take(site), pool.take(site)];
+  await t.throwsAsync(pool.take(site), { code: 'queue_full' });
   await finish();
   await finish();
   t.deepEqual(await Promise.all(waiting.map(numberOf)), [0, 1]);
@@ -66,14 +67,30 @@ test('more callers than may wait are refused, and none of those who wait', async
   await closed;
 });
 
+test('five callers of one network may wait, and those of others are served in turn with them', async (t) => {
+  const { draw, finish } = useBrush();
+  const pool = new CaptchaPool({ draw, log, size: 1 });
+  const flood = Array.from({ length: 5 }, () => pool.take('2001:db8:1::/48'));
+  await t.throwsAsync(pool.take('2001:db8:1::/48'), { code: 'queue_full' });
+  const others = [pool.take('192.0.2.1'), pool.take('192.0.2.2')];
+  for (let i = 0; i < 7; i++) await finish();
+  t.deepEqual(await Promise.all(others.map(numberOf)), [1, 2]);
+  t.deepEqual(await Promise.all(flood.map(numberOf)), [0, 3, 4, 5, 6]);
+  const closed = pool.close();
+  await finish();
+  await closed;
+});
+
 test('a failure is told to those who wait, and the next caller has one drawn', async (t) => {
   const { draw, begun, finish } = useBrush();
   const pool = new CaptchaPool({ draw, log, size: 1 });
-  const waiting = [pool.take(), pool.take()].map((taken) => t.throwsAsync(taken, { message: 'no paint' }));
+  const waiting = [pool.take(site), pool.take(site)].map((taken) =>
+    t.throwsAsync(taken, { message: 'no paint' }),
+  );
   await finish(new Error('no paint'));
   await Promise.all(waiting);
   t.is(begun.length, 0);
-  const next = pool.take();
+  const next = pool.take(site);
   await finish();
   t.is(await numberOf(next), 0);
   const closed = pool.close();
@@ -84,7 +101,7 @@ test('a failure is told to those who wait, and the next caller has one drawn', a
 test('closing refuses callers, and ends once nothing is drawn', async (t) => {
   const { draw, begun, finish } = useBrush();
   const pool = new CaptchaPool({ draw, log });
-  const waiting = t.throwsAsync(pool.take(), { code: 'service_unavailable' });
+  const waiting = t.throwsAsync(pool.take(site), { code: 'service_unavailable' });
   let isClosed = false;
   const closed = pool.close().then(() => {
     isClosed = true;
@@ -95,5 +112,5 @@ test('closing refuses callers, and ends once nothing is drawn', async (t) => {
   await finish();
   await closed;
   t.is(begun.length, 0);
-  await t.throwsAsync(pool.take(), { code: 'service_unavailable' });
+  await t.throwsAsync(pool.take(site), { code: 'service_unavailable' });
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { callerNetwork } from '../../../api/callers/caller-network.ts';
 import { Captcha } from '../../../api/captcha/captcha.ts';
 import type { Place } from '../../../api/captcha/place-icons.ts';
 import { hashSecret } from '../../../shared/accounts/credentials.ts';
@@ -17,6 +18,7 @@ const useCaptcha = (): Captcha => {
 };
 test.after.always(() => shared?.close());
 
+/** Tests of this file run one after another: only so many callers of one network may wait for a captcha at once. */
 const network = '203.0.113.7';
 
 async function askAndSolve(): Promise<{ challengeId: string; points: Place[] }> {
@@ -29,26 +31,29 @@ async function earnToken(): Promise<string> {
   return (await useCaptcha().verify(challengeId, points, network))!;
 }
 
-test('a challenge has two images, a size, an end and an id of its own, and is less than 100 KB', async (t) => {
-  const challenge = await useCaptcha().challenge('signup', network);
-  const other = await useCaptcha().challenge('signup', network);
-  t.like(challenge, { width: 480, height: 320, expiresInSeconds: 300 });
-  t.regex(challenge.image, /^data:image\/webp;base64,[A-Za-z0-9+/]+=*$/);
-  t.regex(challenge.promptImage, /^data:image\/webp;base64,[A-Za-z0-9+/]+=*$/);
-  t.regex(challenge.challengeId, /^[A-Za-z0-9_-]{32}$/);
-  t.true(JSON.stringify(challenge).length < 100_000);
-  t.not(challenge.challengeId, other.challengeId);
-  t.not(challenge.image, other.image);
-});
+test.serial(
+  'a challenge has two images, a size, an end and an id of its own, and is less than 100 KB',
+  async (t) => {
+    const challenge = await useCaptcha().challenge('signup', network);
+    const other = await useCaptcha().challenge('signup', network);
+    t.like(challenge, { width: 480, height: 320, expiresInSeconds: 300 });
+    t.regex(challenge.image, /^data:image\/webp;base64,[A-Za-z0-9+/]+=*$/);
+    t.regex(challenge.promptImage, /^data:image\/webp;base64,[A-Za-z0-9+/]+=*$/);
+    t.regex(challenge.challengeId, /^[A-Za-z0-9_-]{32}$/);
+    t.true(JSON.stringify(challenge).length < 100_000);
+    t.not(challenge.challengeId, other.challengeId);
+    t.not(challenge.image, other.image);
+  },
+);
 
-test('right clicks earn a token, which is redeemed once', async (t) => {
+test.serial('right clicks earn a token, which is redeemed once', async (t) => {
   const token = await earnToken();
   t.regex(token, /^[A-Za-z0-9_-]{43}$/);
   t.true(await useCaptcha().redeemToken(token, 'login', network));
   t.false(await useCaptcha().redeemToken(token, 'login', network));
 });
 
-test('a challenge is attempted once, whether the clicks are right or wrong', async (t) => {
+test.serial('a challenge is attempted once, whether the clicks are right or wrong', async (t) => {
   const right = await askAndSolve();
   t.truthy(await useCaptcha().verify(right.challengeId, right.points, network));
   t.is(await useCaptcha().verify(right.challengeId, right.points, network), null);
@@ -58,7 +63,7 @@ test('a challenge is attempted once, whether the clicks are right or wrong', asy
   t.is(await useCaptcha().verify(wrong.challengeId, wrong.points, network), null);
 });
 
-test('of many attempts at once, at a challenge or with a token, one counts', async (t) => {
+test.serial('of many attempts at once, at a challenge or with a token, one counts', async (t) => {
   const { challengeId, points } = await askAndSolve();
   const tokens = await Promise.all(
     Array.from({ length: 20 }, () => useCaptcha().verify(challengeId, points, network)),
@@ -71,14 +76,29 @@ test('of many attempts at once, at a challenge or with a token, one counts', asy
   t.is(redeemed.filter(Boolean).length, 1);
 });
 
-test('too few and too many clicks earn nothing, right as each of them may be', async (t) => {
+test.serial(
+  'of one /48 of IPv6 five callers at once are given captchas, and one of another network beside them',
+  async (t) => {
+    const captcha = new Captcha({ redis: redis(), log: createLogger('test', 'silent') });
+    t.teardown(() => captcha.close());
+    const networkOf = (i: number): string => callerNetwork(`2001:db8:9:${i}::1`);
+    const flood = Array.from({ length: 6 }, (_, i) => captcha.challenge('login', networkOf(i)));
+    const other = captcha.challenge('login', callerNetwork('2001:db8:a:1::1'));
+    const outcomes = await Promise.allSettled(flood);
+    t.is(outcomes.filter(({ status }) => status === 'fulfilled').length, 5);
+    await t.throwsAsync(flood[5]!, { code: 'queue_full' });
+    await t.notThrowsAsync(other);
+  },
+);
+
+test.serial('too few and too many clicks earn nothing, right as each of them may be', async (t) => {
   const few = await askAndSolve();
   t.is(await useCaptcha().verify(few.challengeId, few.points.slice(0, 3), network), null);
   const many = await askAndSolve();
   t.is(await useCaptcha().verify(many.challengeId, [...many.points, many.points[0]!], network), null);
 });
 
-test('another network can neither solve a challenge nor use a token, and spends it', async (t) => {
+test.serial('another network can neither solve a challenge nor use a token, and spends it', async (t) => {
   const { challengeId, points } = await askAndSolve();
   t.is(await useCaptcha().verify(challengeId, points, '198.51.100.1'), null);
   t.is(await useCaptcha().verify(challengeId, points, network), null);
@@ -88,13 +108,13 @@ test('another network can neither solve a challenge nor use a token, and spends 
   t.false(await useCaptcha().redeemToken(token, 'login', network));
 });
 
-test('a token for one purpose is none for another, and is spent', async (t) => {
+test.serial('a token for one purpose is none for another, and is spent', async (t) => {
   const token = await earnToken();
   t.false(await useCaptcha().redeemToken(token, 'signup', network));
   t.false(await useCaptcha().redeemToken(token, 'login', network));
 });
 
-test('challenges and tokens end after five minutes', async (t) => {
+test.serial('challenges and tokens end after five minutes', async (t) => {
   const { challengeId, points } = await askAndSolve();
   const token = await earnToken();
   const keys = [redisKeys.captcha(challengeId), redisKeys.captchaToken(hashSecret(token))];
@@ -108,12 +128,12 @@ test('challenges and tokens end after five minutes', async (t) => {
   t.false(await useCaptcha().redeemToken(token, 'login', network));
 });
 
-test('what is unknown earns nothing', async (t) => {
+test.serial('what is unknown earns nothing', async (t) => {
   t.is(await useCaptcha().verify(randomUUID(), [], network), null);
   t.false(await useCaptcha().redeemToken(randomUUID(), 'login', network));
 });
 
-test('a token is stored as its hash alone', async (t) => {
+test.serial('a token is stored as its hash alone', async (t) => {
   const token = await earnToken();
   const names = await redis().keys('*captcha-token*');
   t.true(names.includes(redisKeys.captchaToken(hashSecret(token))));

@@ -96,9 +96,8 @@ async function mailConfirmation(
 ): Promise<ReceivedMail> {
   const { client, user } = await createWebUser(stack, email, { language: 'en', ...options });
   const { id: accountId } = await stack.createAccount();
-  const link = await webStoresOf(stack).links.create({ userId: user._id, accountId, label: 'plain' });
-  const renamed = await client.request('PATCH', `/api-accounts/${link._id}`, { label }, fromElsewhere());
-  if (renamed.status !== 200) throw new Error(await renamed.text());
+  // Stored as it is: the api refuses some of these labels, and mails must not depend on that.
+  const link = await webStoresOf(stack).links.create({ userId: user._id, accountId, label });
   const path = `/api-accounts/${link._id}/reveal/request-code`;
   const asked = await client.request('POST', path, { email }, fromElsewhere());
   if (asked.status !== 201) throw new Error(await asked.text());
@@ -145,11 +144,12 @@ test.serial(
 );
 
 test.serial(
-  'a browser that says it is markup, or says so at great length, is text in mails and a short name in the list of sessions',
+  'a browser that says it is markup or a message, or says so at great length, is unknown in mails and in the list of sessions',
   async (t) => {
     const plain = await mailConfirmation('plain-browser@example.com', 'plain', { userAgent: 'curl/8.0 x' });
     const agents = [
       '<img src=x onerror=go>/1.0 x',
+      'Your account is blocked. Confirm it at evil.example/1.0 x',
       `</td></tr></table><script>/1.0 x`,
       `${'<b>'.repeat(4_000)}/1.0 x`,
       `Mozilla/5.0 (${'X11; '.repeat(2_400)})`,
@@ -159,6 +159,7 @@ test.serial(
       const email = `browser-${i}@example.com`;
       const mail = await mailConfirmation(email, 'plain', { userAgent, language: 'en' });
       t.notRegex(mail.html!, /<(img|script|b)\b/i);
+      t.notRegex(`${mail.html} ${mail.text}`, /onerror|evil\.example/);
       t.deepEqual(
         mail.headers.map(({ key }) => key),
         plain.headers.map(({ key }) => key),
@@ -166,12 +167,14 @@ test.serial(
       const client = new WebClient(stack.url, { userAgent, headers: fromElsewhere() });
       await client.signIn(email, async () => readCode(await stack.mailbox!.waitForMail(email)));
       const sessions = await client.request('GET', '/auth/sessions');
-      for (const session of (await sessions.json()) as { os_name: string; browser_name: string }[]) {
-        t.true(session.os_name.length <= 64 && session.browser_name.length <= 64);
-      }
+      const shown = (await sessions.json()) as {
+        current: boolean;
+        os_name: string;
+        browser_name: string;
+      }[];
+      t.is(shown.find(({ current }) => current)?.browser_name, 'unknown');
+      t.notRegex(JSON.stringify(shown), /onerror|evil\.example|script/);
     }
-    const shown = await mailConfirmation('browser-shown@example.com', 'plain', { userAgent: agents[0]! });
-    t.true(shown.html!.includes('&lt;img src=x onerror=go&gt;'));
   },
 );
 

@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { startOtherApi } from '../../support/other-api.ts';
+import { openRaw } from '../../support/raw-caller.ts';
 import { readErrorCode } from '../../support/read-error.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 import { WebClient } from '../../support/web-client.ts';
@@ -104,6 +105,23 @@ test('pages of all addresses of the service may change things, and once it has o
   }
   const foreign = ['http://gateway.example', `${publicUrl}:8443`, 'https://backup.example', url, 'null'];
   for (const origin of foreign) t.is(await readErrorCode(await ask(origin), 403), 'origin_refused', origin);
+});
+
+test('a service without a public address takes its Host header for its own only where nobody else can own that name', async (t) => {
+  const ask = async (host: string): Promise<[number, string]> => {
+    const caller = await openRaw(stack.url);
+    caller.socket.write(
+      `POST /v1/web/auth/refresh HTTP/1.1\r\nhost: ${host}\r\norigin: http://${host}\r\n` +
+        'content-length: 0\r\nconnection: close\r\n\r\n',
+    );
+    const [response] = await caller.responses();
+    const { error } = JSON.parse(response!.body) as { error: { code: string } };
+    return [response!.status, error.code];
+  };
+  for (const own of ['localhost:8080', 'app.localhost', '192.0.2.7:8080', '[2001:db8::1]:8080'])
+    t.deepEqual(await ask(own), [401, 'unauthenticated'], own);
+  for (const rebound of ['evil.example', 'localhost.evil.example:8080', '192.0.2.7.evil.example', 'gateway'])
+    t.deepEqual(await ask(rebound), [403, 'origin_refused'], rebound);
 });
 
 test('no page of another origin is allowed to read with a session, also where other origins may call the API', async (t) => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { callerNetwork } from '../../../api/callers/caller-network.ts';
 import { Limits, webLimits, type WebLimitName } from '../../../api/web/limits.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { passTime, readOldestMs, readRedisMs } from '../../support/sliding-windows.ts';
@@ -10,6 +11,7 @@ const openLimits = (): Limits => new Limits(redis(), 'test master key');
 const keysOf = (name: string): Promise<string[]> => redis().keys(`mg:{web}:limit:${name}:*`);
 
 /** As they are promised to users. */
+const periodNames: Record<number, string> = { 60: 'minute', 3600: 'hour', 86_400: 'day' };
 const promised: Record<WebLimitName, [limit: number, windowSeconds: number]> = {
   'mailed-codes-mailbox': [10, 3600],
   'mailed-codes-network': [100, 3600],
@@ -17,9 +19,12 @@ const promised: Record<WebLimitName, [limit: number, windowSeconds: number]> = {
   'codes-without-captcha-network': [10, 3600],
   'captcha-challenges-network': [60, 60],
   'captcha-verifications-network': [60, 60],
-  'verify-code-network': [100, 3600],
+  'verify-code-network': [500, 3600],
   'wrong-keys-user': [10, 3600],
-  'wrong-keys-network': [10, 3600],
+  'wrong-keys-network': [100, 3600],
+  'confirmation-codes-user': [10, 3600],
+  'first-accounts-network': [100, 86_400],
+  'changes-user': [300, 60],
 };
 
 for (const name of Object.keys(webLimits) as WebLimitName[]) {
@@ -32,14 +37,46 @@ for (const name of Object.keys(webLimits) as WebLimitName[]) {
     t.is(error.status, 429);
     const seconds = Number(error.headers['retry-after']);
     t.true(Number.isInteger(seconds) && seconds >= 1 && seconds <= windowSeconds);
-    const period = windowSeconds === 60 ? 'minute' : 'hour';
     t.is(
       error.publicMessage,
-      `The limit of ${limit} ${webLimits[name].counted} per ${period} is reached. Try again in ${seconds} s.`,
+      `The limit of ${limit} ${webLimits[name].counted} per ${periodNames[windowSeconds]} is reached. Try again in ${seconds} s.`,
     );
     await t.notThrowsAsync(limits.take([{ name, who: randomUUID() }]), 'others have a limit of their own');
   });
 }
+
+for (const name of Object.keys(webLimits).filter((name) => name.endsWith('-network')) as WebLimitName[]) {
+  test(`${name}: a /48 of IPv6 is let through ten times as often as one of its networks`, async (t) => {
+    const limits = openLimits();
+    const [limit] = promised[name];
+    const who = (network: number): string => callerNetwork(`2001:db8:5:${network}::1`);
+    for (let network = 0; network < 10; network++) {
+      await Promise.all(Array.from({ length: limit }, () => limits.take([{ name, who: who(network) }])));
+    }
+    const error = await t.throwsAsync(limits.take([{ name, who: who(10) }]), { instanceOf: AppError });
+    t.is(error.code, 'too_many_attempts');
+    t.true(
+      error.publicMessage.startsWith(
+        `The limit of ${limit * 10} ${webLimits[name].counted} (a /48 of IPv6) per `,
+      ),
+      error.publicMessage,
+    );
+    const outside = [callerNetwork('2001:db8:6:1::1'), '192.0.2.1'];
+    for (const other of outside) await t.notThrowsAsync(limits.take([{ name, who: other }]));
+  });
+}
+
+test.serial(
+  'only networks have a /48: the limits of a mailbox and of a user count one window each',
+  async (t) => {
+    const limits = openLimits();
+    for (const name of ['mailed-codes-mailbox', 'changes-user'] as const) {
+      const before = (await keysOf(name)).length;
+      await limits.take([{ name, who: '2001:db8:7:1::/64' }]);
+      t.is((await keysOf(name)).length, before + 1, name);
+    }
+  },
+);
 
 test.serial('retry-after is the time until the first slot is free, in whole seconds', async (t) => {
   const [limits, party] = [openLimits(), { name: 'wrong-keys-user', who: randomUUID() } as const];
@@ -83,7 +120,9 @@ test('asking counts nothing, and failures count until the limit is reached', asy
     await limits.count(parties);
   }
   await t.throwsAsync(limits.check(parties), { instanceOf: AppError });
-  await t.throwsAsync(limits.check([{ name: 'wrong-keys-network', who: network }]), { instanceOf: AppError });
+  await t.notThrowsAsync(limits.check([parties[1]]), 'a network has more users than this one');
+  for (let i = 10; i < 100; i++) await limits.count([parties[1]]);
+  await t.throwsAsync(limits.check([parties[1]]), { instanceOf: AppError });
 });
 
 test('Redis holds neither a mailbox nor an address of whom it counts, nor a hash that anybody can make of them', async (t) => {

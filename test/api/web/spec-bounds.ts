@@ -6,6 +6,7 @@ import {
   flag,
   integer,
   meaningfulText,
+  plainText,
   points,
   text,
   uuid,
@@ -49,7 +50,7 @@ const zones = fc.constantFrom('UTC', 'Europe/Moscow', 'europe/moscow', ' Asia/To
 const email = meaningfulText(3, 320, addresses, { isRequired: true });
 const timezone = (isRequired: boolean): BoundedField =>
   meaningfulText(1, 64, zones, { isRequired, isNullable: !isRequired });
-const label = (isRequired: boolean): BoundedField => text(1, 80, { isRequired });
+const label = (isRequired: boolean): BoundedField => plainText(1, 80, { isRequired });
 const purpose = (isRequired: boolean): BoundedField => choice(['login', 'signup'], { isRequired });
 const captchaText = (options: { isRequired?: boolean; isNullable?: boolean }): BoundedField =>
   text(20, 128, options);

@@ -5,6 +5,8 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { ImageRequest } from '../../../shared/contract/image-request.ts';
 import { isImageUrl } from '../../../shared/contract/image-url.ts';
 import { compileValidator } from '../../../shared/contract/validation.ts';
+import { LabelChange } from '../../../shared/contract/web-accounts.ts';
+import { misleadingCharacters } from '../../support/bounded-values.ts';
 import { readThreadMs } from '../../support/thread-clock.ts';
 
 const chat = compileValidator(ChatRequest, 'body');
@@ -276,4 +278,24 @@ test('that a text is not empty is found without reading it', (t) => {
   best(short);
   const [shortMs, longMs] = [best(short), best(input)];
   t.true(longMs < 3 * shortMs + 20, `${longMs} ms, and ${shortMs} ms for short ones`);
+});
+
+test('a label is one line that is shown as it is written: controls and turns of direction are refused, in words', (t) => {
+  const change = compileValidator(LabelChange, 'body');
+  for (const character of misleadingCharacters) {
+    t.deepEqual(
+      issuesOf(() => change({ label: `Work${character}` })),
+      [
+        'body.label: must be one line of text, without control characters and characters that change the direction of the text',
+      ],
+      JSON.stringify(character),
+    );
+  }
+  for (const label of ['Основной', 'עבודה', 'العمل 7', '👩\u200d💻', '<b>"&\\']) {
+    t.deepEqual(
+      issuesOf(() => change({ label })),
+      [],
+      label,
+    );
+  }
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { isMongoAway, openMongo } from '../../../shared/storage/mongo-client.ts';
+import { callMongo, isMongoAway, openMongo } from '../../../shared/storage/mongo-client.ts';
 import { openAbsentMongo } from '../../support/use-mongo.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -43,4 +43,17 @@ test('a client whose first command found no server finds it once it is there', a
   t.teardown(() => server.close());
   await waitFor('the server to be found', () => things.insertOne({ _id: 'a' }).catch(() => null));
   t.is(await things.countDocuments(), 1);
+});
+
+test('a connection that is cut under a command is an outage, also where the driver passes the error of its socket on', async (t) => {
+  const fail = (code: string) => (): Promise<never> =>
+    Promise.reject(Object.assign(new Error(`write ${code}`), { code, syscall: 'write' }));
+  for (const code of ['EPIPE', 'ECONNRESET']) {
+    await t.throwsAsync(callMongo(fail(code)), { code: 'service_unavailable' }, code);
+  }
+  await t.throwsAsync(callMongo(fail('EACCES')), { code: 'EACCES' });
+  await t.throwsAsync(
+    callMongo(() => Promise.reject(new TypeError('ours'))),
+    { instanceOf: TypeError },
+  );
 });

@@ -29,6 +29,20 @@ test('a bot is no device of anybody', (t) => {
   t.deepEqual(describeUserAgent(bot), unknown);
 });
 
+test('no text of a header becomes a name, as mails repeat names to strangers', (t) => {
+  for (const header of [
+    'Your account is blocked. Confirm it at evil.example',
+    'Your account is blocked. Confirm it at evil.example/1.0 x',
+    'Your account is blocked. Confirm it at evil.example/1.0 (x)',
+    'evil.example/1.0 (Windows NT 10.0)',
+    'Mozilla/5.0 (evil.example) evil.example/1.0',
+  ]) {
+    const { osName, browserName } = describeUserAgent(header);
+    t.is(browserName, 'unknown', header);
+    t.true(['Windows', 'unknown'].includes(osName), header);
+  }
+});
+
 test('no header, however strange or long, fails or makes a long name', (t) => {
   const strange = [
     '\u0000',

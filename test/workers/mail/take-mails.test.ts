@@ -222,8 +222,8 @@ test('each worker of the product sends the mails that wait, by the settings of i
   const stack = await useStack(t, { mail: true, env: { MAIL_FROM: 'Шлюз <no-reply@gateway.example>' } });
   const queue = new MailQueue(stack.redis, stack.config);
   t.teardown(() => queue.close());
-  await queue.add(createSignInMail({ language: 'ru' }));
+  await queue.add(createSignInMail({ purpose: 'signup', language: 'ru' }));
   const mail = await stack.mailbox!.waitForMail('ann@example.com');
-  t.is(mail.subject, 'Код для входа в Шлюз');
+  t.is(mail.subject, 'Код регистрации в Шлюз');
   t.is(readCode(mail), '493021');
 });

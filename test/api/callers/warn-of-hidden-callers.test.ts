@@ -1,0 +1,19 @@
+import test from 'ava';
+import { warnOfHiddenCallers } from '../../../api/callers/warn-of-hidden-callers.ts';
+import { captureLog } from '../../support/captured-log.ts';
+
+test('an api behind https that does not trust its proxy says once that it takes all callers for one', (t) => {
+  const { log, lines } = captureLog();
+  warnOfHiddenCallers({ publicUrl: 'https://gateway.example', trustProxy: false }, log);
+  t.is(lines.length, 1);
+  t.like(lines[0], { level: 40, publicUrl: 'https://gateway.example' });
+  t.regex(String(lines[0]!['msg']), /set TRUST_PROXY=on$/);
+});
+
+test('nothing is said where callers are told apart', (t) => {
+  const { log, lines } = captureLog();
+  warnOfHiddenCallers({ publicUrl: 'https://gateway.example', trustProxy: true }, log);
+  warnOfHiddenCallers({ publicUrl: 'http://127.0.0.1:8080', trustProxy: false }, log);
+  warnOfHiddenCallers({ publicUrl: null, trustProxy: false }, log);
+  t.deepEqual(lines, []);
+});
