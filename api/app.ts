@@ -64,6 +64,7 @@ import { checkHead } from './middleware/check-head.ts';
 import { beginInTurns } from './middleware/begin-in-turns.ts';
 import { readCreationOptions, refuseAsyncStream } from './middleware/creation-options.ts';
 import { limitAccountCalls } from './middleware/limit-account-calls.ts';
+import { limitChanges } from './middleware/limit-changes.ts';
 import { cors } from './middleware/cors.ts';
 import { parseBody } from './middleware/parse-body.ts';
 import { noteRefusals } from './middleware/recent-refusals.ts';
@@ -198,7 +199,7 @@ function stackOf(
   const isCreation = operation.modelTypes !== undefined;
   if (isCreation) stack.push(noteRefusals(services.refusals), readCreationOptions);
   if (asksForOwnAccount(operation)) stack.push(answersAsStream(operation) ? limitStreams : limitCalls);
-  if (needsCsrfToken(operation)) stack.push(checkCsrf);
+  if (needsCsrfToken(operation)) stack.push(checkCsrf, limitChanges(services));
   if (operation.body !== undefined) stack.push(parseBody(operation, services));
   stack.push(validate(operation));
   if (isCreation) stack.push(refuseAsyncStream);

@@ -114,7 +114,7 @@ export const linkApiAccount = defineOperation({
   body: LinkRequest,
   response: ApiAccount,
   status: 201,
-  errors: ['invalid_api_key', 'already_linked', 'too_many_attempts'],
+  errors: ['invalid_api_key', 'already_linked'],
   example: { body: { api_key: keyExample, label: defaultAccountLabel }, response: accountExample },
 });
 
@@ -206,7 +206,7 @@ export const requestUnlinkCode = defineOperation({
   operationId: 'requestUnlinkCode',
   summary: 'Have a code mailed that confirms unlinking',
   path: '/web/api-accounts/{account_id}/unlink/request-code',
-  errors: ['not_found', 'too_many_attempts'],
+  errors: ['not_found'],
 });
 
 export const unlinkApiAccount = defineOperation({
@@ -219,7 +219,7 @@ export const unlinkApiAccount = defineOperation({
   body: SensitiveActionConfirm,
   response: Type.Null(),
   status: 204,
-  errors: ['not_found', 'invalid_code', 'too_many_attempts'],
+  errors: ['not_found', 'invalid_code'],
   example: { path: accountPath, body: confirmationExample },
 });
 
@@ -228,7 +228,7 @@ export const requestRevealCode = defineOperation({
   operationId: 'requestRevealCode',
   summary: 'Have a code mailed that confirms showing the key',
   path: '/web/api-accounts/{account_id}/reveal/request-code',
-  errors: ['not_found', 'too_many_attempts'],
+  errors: ['not_found'],
 });
 
 export const RevealedApiKey = Type.Object(
@@ -247,7 +247,7 @@ export const revealApiKey = defineOperation({
   path: '/web/api-accounts/{account_id}/reveal',
   body: SensitiveActionConfirm,
   response: RevealedApiKey,
-  errors: ['not_found', 'invalid_code', 'too_many_attempts'],
+  errors: ['not_found', 'invalid_code'],
   example: { path: accountPath, body: confirmationExample, response: { api_key: keyExample } },
 });
 
@@ -300,7 +300,7 @@ export const requestRegenerateCode = defineOperation({
   operationId: 'requestRegenerateCode',
   summary: 'Have a code mailed that confirms replacing the key',
   path: '/web/api-accounts/{account_id}/regenerate-api-key/request-code',
-  errors: ['not_found', 'account_banned', 'too_many_attempts'],
+  errors: ['not_found', 'account_banned'],
 });
 
 export const RegeneratedApiKey = Type.Object(
@@ -321,7 +321,7 @@ export const regenerateKeyOfApiAccount = defineOperation({
   path: '/web/api-accounts/{account_id}/regenerate-api-key',
   body: SensitiveActionConfirm,
   response: RegeneratedApiKey,
-  errors: ['not_found', 'account_banned', 'invalid_code', 'too_many_attempts', 'key_generation_failed'],
+  errors: ['not_found', 'account_banned', 'invalid_code', 'key_generation_failed'],
   example: {
     path: accountPath,
     body: confirmationExample,

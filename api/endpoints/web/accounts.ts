@@ -103,6 +103,8 @@ export function createFirstApiAccount(services: Services) {
     context.body = await inDatabaseTurn(services, context, async () => {
       const user = await findUser(services, context);
       const { _id: userId, reservedAccountId: accountId } = user;
+      if ((await services.web.links.findOldest(userId)) !== null) throw new AppError('account_exists');
+      await services.web.limits.take([{ name: 'first-accounts-network', who: callerNetwork(context.ip) }]);
       const action = { action: 'account-created', userId, accountId, label } as const;
       const { link, apiKey } = await record(services, context, action, () =>
         createFirstAccount(services, user, label),

@@ -45,7 +45,8 @@ function requestConfirmation(services: Services, action: ConfirmedAction, check:
         throw invalidField(['body', 'email'], 'is not the address of the user who is signed in. Send that.');
       }
       await limits.take([
-        { name: 'mailed-codes-mailbox', who: email },
+        // By user: whoever asks for sign-in codes for this mailbox keeps nobody from confirming anything.
+        { name: 'confirmation-codes-user', who: user._id },
         { name: 'mailed-codes-network', who: callerNetwork(context.ip) },
       ]);
       const language = languageOf(context);

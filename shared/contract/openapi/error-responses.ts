@@ -14,7 +14,7 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   if (operation.auth === 'key') add('invalid_api_key', 'account_banned', 'service_unavailable');
   if (asksForOwnAccount(operation)) add('rate_limit_exceeded');
   if (operation.auth === 'web' || operation.auth === 'refresh') add('unauthenticated', 'service_unavailable');
-  if (needsCsrfToken(operation)) add('csrf_failed');
+  if (needsCsrfToken(operation)) add('csrf_failed', 'too_many_attempts');
   if (isOfWebArea(operation) && isUnsafe(operation)) add('origin_refused');
   if (isOfWebArea(operation) && operation.pathParameters !== undefined) add('validation_failed');
   if (operation.body !== undefined) add('validation_failed', 'payload_too_large', 'unsupported_media_type');
