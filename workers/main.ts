@@ -4,7 +4,7 @@ import { ConfigError } from '../shared/runtime/config-error.ts';
 import { loadConfig } from '../shared/runtime/config.ts';
 import { runProcess } from '../shared/runtime/lifecycle.ts';
 import { createLogger } from '../shared/runtime/logger.ts';
-import { startWorker, type WorkerOptions } from './worker.ts';
+import type { WorkerOptions } from './worker.ts';
 
 /** Interactive chats wait on sockets and cost little; the vendors' own limits hold long before this. */
 const defaultConcurrency = 8_192;
@@ -39,5 +39,7 @@ await runProcess('worker', async () => {
   const options = readOptions(process.argv.slice(2));
   const config = loadConfig(process.env);
   const log = createLogger('worker', config.logLevel);
+  // Node opens all modules that it finds at one time together. Loaded in two stages, a process starts with 256 files.
+  const { startWorker } = await import('./worker.ts');
   return { running: await startWorker(config, process.env, log, options), log };
 });

@@ -9,17 +9,17 @@ import type { TestStack } from './stack.ts';
 import { webStoresOf } from './web-client.ts';
 
 /** Uses up all limits of a network. @returns an address of it, for a stack that trusts its proxy */
-export async function crowdNetwork({ redis, config }: TestStack): Promise<string> {
+export async function crowdNetwork(stack: TestStack): Promise<string> {
   const address = '203.0.113.9';
-  const limits = new Limits(redis, config.masterKey);
   const names = (Object.keys(webLimits) as WebLimitName[]).filter((name) => name.endsWith('-network'));
-  for (const name of names) {
-    const attempts = Array.from({ length: webLimits[name].limit }, () =>
-      limits.count([{ name, who: address }]),
-    );
-    await Promise.all(attempts);
-  }
+  for (const name of names) await useUp(stack, name, address);
   return address;
+}
+
+/** Uses up one limit. */
+export async function useUp({ redis, config }: TestStack, name: WebLimitName, who: string): Promise<void> {
+  const limits = new Limits(redis, config.masterKey);
+  await Promise.all(Array.from({ length: webLimits[name].limit }, () => limits.count([{ name, who }])));
 }
 
 export interface Provocation {
@@ -47,7 +47,9 @@ export async function provoke(
     case 'origin_refused':
       return { ...call, headers: { ...headers, origin: 'https://elsewhere.example' } };
     case 'too_many_attempts':
-      return { ...call, headers: { ...headers, 'x-forwarded-for': crowd } };
+      return 'x-csrf-token' in headers
+        ? await provokeByState(stack, described, code)
+        : { ...call, headers: { ...headers, 'x-forwarded-for': crowd } };
     case 'payload_too_large':
       return { ...call, body: JSON.stringify('x'.repeat(70_000)) };
     case 'unsupported_media_type':
@@ -74,6 +76,9 @@ async function provokeByState(stack: TestStack, described: Described, code: stri
     case 'account_banned':
       if (link === undefined) await users.ban(user!._id, 'a test');
       else await banAccount(stack, link.accountId);
+      return call;
+    case 'too_many_attempts':
+      await useUp(stack, 'changes-user', user!._id);
       return call;
     case 'already_linked':
       return await linkBefore(stack, described, call);

@@ -13,6 +13,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { loadConfig } from '../../../shared/runtime/config.ts';
 import type { ConfirmedAction } from '../../../shared/web/mail.ts';
 import { callApi } from '../../support/call-api.ts';
+import { useUp } from '../../support/provoke-errors.ts';
 import { readCode } from '../../support/mailbox.ts';
 import type { TestAccount, TestStack } from '../../support/stack.ts';
 import {
@@ -36,14 +37,15 @@ test.after.always(() => stack.close());
 interface Party {
   readonly client: WebClient;
   readonly email: string;
+  readonly address: string;
   readonly account: TestAccount;
   readonly link: ApiAccount;
 }
 
 async function createParty(): Promise<Party> {
-  const { client, user } = await createSeparateUser(stack);
+  const { client, user, address } = await createSeparateUser(stack);
   const account = await stack.createAccount();
-  return { client, email: user.email, account, link: await linkAccount(client, account) };
+  return { client, email: user.email, address, account, link: await linkAccount(client, account) };
 }
 
 const codePaths: Record<ConfirmedAction, string> = {
@@ -302,12 +304,10 @@ test('ten codes an hour are mailed to a mailbox, and the next is told when to co
   t.true(retryAfter > 3_000 && retryAfter <= 3_600);
 });
 
-test('codes from a network are tried a hundred times an hour, and a right one is not tried after that', async (t) => {
+test('where too many codes were tried from a network, a right one is not tried', async (t) => {
   const party = await createParty();
   const right = await getCode(party, 'reveal');
-  const guess = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '123456' };
-  const answers = await Promise.all(Array.from({ length: 100 }, () => act(party, 'reveal', guess)));
-  t.true(answers.every(({ status }) => status === 422));
+  await useUp(stack, 'verify-code-network', party.address);
   const refused = await act<{ error: { code: string } }>(party, 'reveal', right);
   t.is(refused.status, 429);
   t.is(refused.body.error.code, 'too_many_attempts');

@@ -139,10 +139,9 @@ test('an account of another user, and one that never was, is a 404 that tells no
   t.deepEqual(await list(owner.client), [account]);
 });
 
-test('ten wrong keys within an hour are each told so, and then no key is tried: by this user, nor from this network', async (t) => {
+test('ten wrong keys within an hour are each told so, and then no key of this user is tried, while others of the network go on', async (t) => {
   const { client, address } = await createSeparateUser(stack);
   const neighbour = await createSeparateUser(stack, { address });
-  const elsewhere = await createSeparateUser(stack);
   const { apiKey } = await stack.createAccount();
   for (const wrong of [...Array.from({ length: 8 }, createApiKey), `${apiKey}x`, 'not a key at all']) {
     const { status, body } = await callWeb(client, 'POST', '/api-accounts/link', { api_key: wrong });
@@ -152,14 +151,14 @@ test('ten wrong keys within an hour are each told so, and then no key is tried: 
   const moved = await createSeparateUser(stack);
   for (const [name, value] of client.cookies) moved.client.cookies.set(name, value);
   moved.client.csrfToken = client.csrfToken;
-  for (const limited of [client, neighbour.client, moved.client]) {
+  for (const limited of [client, moved.client]) {
     const answer = await callWeb(limited, 'POST', '/api-accounts/link', { api_key: apiKey });
     t.is(answer.status, 429);
     t.is(answer.body.error.code, 'too_many_attempts');
     const retryAfter = Number(answer.headers.get('retry-after'));
     t.true(Number.isInteger(retryAfter) && retryAfter > 3_000 && retryAfter <= 3_600);
   }
-  t.is((await link(elsewhere.client, apiKey)).status, 201);
+  t.is((await link(neighbour.client, apiKey)).status, 201);
 });
 
 test('right keys are not counted as wrong ones, and neither is what cannot be a key or is linked already', async (t) => {
