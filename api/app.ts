@@ -5,6 +5,7 @@ import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
 import {
   answersAsStream,
   asksForOwnAccount,
+  changesUserData,
   isOfWebArea,
   isUnsafe,
   needsCsrfToken,
@@ -199,7 +200,8 @@ function stackOf(
   const isCreation = operation.modelTypes !== undefined;
   if (isCreation) stack.push(noteRefusals(services.refusals), readCreationOptions);
   if (asksForOwnAccount(operation)) stack.push(answersAsStream(operation) ? limitStreams : limitCalls);
-  if (needsCsrfToken(operation)) stack.push(checkCsrf, limitChanges(services));
+  if (needsCsrfToken(operation)) stack.push(checkCsrf);
+  if (changesUserData(operation)) stack.push(limitChanges(services));
   if (operation.body !== undefined) stack.push(parseBody(operation, services));
   stack.push(validate(operation));
   if (isCreation) stack.push(refuseAsyncStream);

@@ -29,6 +29,7 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { runInBackground } from '../shared/runtime/run-in-background.ts';
+import { within } from '../shared/runtime/within.ts';
 import { openMongo } from '../shared/storage/mongo-client.ts';
 import { ObjectStore } from '../shared/storage/object-store.ts';
 import { FiguresCache } from '../shared/traffic/figures-cache.ts';
@@ -79,6 +80,9 @@ const defaultMaxDownloads = 256;
 const maxDownloadReads = 24;
 /** Each asks two things at once at the most: of the pool's 20 connections others find some free, however many read. */
 const maxDatabaseTurns = 8;
+
+/** What a process that stops does not write down of actions in that time, workers do. */
+const maxFinishingMs = 5_000;
 
 /** A Redis that lost its memory waits for 2 s for what was on its way to MongoDB, and a caller for both. */
 const defaultAccountWaitMs = 3_000;
@@ -182,6 +186,7 @@ export async function startApi(
     emailCodes: new EmailCodeStore(redis, config.masterKey),
     limits: new Limits(redis, config.masterKey),
     mails: new MailQueue(redis, config),
+    unfinished: new Set(),
   };
   const services: Services = {
     config,
@@ -260,6 +265,7 @@ export async function startApi(
       const queues = [embeddingQueues, images].flatMap((ofKind) => Object.values(ofKind));
       await Promise.all(queues.map((queue) => queue.close()));
       await documents.close();
+      await within(maxFinishingMs, Promise.allSettled(web.unfinished), () => undefined);
       await Promise.all([web.captcha.close(), web.mails.close()]);
       objects.close();
       await mongo.close();

@@ -37,6 +37,8 @@ export interface WebServices extends WebStores {
   readonly emailCodes: EmailCodeStore;
   readonly limits: Limits;
   readonly mails: MailQueue;
+  /** Ends of actions that are being written down, and their notices queued: a process that stops waits for them. */
+  readonly unfinished: Set<Promise<void>>;
 }
 
 /** What middleware and endpoints are handed; made once a process. */

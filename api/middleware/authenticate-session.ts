@@ -21,16 +21,20 @@ export function authenticateSession(services: Services): ApiMiddleware {
   const { web, config, log } = services;
   return async (context, next) => {
     const token = readCookie(context, config, 'session');
-    if (token === null) throw unauthenticated('The request has no session cookie. Sign in.');
+    if (token === null) {
+      // Browsers drop the cookie of a session after a quarter of an hour, and keep the other one.
+      throw unauthenticated(
+        readCookie(context, config, 'refresh') === null
+          ? 'The request has no session cookie. Sign in.'
+          : 'The session cookie has expired. Refresh the session with POST /v1/web/auth/refresh, or sign in.',
+      );
+    }
     // What was never issued here does not wait for a turn at the database.
     if (!web.sessions.isIssued('access', token)) throw sessionEnded();
     const session = await inDatabaseTurn(services, context, () => web.sessions.find(token));
-    if (session === null) {
-      throw unauthenticated(
-        'The session has ended, or its cookie has expired. Refresh it, or sign in again.',
-      );
-    }
+    if (session === null) throw sessionEnded();
     context.state.session = session;
+    context.state.sessionFoundAtMs = performance.now();
     runInBackground(web.sessions.touch(session, context.ip), 'noting the use of a session', log);
     await next();
   };

@@ -1,5 +1,6 @@
 import type { ApiAccount, RedeemedRefillCode } from '../../shared/contract/web-accounts.ts';
 import type { Session, WebUser as ShownUser } from '../../shared/contract/web-auth.ts';
+import { maskApiKey } from '../../shared/accounts/credentials.ts';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
 import type { Claim } from '../../shared/accounts/refill-code-store.ts';
 import type { HotAccount, RecentUse } from '../../shared/billing/hot-account-store.ts';
@@ -76,5 +77,22 @@ export function presentRedeemedCode(account: HotAccount, claim: Claim): Redeemed
     balance: formatRub(account.balanceNano),
     total_balance_added: formatRub(account.totalAddedNano),
     free_requests: account.freeRequests,
+  };
+}
+
+/** An account that was made a moment ago, as far as that says: what a new user is given may be on its way. */
+export function presentNewAccount(link: WebLink, apiKey: string): ApiAccount {
+  return {
+    id: link._id,
+    user_balance_id: link.accountId,
+    label: link.label,
+    is_primary: true,
+    balance: '0',
+    total_balance_added: '0',
+    free_requests: 0,
+    user_type: 'default',
+    ban: false,
+    key_masked: maskApiKey(apiKey),
+    key_active: true,
   };
 }

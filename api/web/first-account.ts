@@ -8,7 +8,7 @@ import type { Services } from '../services.ts';
 
 export type FirstAccountDependencies = Pick<
   Services,
-  'accounts' | 'apiKeys' | 'codes' | 'config' | 'hotAccounts' | 'redis'
+  'accounts' | 'apiKeys' | 'codes' | 'config' | 'hotAccounts' | 'log' | 'redis'
 > & { readonly web: Pick<WebStores, 'links' | 'users'> };
 
 /**
@@ -33,8 +33,12 @@ export async function createFirstAccount(
   // Another request made the account and did not get the link, so it hands out no key.
   const apiKey = firstKey ?? (await replaceKey(dependencies, accountId));
   if (apiKey === null) throw new Error(`Account ${accountId} has disappeared while it was linked.`);
-  if (grant !== null) await creditClaim(dependencies, grant);
-  else await hotAccounts.load(accountId);
+  // The key must be handed out: what fails from here on is made good by `finishClaims`, and when the account is used.
+  const credited = grant === null ? hotAccounts.load(accountId) : creditClaim(dependencies, grant);
+  await credited.catch((error: unknown) => {
+    if (!(error instanceof AppError)) throw error;
+    dependencies.log.warn({ accountId, err: error }, 'a first account is credited later');
+  });
   return { link, apiKey };
 }
 

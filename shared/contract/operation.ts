@@ -99,6 +99,10 @@ export const isUnsafe = ({ method }: Operation): boolean => method !== 'get';
 export const needsCsrfToken = (operation: Operation): boolean =>
   operation.auth === 'web' && isUnsafe(operation);
 
+/** Whether it changes what a user has. Ending sessions does not count: nobody is kept from shutting a thief out. */
+export const changesUserData = (operation: Operation): boolean =>
+  needsCsrfToken(operation) && operation.body !== undefined;
+
 /** Whether its answer stays open for as long as something is to come. */
 export const answersAsStream = ({ responseType }: Operation): boolean => responseType === 'text/event-stream';
 

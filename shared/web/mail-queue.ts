@@ -72,7 +72,9 @@ export class MailQueue {
     const options = mail.kind === 'notice' ? noticeOptions : codeOptions;
     // Sent together, so the count is one behind, and takes no trip of its own.
     await Promise.all([
-      this.#count(),
+      this.#count().catch(() => {
+        // The mail may be queued all the same, and whoever waits for it must not be told that it is not.
+      }),
       callRedis(
         async () => await this.#queue.add(mail.kind as never, data as never, { ...options, jobId: id }),
       ),

@@ -51,7 +51,7 @@ function toNotice(event: AuditEvent, { email, language }: WebUser): Mail | null 
   };
 }
 
-/** An event that is younger may be in the hands of the process that wrote it: MongoDB may take 20 s, and is asked twice. */
+/** An event that is younger may be in the hands of the process that wrote it, which may wait long for MongoDB. */
 const pendingAfterMs = 60_000;
 const maxPending = 100;
 

@@ -14,7 +14,7 @@ export interface WebDatabase {
 
 /**
  * Connects to nothing yet: mongoose takes over a client only once it has connected, so the first command connects it,
- * and makes the indexes: that an account has one user rests on one. Where MongoDB is away that command fails within the
+ * and makes the unique indexes: that an account has one user rests on one. Where MongoDB is away that command fails within the
  * client's two seconds, and the next one tries again. From then on the client reconnects by itself, and the models with
  * it, since they buffer nothing.
  */
@@ -25,7 +25,7 @@ export function openWebDatabase(mongo: MongoConnection): WebDatabase {
   const open = async (): Promise<WebModels> => {
     await mongo.client.connect();
     unprepared ??= openModels(mongo);
-    await createIndexes(unprepared);
+    await createUniqueIndexes(unprepared);
     opened = unprepared;
     return opened;
   };
@@ -42,6 +42,16 @@ export function openWebDatabase(mongo: MongoConnection): WebDatabase {
       await call(createIndexes);
     },
   };
+}
+
+/** A failure of these is one of the account area; workers make the others, and say so where they cannot. */
+async function createUniqueIndexes({ users, links }: WebModels): Promise<void> {
+  for (const { schema, collection } of [users, links]) {
+    for (const [fields, options] of schema.indexes()) {
+      if (options?.unique === true)
+        await collection.createIndex(fields as Record<string, 1>, { unique: true });
+    }
+  }
 }
 
 async function createIndexes({ users, sessions, links, audit }: WebModels): Promise<void> {

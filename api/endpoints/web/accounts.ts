@@ -6,24 +6,24 @@ import type {
   LinkRequest,
   WebRedeemRequest,
 } from '../../../shared/contract/web-accounts.ts';
-import { hashSecret, isApiKey } from '../../../shared/accounts/credentials.ts';
 import { redeemCode } from '../../../shared/accounts/redeem-code.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
-import { currentSession, sessionOf } from '../../middleware/authenticate-session.ts';
+import { currentSession } from '../../middleware/authenticate-session.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
-import { presentApiAccount, presentRedeemedCode } from '../../present/web.ts';
+import { presentApiAccount, presentNewAccount, presentRedeemedCode } from '../../present/web.ts';
 import type { Services } from '../../services.ts';
 import { createFirstAccount } from '../../web/first-account.ts';
+import { findByKey, linkByKey, unknownKeyToLink } from '../../web/link-by-key.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { record, subjectOf } from './record.ts';
-import { describeLinks, findLink, openLinkedAccount } from './linked-account.ts';
+import { describeLinks, findLink, noSuchLink, openLink } from './linked-account.ts';
 import { findUser } from './find-user.ts';
 
 export function listApiAccounts(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    const { userId } = sessionOf(context);
     context.body = await inDatabaseTurn(services, context, async () => {
+      const { userId } = await currentSession(services, context);
       const links = await services.web.links.list(userId);
       return (await describeLinks(services, userId, links)).map(presentApiAccount);
     });
@@ -49,10 +49,13 @@ export function renameApiAccount(services: Services) {
     context.body = await inDatabaseTurn(services, context, async () => {
       const link = await findLink(services, context);
       if (link.label === label) return await showLink(services, link);
-      await record(services, context, { action: 'label-changed', ...subjectOf(link), label }, () =>
-        services.web.links.setLabel(link.userId, link._id, label),
-      );
-      return await showLink(services, { ...link, label });
+      const action = { action: 'label-changed', ...subjectOf(link), label } as const;
+      const renamed = await record(services, context, action, async () => {
+        const found = await services.web.links.setLabel(link.userId, link._id, label);
+        if (found === null) throw noSuchLink(link._id);
+        return found;
+      });
+      return await showLink(services, renamed);
     });
   };
 }
@@ -76,26 +79,12 @@ export function linkApiAccount(services: Services) {
       }
       if ((await web.links.findByAccount(accountId)) !== null) throw new AppError('already_linked');
       const action = { action: 'account-linked', userId, accountId, label } as const;
-      const link = await record(services, context, action, async () => {
-        const made = await web.links.create({ userId, accountId, label });
-        if ((await findByKey(services, apiKey)) === accountId) return made;
-        // Its key was replaced meanwhile, perhaps to shut out whoever links it here.
-        await web.links.delete(userId, made._id);
-        throw unknownKeyToLink();
-      });
+      const link = await record(services, context, action, () => linkByKey(services, action, apiKey));
       return await showLink(services, link);
     });
     context.status = 201;
   };
 }
-
-const findByKey = async ({ accounts }: Services, apiKey: string): Promise<string | null> =>
-  isApiKey(apiKey) ? await accounts.findIdByKeyHash(hashSecret(apiKey)) : null;
-
-const unknownKeyToLink = (): AppError =>
-  new AppError('invalid_api_key', {
-    message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',
-  });
 
 export function createFirstApiAccount(services: Services) {
   return async (context: ApiContext): Promise<void> => {
@@ -109,7 +98,12 @@ export function createFirstApiAccount(services: Services) {
       const { link, apiKey } = await record(services, context, action, () =>
         createFirstAccount(services, user, label),
       );
-      return { account: await showLink(services, link), api_key: apiKey } satisfies CreatedApiAccount;
+      // The key is shown this once: an outage after the account was made must not lose it.
+      const account = await showLink(services, link).catch((error: unknown) => {
+        services.log.warn({ err: error }, 'a new account could not be read');
+        return presentNewAccount(link, apiKey);
+      });
+      return { account, api_key: apiKey } satisfies CreatedApiAccount;
     });
     context.status = 201;
   };
@@ -119,9 +113,9 @@ export function redeemForApiAccount(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const { code } = context.state.body as WebRedeemRequest;
     context.body = await inDatabaseTurn(services, context, async () => {
-      const { id } = await openLinkedAccount(services, context);
-      const { userId } = sessionOf(context);
-      const action = { action: 'code-redeemed', userId, accountId: id } as const;
+      const link = await findLink(services, context);
+      const { id } = await openLink(services, link);
+      const action = { action: 'code-redeemed', ...subjectOf(link) } as const;
       const claim = await record(services, context, action, () => redeemCode(services, id, code));
       return presentRedeemedCode(await services.hotAccounts.get(id), claim);
     });

@@ -17,7 +17,7 @@ import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { record, subjectOf } from './record.ts';
 import { languageOf, originOf } from './caller.ts';
 import { readEmail, refuseMailedCode } from './fields.ts';
-import { findLink, noSuchLink, openLinkedAccount } from './linked-account.ts';
+import { findLink, noSuchLink, openLink } from './linked-account.ts';
 import { mailCode } from './mail-code.ts';
 import { findUser } from './find-user.ts';
 
@@ -128,8 +128,9 @@ export function revealApiKey(services: Services) {
 }
 
 const findUsable: Check = async (services, context) => {
-  await openLinkedAccount(services, context);
-  return await findLink(services, context);
+  const link = await findLink(services, context);
+  await openLink(services, link);
+  return link;
 };
 
 export const requestRegenerateCode = (services: Services) =>

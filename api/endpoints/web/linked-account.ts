@@ -28,14 +28,18 @@ async function loadAccount({ hotAccounts, accountWaitMs }: Services, accountId: 
 }
 
 /**
- * The account that the address names, to be worked with.
- * @throws AppError `not_found`, `account_banned`, `service_unavailable`
+ * The account of a link, to be worked with.
+ * @throws AppError `account_banned`, `service_unavailable`
  */
-export async function openLinkedAccount(services: Services, context: ApiContext): Promise<HotAccount> {
-  const { accountId } = await findLink(services, context);
+export async function openLink(services: Services, { accountId }: WebLink): Promise<HotAccount> {
   const account = await loadAccount(services, accountId);
   if (account.banned) throw new AppError('account_banned');
   return account;
+}
+
+/** The account that the address names. @throws AppError as `findLink` and `openLink` do */
+export async function openLinkedAccount(services: Services, context: ApiContext): Promise<HotAccount> {
+  return await openLink(services, await findLink(services, context));
 }
 
 /** What is shown of links, in their order. The oldest link of a user is the primary one. */

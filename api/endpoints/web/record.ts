@@ -28,6 +28,11 @@ export async function record<T>(
   const { session, requestId } = context.state;
   const event = { sessionId: session?._id ?? null, ...action, ...originOf(context), requestId };
   const { result, noted } = await recordAction(web, event, work);
-  runInBackground(noted, 'noting the end of an action', log);
+  web.unfinished.add(noted);
+  runInBackground(
+    noted.finally(() => web.unfinished.delete(noted)),
+    'noting the end of an action',
+    log,
+  );
   return result;
 }

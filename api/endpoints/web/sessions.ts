@@ -125,14 +125,21 @@ export function revokeSession(services: Services) {
   const { sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
     const { session_id: sessionId } = context.state.path as SessionPath;
-    const action = { action: 'sessions-revoked', sessionId } as const;
-    await endSessions(services, context, action, async ({ userId }) => {
-      if (await sessions.revoke(userId, sessionId)) return;
-      throw new AppError('not_found', {
-        message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
-      });
+    await inDatabaseTurn(services, context, async () => {
+      const { userId } = await currentSession(services, context);
+      // Looked for first: what is not there is not written down, however often it is asked for.
+      const isThere = (await sessions.list(userId)).some(({ _id }) => _id === sessionId);
+      if (!isThere) throw noSuchSession(sessionId);
+      await record(services, context, { action: 'sessions-revoked', userId }, () =>
+        sessions.revoke(userId, sessionId),
+      );
     });
     if (sessionId === sessionOf(context)._id) answerWithoutSession(services, context);
     else context.status = 204;
   };
 }
+
+const noSuchSession = (sessionId: string): AppError =>
+  new AppError('not_found', {
+    message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
+  });

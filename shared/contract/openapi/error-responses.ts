@@ -1,6 +1,13 @@
 import { createErrorExample, ErrorBody, ValidationErrorBody } from '../error-bodies.ts';
 import { cancelledJobStatus, errorKind, errorKinds, type ErrorCode } from '../errors.ts';
-import { asksForOwnAccount, isOfWebArea, isUnsafe, needsCsrfToken, type Operation } from '../operation.ts';
+import {
+  asksForOwnAccount,
+  changesUserData,
+  isOfWebArea,
+  isUnsafe,
+  needsCsrfToken,
+  type Operation,
+} from '../operation.ts';
 import type { JsonSchema, ResponseObject } from './description.ts';
 import { headersOf } from './headers.ts';
 import type { SchemaComponents } from './schema-components.ts';
@@ -14,7 +21,8 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   if (operation.auth === 'key') add('invalid_api_key', 'account_banned', 'service_unavailable');
   if (asksForOwnAccount(operation)) add('rate_limit_exceeded');
   if (operation.auth === 'web' || operation.auth === 'refresh') add('unauthenticated', 'service_unavailable');
-  if (needsCsrfToken(operation)) add('csrf_failed', 'too_many_attempts');
+  if (needsCsrfToken(operation)) add('csrf_failed');
+  if (changesUserData(operation)) add('too_many_attempts');
   if (isOfWebArea(operation) && isUnsafe(operation)) add('origin_refused');
   if (isOfWebArea(operation) && operation.pathParameters !== undefined) add('validation_failed');
   if (operation.body !== undefined) add('validation_failed', 'payload_too_large', 'unsupported_media_type');

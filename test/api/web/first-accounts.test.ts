@@ -44,13 +44,14 @@ test.after.always(() => stack.close());
 
 /** Those of an api process, to see what becomes of them when it dies. */
 function openStores(): FirstAccountDependencies {
-  const { config, redis, mongo } = stack;
+  const { config, redis, mongo, log } = stack;
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
   const apiKeys = new ApiKeyStore(redis, accounts);
   return {
     config,
     redis,
+    log,
     accounts,
     hotAccounts,
     apiKeys,
@@ -305,6 +306,17 @@ test('where a process dies after the account was promised its grant, and nobody 
   const dying = { ...rest, web: { users: web.users, links: watch(web.links) } };
   await t.throwsAsync(createFirstAccount(dying, user, 'x'), { instanceOf: Killed });
   await finishGrant(user);
+  await finishGrant(user);
+  const account = await stack.readAccount(user.reservedAccountId);
+  t.is(formatRub(account.balanceNano), '5.000000001');
+});
+
+test('an outage after the account was linked does not lose its key', async (t) => {
+  const { user } = await createSeparateUser(stack);
+  const away = (): Promise<never> => Promise.reject(new AppError('service_unavailable'));
+  const hotAccounts = new Proxy(stores.hotAccounts, { get: () => away });
+  const { apiKey } = await createFirstAccount({ ...stores, hotAccounts }, user, 'x');
+  t.is((await readProfile(apiKey)).status, 200);
   await finishGrant(user);
   const account = await stack.readAccount(user.reservedAccountId);
   t.is(formatRub(account.balanceNano), '5.000000001');

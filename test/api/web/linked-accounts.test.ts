@@ -1,4 +1,7 @@
 import test from 'ava';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { AccountStore } from '../../../shared/accounts/account-store.ts';
+import { linkByKey } from '../../../api/web/link-by-key.ts';
 import { createApiKey, maskApiKey } from '../../../shared/accounts/credentials.ts';
 import type { ApiAccount } from '../../../shared/contract/web-accounts.ts';
 import { maxLinks } from '../../../shared/web/link-store.ts';
@@ -277,4 +280,17 @@ test('a user has a hundred accounts at the most, also where many are linked at o
     t.like(body.detail, [{ loc: ['body', 'api_key'] }]);
   }
   t.true((await links.list(user._id)).length <= maxLinks);
+});
+
+test('where the key cannot be looked up again after linking, the account is not linked', async (t) => {
+  const { user } = await createSeparateUser(stack);
+  const { id: accountId, apiKey } = await stack.createAccount();
+  const away = new AppError('service_unavailable');
+  const accounts = new Proxy(new AccountStore(stack.mongo.db, stack.config), {
+    get: () => () => Promise.reject(away),
+  });
+  const web = webStoresOf(stack);
+  const wanted = { userId: user._id, accountId, label: 'x' };
+  await t.throwsAsync(linkByKey({ accounts, web }, wanted, apiKey), { is: away });
+  t.is(await web.links.findByAccount(accountId), null);
 });

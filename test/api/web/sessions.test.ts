@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Session } from '../../../shared/contract/web-auth.ts';
+import { useUp } from '../../support/provoke-errors.ts';
 import { readErrorCode } from '../../support/read-error.ts';
 import { startOtherApi } from '../../support/other-api.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
@@ -269,4 +271,21 @@ test('a request whose session is ended while its body is on its way does nothing
   response.resume();
   t.is(response.statusCode, 401);
   t.deepEqual(await webStoresOf(stack).links.list(user._id), []);
+});
+
+test('sessions can be ended however many changes a stolen one makes', async (t) => {
+  const { client, user } = await createWebUser(stack, createEmail());
+  await useUp(stack, 'changes-user', user._id);
+  const change = await client.request('PATCH', '/auth/me', { timezone: 'Asia/Tokyo' });
+  t.is(await readErrorCode(change, 429), 'too_many_attempts');
+  t.is((await client.request('POST', '/auth/logout-others')).status, 204);
+  t.is((await client.request('POST', '/auth/logout-all')).status, 204);
+  t.false(await isOpen(client));
+});
+
+test('a session that is not there is not written down as ended', async (t) => {
+  const { client, user } = await createWebUser(stack, createEmail());
+  const missing = await client.request('DELETE', `/auth/sessions/${randomUUID()}`);
+  t.is(await readErrorCode(missing, 404), 'not_found');
+  t.deepEqual(await webStoresOf(stack).audit.list(user._id, 10), []);
 });

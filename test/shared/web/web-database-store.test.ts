@@ -38,6 +38,15 @@ test('the models have the indexes that decide races, end sessions and find what 
   ]);
 });
 
+test('an index that is not unique and cannot be made keeps nobody out', async (t) => {
+  const { mongo, users } = await openStores(t);
+  // As a release left it that kept the log for another time.
+  await mongo.db.collection('web_audit').createIndex({ at: 1 }, { expireAfterSeconds: 60 });
+  t.is(await users.findByEmail('ann@example.com'), null);
+  const unique = (await mongo.db.collection('web_users').indexes()).filter((index) => index.unique === true);
+  t.is(unique.length, 1);
+});
+
 test('a worker creates the indexes', async (t) => {
   const { mongo } = await useStack(t);
   const isUnique = async (collection: string) => {

@@ -1,0 +1,39 @@
+import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import type { NewLink } from '../../shared/web/link-store.ts';
+import type { WebLink } from '../../shared/web/web-models.ts';
+import type { WebStores } from '../../shared/web/web-stores.ts';
+import type { Services } from '../services.ts';
+
+type LinkDependencies = Pick<Services, 'accounts'> & { readonly web: Pick<WebStores, 'links'> };
+
+/**
+ * The key may have been replaced since it was looked up, perhaps to shut out whoever links it here: so it is looked up
+ * once more, and where that fails the account is not linked.
+ */
+export async function linkByKey(
+  dependencies: LinkDependencies,
+  { userId, accountId, label }: NewLink,
+  apiKey: string,
+): Promise<WebLink> {
+  const { links } = dependencies.web;
+  const link = await links.create({ userId, accountId, label });
+  try {
+    if ((await findByKey(dependencies, apiKey)) !== accountId) throw unknownKeyToLink();
+    return link;
+  } catch (error) {
+    await links.delete(userId, link._id);
+    throw error;
+  }
+}
+
+/** The account of a key, by MongoDB: a key that was replaced opens nothing there. */
+export const findByKey = async (
+  { accounts }: Pick<Services, 'accounts'>,
+  apiKey: string,
+): Promise<string | null> => (isApiKey(apiKey) ? await accounts.findIdByKeyHash(hashSecret(apiKey)) : null);
+
+export const unknownKeyToLink = (): AppError =>
+  new AppError('invalid_api_key', {
+    message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',
+  });
