@@ -72,18 +72,15 @@ test.serial('a flood of captchas from one network is bounded, and another networ
     null,
     { purpose: 'login' },
     {
-      'x-forwarded-for': '2001:db8:0:2::1',
+      'x-forwarded-for': '2001:db8:1:2::1',
     },
   );
   t.is(other.status, 201);
   const statuses = await flood;
-  t.deepEqual(
-    [...statuses].toSorted(([a], [b]) => a - b),
-    [
-      [201, 60],
-      [429, 140],
-    ],
-  );
+  t.is(statuses.get(429), 140);
+  // Of the others, those that found a captcha drawn or one of the few places of their network to wait in are served.
+  t.true(statuses.get(201)! >= 5);
+  t.is((statuses.get(201) ?? 0) + (statuses.get(503) ?? 0), 60);
 });
 
 test.serial(
