@@ -11,11 +11,19 @@ export interface OpenedWebStores extends WebStores {
 
 /** One MongoDB for the tests of a file. @returns what opens the stores of the account area over a database of its own */
 export function useWebStores(test: TestFn): (t: ExecutionContext) => Promise<OpenedWebStores> {
-  const openMongo = useMongo(test);
+  const open = useUnpreparedWebStores(test);
   return async (t) => {
-    const mongo = openMongo(t);
-    const stores = openWebStores(mongo, { masterKey: testMasterKey });
+    const stores = open(t);
     await stores.createIndexes();
-    return { mongo, ...stores };
+    return stores;
+  };
+}
+
+/** The same of a database that no worker has prepared. */
+export function useUnpreparedWebStores(test: TestFn): (t: ExecutionContext) => OpenedWebStores {
+  const openMongo = useMongo(test);
+  return (t) => {
+    const mongo = openMongo(t);
+    return { mongo, ...openWebStores(mongo, { masterKey: testMasterKey }) };
   };
 }

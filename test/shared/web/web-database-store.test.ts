@@ -1,12 +1,17 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { openWebDatabase } from '../../../shared/web/web-database-store.ts';
 import { openWebStores } from '../../../shared/web/web-stores.ts';
 import { useStack } from '../../support/stack.ts';
 import { openAbsentMongo } from '../../support/use-mongo.ts';
-import { testMasterKey, useWebStores } from '../../support/use-web-stores.ts';
+import { testMasterKey, useUnpreparedWebStores } from '../../support/use-web-stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const openStores = useWebStores(test);
+const openUnprepared = useUnpreparedWebStores(test);
+const openStores = async (t: ExecutionContext) => {
+  const stores = openUnprepared(t);
+  await stores.createIndexes();
+  return stores;
+};
 
 test('the models have the indexes that decide races, end sessions and find what is asked for', async (t) => {
   const { mongo, createIndexes } = await openStores(t);
@@ -27,9 +32,10 @@ test('the models have the indexes that decide races, end sessions and find what 
     { key: { userId: 1 } },
     { key: { expiresAt: 1 }, expireAfterSeconds: 0 },
   ]);
+  // The unique ones are made first of all.
   t.deepEqual(await read('web_links'), [
-    { key: { userId: 1, createdAt: 1 } },
     { key: { accountId: 1 }, unique: true },
+    { key: { userId: 1, createdAt: 1 } },
   ]);
   t.deepEqual(await read('web_audit'), [
     { key: { userId: 1, at: -1 } },
@@ -39,10 +45,10 @@ test('the models have the indexes that decide races, end sessions and find what 
 });
 
 test('an index that is not unique and cannot be made keeps nobody out', async (t) => {
-  const { mongo, users } = await openStores(t);
+  const { mongo, users } = openUnprepared(t);
   // As a release left it that kept the log for another time.
   await mongo.db.collection('web_audit').createIndex({ at: 1 }, { expireAfterSeconds: 60 });
-  t.is(await users.findByEmail('ann@example.com'), null);
+  await Promise.all([1, 2, 3].map(() => users.findByEmail('ann@example.com')));
   const unique = (await mongo.db.collection('web_users').indexes()).filter((index) => index.unique === true);
   t.is(unique.length, 1);
 });

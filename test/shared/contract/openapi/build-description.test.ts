@@ -98,7 +98,7 @@ test('what authentication, query and body imply is told without being named', (t
   t.deepEqual(codesByStatus(describe({ ...base, tag: 'Web Auth', method: 'post', auth: 'web' })), {
     401: ['unauthenticated'],
     403: ['csrf_failed', 'origin_refused'],
-    429: ['rate_limit_exceeded', 'too_many_attempts'],
+    429: ['rate_limit_exceeded'],
     500: ['internal_error'],
     503: ['service_unavailable'],
   });
