@@ -130,6 +130,7 @@ export function revokeSession(services: Services) {
       if (await sessions.revoke(userId, sessionId)) return;
       throw new AppError('not_found', {
         message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
+        messageRu: `Сессии ${sessionId} нет. Список сессий: GET /v1/web/auth/sessions.`,
       });
     });
     if (sessionId === sessionOf(context)._id) answerWithoutSession(services, context);
