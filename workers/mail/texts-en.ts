@@ -66,7 +66,7 @@ export const textsEn: MailTexts = {
       'sessions-ended': [
         'A session was ended for your security',
         'A session of your profile was ended because its refresh token was used twice. This can be a page error, or somebody may have copied your cookies.',
-        'If you do not recognise the address below, sign in, end all other sessions and replace the API keys of your accounts.',
+        'If you do not recognise the address above, sign in, end all other sessions and replace the API keys of your accounts.',
       ],
       'first-account': ['Your account is ready', `The account “${label}” was created for you at ${service}.`],
     }[event] as [string, string, string?];
