@@ -11,7 +11,7 @@ export const checkCsrf: ApiMiddleware = async (context, next) => {
       message:
         token === ''
           ? 'The X-CSRF-Token header is missing. Send the csrf_token of the last sign-in or refresh of this session.'
-          : 'The X-CSRF-Token header is not the csrf_token of the last sign-in or refresh of this session.',
+          : 'The X-CSRF-Token header is not the csrf_token of the last sign-in or refresh of this session. Send that one; POST /v1/web/auth/refresh returns a new one.',
     });
   }
   await next();

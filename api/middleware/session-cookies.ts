@@ -1,7 +1,7 @@
 import type { Config } from '../../shared/runtime/config.ts';
 import type { ApiContext } from './request-context.ts';
 
-/** Which token a cookie carries: what opens a session, or what goes on with one. */
+/** Which token a cookie carries: what opens a session, or what refreshes one. */
 export type SessionCookie = 'session' | 'refresh';
 
 const isHttps = ({ publicUrl }: Pick<Config, 'publicUrl'>): boolean =>

@@ -18,10 +18,9 @@ export function presentError(error: AppError): object {
   };
 }
 
-/** The code in Russian, and behind it what the message says beyond that: messages are written in English alone. */
-function describeInRussian({ kind, publicMessage }: AppError): string {
-  const { en, ru } = kind;
-  return publicMessage === en ? ru : `${ru} Подробнее (по-английски): ${publicMessage}`;
+/** The message in Russian. Most messages are in English alone: those follow what the code means in Russian. */
+function describeInRussian({ kind, publicMessage, publicMessageRu }: AppError): string {
+  return publicMessageRu ?? `${kind.ru} Подробнее (по-английски): ${publicMessage}`;
 }
 
 function issuesOf(error: AppError): object[] {

@@ -36,4 +36,5 @@ export const findByKey = async (
 export const unknownKeyToLink = (): AppError =>
   new AppError('invalid_api_key', {
     message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',
+    messageRu: 'Аккаунта с таким API-ключом нет. Проверьте, что вы вставили: ключ — это «mg-» и 43 символа.',
   });

@@ -199,7 +199,7 @@ async function limitAccount(context: AdminContext): Promise<unknown> {
 
 async function banAccount(context: AdminContext): Promise<unknown> {
   const reason = context.options['reason'];
-  if (!reason) throw new UsageError('Say why: --reason "…".');
+  if (!reason) throw new UsageError('--reason is required, for example --reason "unpaid bills".');
   const id = await findAccountId(context);
   await changeAccount(context, id, { banned: true, banReason: reason });
   return await showAccount(context);

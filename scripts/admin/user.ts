@@ -1,3 +1,4 @@
+import { shorten } from '../../shared/runtime/shorten.ts';
 import { MailQueue } from '../../shared/web/mail-queue.ts';
 import { normalizeEmail } from '../../shared/web/email-address.ts';
 import { recordAction } from '../../shared/web/record-action.ts';
@@ -7,6 +8,7 @@ import type { WebUser } from '../../shared/web/web-models.ts';
 import { findAccountId } from './account.ts';
 import { RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { describeUser, describeUserInFull } from './show-user.ts';
+import { toPrintable } from './to-printable.ts';
 
 export const userVerbs: Record<string, AdminVerb> = {
   list: {
@@ -18,29 +20,35 @@ export const userVerbs: Record<string, AdminVerb> = {
   },
   show: {
     usage: '<user>',
-    help: 'shows its linked accounts, its sessions, and the last 20 events of its audit log',
+    help: 'shows the user’s linked accounts, sessions, and last 20 events of the audit log',
     positionals: 1,
     options: [],
     run: showUser,
   },
   'revoke-sessions': {
     usage: '<user>',
-    help: 'ends all its sessions at once; it can sign in again',
+    help: 'ends all sessions of the user at once; the user can sign in again',
     positionals: 1,
     options: [],
     run: revokeSessions,
   },
   ban: {
     usage: '<user> --reason "stolen mailbox"',
-    help: 'ends all its sessions at once and lets it sign in no more; keys of its accounts go on working',
+    help: 'ends all sessions of the user at once and refuses sign-in; keys of the user’s accounts keep working',
     positionals: 1,
     options: ['reason'],
     run: banUser,
   },
-  unban: { usage: '<user>', help: 'lets it sign in again', positionals: 1, options: [], run: unbanUser },
+  unban: {
+    usage: '<user>',
+    help: 'lets a banned user sign in again',
+    positionals: 1,
+    options: [],
+    run: unbanUser,
+  },
   unlink: {
     usage: '<account>',
-    help: 'takes an account from the user that has it, who is told by mail; its key goes on working',
+    help: 'unlinks an account from its user, who is told by mail; the account’s key keeps working',
     positionals: 1,
     options: [],
     run: unlink,
@@ -60,11 +68,14 @@ async function findUser({ web, positionals }: AdminContext): Promise<WebUser> {
   const given = positionals[0]!;
   const read = normalizeEmail(given);
   const user = 'email' in read ? await web.users.findByEmail(read.email) : await web.users.findById(given);
-  if (user === null) throw noSuchUser();
+  if (user === null) throw noSuchUser(given);
   return user;
 }
 
-const noSuchUser = (): RefusedError => new RefusedError('There is no such user.');
+const noSuchUser = (given: string): RefusedError =>
+  new RefusedError(
+    `No user "${toPrintable(shorten(given, 100))}". Give an id or the full email address; "user list" lists all users.`,
+  );
 
 async function showUser(context: AdminContext): Promise<unknown> {
   return await describeUserInFull(context, await findUser(context));
@@ -80,12 +91,12 @@ async function revokeSessions(context: AdminContext): Promise<unknown> {
 
 async function banUser(context: AdminContext): Promise<unknown> {
   const reason = context.options['reason'];
-  if (!reason) throw new UsageError('Say why: --reason "…".');
+  if (!reason) throw new UsageError('--reason is required, for example --reason "stolen mailbox".');
   const { _id: userId } = await findUser(context);
   const { users, sessions } = context.web;
   return await withEvent(context, { action: 'user-banned', userId }, async () => {
     const user = await users.ban(userId, reason);
-    if (user === null) throw noSuchUser();
+    if (user === null) throw noSuchUser(userId);
     // After the ban: a sign-in under way that started its session later looks for the ban once more.
     return { ...describeUser(user), sessions_ended: await sessions.revokeAll(userId) };
   });
@@ -95,7 +106,7 @@ async function unbanUser(context: AdminContext): Promise<unknown> {
   const { _id: userId } = await findUser(context);
   return await withEvent(context, { action: 'user-unbanned', userId }, async () => {
     const user = await context.web.users.unban(userId);
-    if (user === null) throw noSuchUser();
+    if (user === null) throw noSuchUser(userId);
     return describeUser(user);
   });
 }

@@ -102,7 +102,14 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
     const tookMs = performance.now();
     output.print('');
     output.print(
-      formatWelcome({ baseUrl: `${publicUrl}/v1`, demo, models, dataDir: values.DATA_DIR, tookMs }),
+      formatWelcome({
+        baseUrl: `${publicUrl}/v1`,
+        demo,
+        models,
+        dataDir: values.DATA_DIR,
+        hasOutbox: parts.smtp.spec !== null,
+        tookMs,
+      }),
     );
     output.unmuteRoutine();
   } catch (error) {
@@ -177,7 +184,7 @@ async function endLeftovers({ leftovers }: DataDirLock, output: ConsoleOutput): 
 
 async function leave(stack: Stack, guardian: Guardian, output: ConsoleOutput, reason: string): Promise<void> {
   const startedMs = performance.now();
-  output.print(`\nStopping (${reason}); once more Ctrl-C stops at once.`);
+  output.print(`\nStopping (${reason}); press Ctrl-C again to stop at once.`);
   await stack.stop();
   guardian.stop();
   output.print(`Stopped in ${formatMs(performance.now() - startedMs)}.`);

@@ -7,13 +7,15 @@ export interface Welcome {
   readonly demo: DemoAccount | null;
   readonly models: readonly Pick<Model, 'id' | 'type' | 'active'>[];
   readonly dataDir: string;
+  /** Whether mails are kept on this machine instead of being sent. */
+  readonly hasOutbox: boolean;
   readonly tookMs: number;
 }
 
 type ModelKind = 'embedding' | 'chat' | 'image';
 
 /** What is printed when all runs: each command can be pasted as it is. */
-export function formatWelcome({ baseUrl, demo, models, dataDir, tookMs }: Welcome): string {
+export function formatWelcome({ baseUrl, demo, models, dataDir, hasOutbox, tookMs }: Welcome): string {
   const key = demo?.apiKey ?? 'YOUR_KEY';
   const lines = [
     `Ready in ${(tookMs / 1_000).toFixed(1)} s.`,
@@ -22,6 +24,7 @@ export function formatWelcome({ baseUrl, demo, models, dataDir, tookMs }: Welcom
     `  Reference  ${new URL('/docs', baseUrl).href}`,
     ...describeDemo(demo),
     `  Logs       ${dataDir}/logs`,
+    ...(hasOutbox ? [`  Mails      ${dataDir}/outbox   (codes are printed here as "DEV mail to …")`] : []),
     `  Stop       Ctrl-C`,
     '',
     '  Try it:',

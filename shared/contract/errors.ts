@@ -36,7 +36,7 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'authentication_error',
-    en: 'There is no valid session. Log in again.',
+    en: 'There is no valid session. Sign in again.',
     ru: 'Нет действующей сессии. Войдите снова.',
   },
   insufficient_balance: {
@@ -60,8 +60,8 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'permission_error',
-    en: 'The X-CSRF-Token header is missing or wrong. Send the token of the last sign-in.',
-    ru: 'Заголовок X-CSRF-Token отсутствует или неверен. Передайте токен последнего входа.',
+    en: 'The X-CSRF-Token header is missing or wrong. Send the csrf_token of the last sign-in or refresh of this session.',
+    ru: 'Заголовок X-CSRF-Token отсутствует или неверен. Передайте csrf_token последнего входа или обновления сессии.',
   },
   origin_refused: {
     status: 403,
@@ -108,16 +108,16 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'This account is already linked. Use it as it is, or unlink it first.',
-    ru: 'Этот аккаунт уже привязан. Используйте его или сначала отвяжите.',
+    en: 'This account is already linked to a user. Check your own accounts, or ask support.',
+    ru: 'Этот аккаунт уже привязан к пользователю. Проверьте свои аккаунты или обратитесь в поддержку.',
   },
   account_exists: {
     status: 409,
     retry: false,
     expose: true,
     type: 'invalid_request_error',
-    en: 'An account exists already. Use it, or link another by its key.',
-    ru: 'Аккаунт уже существует. Используйте его или привяжите другой по ключу.',
+    en: 'You already have an account. Use it, or link another by its key.',
+    ru: 'У вас уже есть аккаунт. Используйте его или привяжите другой по ключу.',
   },
   payload_too_large: {
     status: 413,
@@ -311,6 +311,8 @@ export interface ValidationIssue {
 export interface AppErrorDetails {
   /** Text for the caller, in place of the table's; shown only where the table, or this error, says `expose`. */
   readonly message?: string | undefined;
+  /** The same in Russian, shown wherever `message` is. Without it, `message` follows the table's Russian text. */
+  readonly messageRu?: string | undefined;
   readonly expose?: boolean | undefined;
   /** In place of the table's, where HTTP has a status of its own for what was wrong, and the set of codes has not. */
   readonly status?: number | undefined;
@@ -325,6 +327,7 @@ export class AppError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
   readonly #expose: boolean;
+  readonly #messageRu: string | null;
   readonly issues: readonly ValidationIssue[];
   readonly headers: Readonly<Record<string, string>>;
 
@@ -332,6 +335,7 @@ export class AppError extends Error {
     super(details.message ?? errorKind(code, details.status).en, { cause: details.cause });
     this.code = code;
     this.status = details.status ?? errorKinds[code].status;
+    this.#messageRu = details.messageRu ?? null;
     this.#expose = details.expose ?? errorKinds[code].expose;
     this.issues = details.issues ?? [];
     this.headers = details.headers ?? {};
@@ -350,6 +354,13 @@ export class AppError extends Error {
   /** The text a caller may read. */
   get publicMessage(): string {
     return this.#expose ? this.message : this.kind.en;
+  }
+
+  /** The same in Russian; null for an error whose own text is in English alone. */
+  get publicMessageRu(): string | null {
+    const { en, ru } = this.kind;
+    if (this.#expose && this.#messageRu !== null) return this.#messageRu;
+    return this.publicMessage === en ? ru : null;
   }
 }
 

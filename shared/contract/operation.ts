@@ -52,7 +52,7 @@ export interface Operation {
   readonly path: string;
   /** The path has no version segment in front. */
   readonly atRoot?: true;
-  /** `web`: the session of the web area. `refresh`: the cookie that goes on with one. */
+  /** `web`: the session of the web area. `refresh`: the refresh token of one. */
   readonly auth: 'key' | 'none' | 'web' | 'refresh';
   /** Its answer sets the cookies of a session, or takes them away. */
   readonly setsCookies?: true;

@@ -179,6 +179,10 @@ export const WebConfig = Type.Object(
     captcha_required: Type.Boolean({
       description: 'Whether `/web/auth/request-code` needs a `captcha_token`.',
     }),
+    captcha_mode: StringEnum(['on', 'optional', 'off'], {
+      description:
+        '`on`: a `captcha_token` is required. `optional`: it may be left out, within stricter limits. `off`: none is needed.',
+    }),
     default_account_label: Type.String({ description: 'What an account is called unless it is named.' }),
     currency: Type.Literal('RUB'),
     code_ttl_seconds: Type.Integer({ description: 'How long a mailed code can be used.' }),
@@ -190,7 +194,7 @@ export type WebConfig = Static<typeof WebConfig>;
 export const getWebConfig = defineOperation({
   operationId: 'getWebConfig',
   tag: 'System',
-  summary: 'Tell pages of the web area what they need to know',
+  summary: 'Get the web area’s settings',
   method: 'get',
   path: '/web/config',
   auth: 'none',
@@ -204,6 +208,7 @@ export const getWebConfig = defineOperation({
       support_email: 'support@gateway.example',
       signup_enabled: true,
       captcha_required: true,
+      captcha_mode: 'on',
       default_account_label: 'Основной',
       currency: 'RUB',
       code_ttl_seconds: 600,

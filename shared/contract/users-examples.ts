@@ -4,7 +4,7 @@ import type { OperationExample } from './operation.ts';
  * An account that was given 100 roubles, redeemed a code of 50 on one day, and on the next sent the chats and embeddings
  * of the other examples.
  */
-const account = { id: '6920a3d4f1b2c87e5d0934ab', user_type: 'default' };
+const account = { id: '019aa089-6818-7b40-9d15-3c8e5a6f0b27', user_type: 'default' };
 
 export const profileExample: OperationExample = {
   response: {

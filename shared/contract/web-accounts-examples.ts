@@ -6,7 +6,7 @@ export const keyExample = 'mg-WSN0pR4tYbVq1cZxLk8mD2hJf6gA9sEuT3iOwX7JSRI';
 
 export const accountExample = {
   id: accountPath.account_id,
-  user_balance_id: '6920a3d4f1b2c87e5d0934ab',
+  user_balance_id: '019aa089-6818-7b40-9d15-3c8e5a6f0b27',
   label: 'Основной',
   is_primary: true,
   balance: '149.99448',
@@ -21,6 +21,15 @@ export const accountExample = {
   average_rpm: 0.05,
   requests_per_minute: 60,
   total_cost_request_last_hour: '0.00552',
+};
+
+/** The same account just after it was created. */
+export const firstAccountExample = {
+  ...accountExample,
+  balance: '0',
+  total_balance_added: '0',
+  average_rpm: 0,
+  total_cost_request_last_hour: '0',
 };
 
 const challengeId = '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42';

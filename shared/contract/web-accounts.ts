@@ -15,6 +15,7 @@ import {
   accountPath,
   confirmationExample,
   confirmationRequestExample,
+  firstAccountExample,
   keyExample,
 } from './web-accounts-examples.ts';
 import { Email, EmailCodeRequested } from './web-auth.ts';
@@ -33,7 +34,7 @@ export const ApiAccount = Type.Object(
     is_primary: Type.Boolean({
       description: 'Whether it is the one that was linked first, of those that still are.',
     }),
-    balance: rub('With what is reserved for requests under way.'),
+    balance: rub('The balance, including what is reserved for requests under way.'),
     total_balance_added: rub('The sum of all refills.'),
     free_requests: Type.Integer({ description: 'How many free requests are left.' }),
     user_type: Type.String({ description: 'The kind of account, as the operator names it.' }),
@@ -73,7 +74,9 @@ const Label = Type.String({
 const LabelWithDefault = Type.Unsafe<string>({ ...Label, default: defaultAccountLabel });
 
 export const AccountPath = Type.Object({
-  account_id: Type.Integer({ description: 'The `id` of the account. One of another user is a 404.' }),
+  account_id: Type.Integer({
+    description: 'The `id` of the account. Returns 404 for another user’s account.',
+  }),
 });
 export type AccountPath = Static<typeof AccountPath>;
 
@@ -107,7 +110,8 @@ export const linkApiAccount = defineOperation({
   tag: 'Web API Accounts',
   summary: 'Link an account by its key',
   description:
-    'An account belongs to one user at the most. Wrong keys are counted: after ten within an hour none is tried.',
+    'An account belongs to one user at the most. Wrong keys are counted: after ten within an hour, further keys are ' +
+    'refused with 429.',
   method: 'post',
   path: '/web/api-accounts/link',
   auth: 'web',
@@ -135,7 +139,7 @@ export const createFirstApiAccount = defineOperation({
   tag: 'Web API Accounts',
   summary: 'Create the first account of the user',
   description:
-    'With what the operator gives to new users, once for each of them. A user who has an account already is a 409.',
+    'With what the operator gives to new users, once for each of them. Returns 409 if the user already has an account.',
   method: 'post',
   path: '/web/api-accounts/first',
   auth: 'web',
@@ -145,7 +149,7 @@ export const createFirstApiAccount = defineOperation({
   errors: ['account_exists'],
   example: {
     body: { label: defaultAccountLabel },
-    response: { account: accountExample, api_key: keyExample },
+    response: { account: firstAccountExample, api_key: keyExample },
   },
 });
 
@@ -166,7 +170,7 @@ export type LabelChange = Static<typeof LabelChange>;
 export const renameApiAccount = defineOperation({
   ...ofAccount,
   operationId: 'renameApiAccount',
-  summary: 'Call an account something else',
+  summary: 'Rename an account',
   method: 'patch',
   path: '/web/api-accounts/{account_id}',
   body: LabelChange,
@@ -204,7 +208,7 @@ const codeRequest = {
 export const requestUnlinkCode = defineOperation({
   ...codeRequest,
   operationId: 'requestUnlinkCode',
-  summary: 'Have a code mailed that confirms unlinking',
+  summary: 'Request a code to unlink an account',
   path: '/web/api-accounts/{account_id}/unlink/request-code',
   errors: ['not_found'],
 });
@@ -226,7 +230,7 @@ export const unlinkApiAccount = defineOperation({
 export const requestRevealCode = defineOperation({
   ...codeRequest,
   operationId: 'requestRevealCode',
-  summary: 'Have a code mailed that confirms showing the key',
+  summary: 'Request a code to reveal the key of an account',
   path: '/web/api-accounts/{account_id}/reveal/request-code',
   errors: ['not_found'],
 });
@@ -298,7 +302,7 @@ export const redeemForApiAccount = defineOperation({
 export const requestRegenerateCode = defineOperation({
   ...codeRequest,
   operationId: 'requestRegenerateCode',
-  summary: 'Have a code mailed that confirms replacing the key',
+  summary: 'Request a code to replace the key of an account',
   path: '/web/api-accounts/{account_id}/regenerate-api-key/request-code',
   errors: ['not_found', 'account_banned'],
 });

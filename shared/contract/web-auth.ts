@@ -19,7 +19,7 @@ export const maxCodeAttempts = 5;
 
 const SignInPurpose = StringEnum(['login', 'signup'], {
   description:
-    'Whether the caller means to sign in, or to create a user. `signup` of a user that exists signs in.',
+    'Whether the caller means to sign in, or to create a user. `signup` with a known address signs in.',
 });
 export type SignInPurpose = Static<typeof SignInPurpose>;
 
@@ -149,11 +149,11 @@ export type CodeRequest = Static<typeof CodeRequest>;
 export const requestCode = defineOperation({
   operationId: 'requestCode',
   tag: 'Web Auth',
-  summary: 'Have a sign-in code mailed',
+  summary: 'Request a sign-in code',
   description:
     'The answer is the same whether there is a user of this address or not. What is mailed is not: to an address without ' +
     'a user, `login` sends no code, but a mail that says so. A code works once, for 10 minutes, and can be typed 5 times. ' +
-    'The mail is in Russian or English, as `Accept-Language` asks.',
+    'The mail is in Russian, or English if `Accept-Language` prefers it.',
   method: 'post',
   path: '/web/auth/request-code',
   auth: 'none',
@@ -262,7 +262,7 @@ export const updateWebUser = defineOperation({
 export const refreshSession = defineOperation({
   operationId: 'refreshSession',
   tag: 'Web Auth',
-  summary: 'Go on with a session',
+  summary: 'Refresh the session',
   description:
     'Takes the cookie `mg_refresh`, and sets both cookies anew. Each refresh token works once: one that comes a second ' +
     'time may have been stolen, and ends its session. So a page must not send two refreshes at once.',
@@ -293,7 +293,7 @@ export const logOutEverywhere = defineOperation({
   operationId: 'logOutEverywhere',
   tag: 'Web Auth',
   summary: 'End all sessions of the user',
-  description: 'This one too.',
+  description: 'Ends the current session as well.',
   method: 'post',
   path: '/web/auth/logout-all',
   auth: 'web',
@@ -330,7 +330,7 @@ export const Session = Type.Object(
     ip_created: address('The address it was started from.'),
     ip_last_used: address('The address it was last used from.'),
     created_at: time('When it was started, in UTC.'),
-    last_used_at: time('When it was last used, in UTC, to the minute.'),
+    last_used_at: time('When it was last used, in UTC, updated at most once a minute.'),
     expires_at: time('When it ends unless it is refreshed, in UTC.'),
   },
   { title: 'Session' },
@@ -358,7 +358,7 @@ export const revokeSession = defineOperation({
   operationId: 'revokeSession',
   tag: 'Web Auth',
   summary: 'End a session of the user',
-  description: 'It opens nothing any more, at once.',
+  description: 'Takes effect immediately.',
   method: 'delete',
   path: '/web/auth/sessions/{session_id}',
   auth: 'web',

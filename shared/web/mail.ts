@@ -40,6 +40,7 @@ export interface ConfirmationCodeMail extends MailOrigin {
 export type NoticeEvent =
   | 'account-linked'
   | 'account-unlinked'
+  | 'account-unlinked-by-support'
   | 'key-revealed'
   | 'key-regenerated'
   | 'sessions-ended'

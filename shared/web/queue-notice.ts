@@ -34,8 +34,15 @@ export async function queueNotice(
   await audit.markQueued(event._id);
 }
 
+/** Actions of support come from a command, which has no request. Of these only an unlink is mailed. */
+function findNotice({ action, requestId }: AuditEvent): NoticeEvent | undefined {
+  return action === 'account-unlinked' && requestId === null
+    ? 'account-unlinked-by-support'
+    : noticeOf[action];
+}
+
 function toNotice(event: AuditEvent, { email, language }: WebUser): Mail | null {
-  const notice = noticeOf[event.action];
+  const notice = findNotice(event);
   if (notice === undefined) return null;
   const { label: accountLabel, at, address, device, outcome } = event;
   return {

@@ -5,6 +5,7 @@ const time = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 's
 const ignore = 'If you did not request it, ignore this email: nobody can sign in without the code.';
 const intruder =
   'If this was not you, someone else may be signed in as you. Sign in, end all other sessions and replace the API keys of your accounts.';
+const nothingToDo = `If this was you, there is nothing to do. ${intruder}`;
 
 export const textsEn: MailTexts = {
   signIn: (signInCase, service) => ({
@@ -19,8 +20,8 @@ export const textsEn: MailTexts = {
     advice: ignore,
   }),
   noAccount: (email, service, isSignUpOpen) => ({
-    subject: `No account at ${service} under this address`,
-    heading: 'There is no account under this address',
+    subject: `No ${service} account for this address`,
+    heading: 'There is no account for this address',
     lead:
       `Someone requested a code to sign in to ${service} as ${email}, but nobody has signed up with this address. ` +
       (isSignUpOpen
@@ -38,18 +39,24 @@ export const textsEn: MailTexts = {
       action
     ],
     lead: {
-      unlink: `Enter this code to unlink the account “${label}” from your profile. Its API key keeps working:`,
+      unlink: `The API key of “${label}” will keep working. Enter this code to unlink the account from your profile:`,
       reveal: `Enter this code to show the API key of the account “${label}”:`,
-      regenerate: `Enter this code to replace the API key of the account “${label}”. The current key stops working at once:`,
+      regenerate: `The current API key of “${label}” will stop working at once. Enter this code to replace it:`,
     }[action],
     advice: intruder,
   }),
   notice: (event, label, service) => {
-    const [heading, lead] = {
+    const [heading, lead, advice = nothingToDo] = {
       'account-linked': ['An account was linked', `The account “${label}” was linked to your profile.`],
       'account-unlinked': [
         'An account was unlinked',
         `The account “${label}” was unlinked from your profile. Its API key keeps working.`,
+        `${nothingToDo} To get the account back, link it again with its key, or ask support.`,
+      ],
+      'account-unlinked-by-support': [
+        'An account was unlinked',
+        `Support unlinked the account “${label}” from your profile. Its API key keeps working.`,
+        'If you did not expect this, ask support.',
       ],
       'key-revealed': ['An API key was shown', `The API key of the account “${label}” was shown in full.`],
       'key-regenerated': [
@@ -57,19 +64,15 @@ export const textsEn: MailTexts = {
         `The API key of the account “${label}” was replaced. The previous key has stopped working.`,
       ],
       'sessions-ended': [
-        'Sessions were ended',
-        'Sessions of your profile were ended. The devices that used them have to sign in again.',
+        'A session was ended for your security',
+        'A session of your profile was ended because its refresh token was used twice. This can be a page error, or somebody may have copied your cookies.',
+        'If you do not recognise the address above, sign in, end all other sessions and replace the API keys of your accounts.',
       ],
       'first-account': ['Your account is ready', `The account “${label}” was created for you at ${service}.`],
-    }[event] as [string, string];
-    return {
-      subject: heading,
-      heading,
-      lead,
-      advice: `If this was you, there is nothing to do. ${intruder}`,
-    };
+    }[event] as [string, string, string?];
+    return { subject: heading, heading, lead, advice };
   },
-  validity: (minutes) => `Valid for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}. It works once.`,
+  validity: (minutes) => `Valid for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}, for one use.`,
   uncertain: 'We could not confirm that this was completed. Check your accounts.',
   neverShare: 'Never share this code. We will never ask you for it.',
   when: 'When',

@@ -77,7 +77,8 @@ export function linkApiAccount(services: Services) {
         await web.limits.count(guesses);
         throw unknownKeyToLink();
       }
-      if ((await web.links.findByAccount(accountId)) !== null) throw new AppError('already_linked');
+      const holder = await web.links.findByAccount(accountId);
+      if (holder !== null) throw alreadyLinked(holder.userId === userId);
       const action = { action: 'account-linked', userId, accountId, label } as const;
       const link = await record(services, context, action, () => linkByKey(services, action, apiKey));
       return await showLink(services, link);
@@ -85,6 +86,22 @@ export function linkApiAccount(services: Services) {
     context.status = 201;
   };
 }
+
+const alreadyLinked = (isOwn: boolean): AppError =>
+  new AppError(
+    'already_linked',
+    isOwn
+      ? {
+          message: 'You have already linked this account. GET /v1/web/api-accounts lists it.',
+          messageRu: 'Вы уже привязали этот аккаунт. Он есть в списке: GET /v1/web/api-accounts.',
+        }
+      : {
+          message:
+            'Another user has linked this account. That user must unlink it first; if it is yours, ask support.',
+          messageRu:
+            'Этот аккаунт привязал другой пользователь. Сначала он должен его отвязать; если аккаунт ваш, обратитесь в поддержку.',
+        },
+  );
 
 export function createFirstApiAccount(services: Services) {
   return async (context: ApiContext): Promise<void> => {

@@ -26,6 +26,7 @@ function describe({ config, publicUrl }: Services): WebConfig {
     support_email: config.supportEmail,
     signup_enabled: config.signup.isOpen,
     captcha_required: config.captchaMode === 'on',
+    captcha_mode: config.captchaMode,
     default_account_label: defaultAccountLabel,
     currency: 'RUB',
     code_ttl_seconds: codeLifetimeSeconds,

@@ -42,7 +42,7 @@ function requestConfirmation(services: Services, action: ConfirmedAction, check:
       const link = await check(services, context);
       const user = await findUser(services, context);
       if (user.email !== email) {
-        throw invalidField(['body', 'email'], 'is not the address of the user who is signed in. Send that.');
+        throw invalidField(['body', 'email'], 'must be the email address you are signed in with');
       }
       await limits.take([
         // By user: whoever asks for sign-in codes for this mailbox keeps nobody from confirming anything.

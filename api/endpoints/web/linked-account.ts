@@ -20,6 +20,7 @@ export async function findLink(services: Services, context: ApiContext): Promise
 export const noSuchLink = (linkId: number): AppError =>
   new AppError('not_found', {
     message: `You have no account ${linkId}. GET /v1/web/api-accounts lists those you have.`,
+    messageRu: `У вас нет аккаунта ${linkId}. Список ваших аккаунтов: GET /v1/web/api-accounts.`,
   });
 
 /** The account behind a link, in Redis from here on. @throws AppError `service_unavailable` */

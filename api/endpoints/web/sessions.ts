@@ -142,4 +142,5 @@ export function revokeSession(services: Services) {
 const noSuchSession = (sessionId: string): AppError =>
   new AppError('not_found', {
     message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
+    messageRu: `Сессии ${sessionId} нет. Список сессий: GET /v1/web/auth/sessions.`,
   });

@@ -79,7 +79,8 @@ async function checkCaptcha(
   if (token === null) {
     if (captchaMode === 'optional') return false;
     throw captchaFailed(
-      'A captcha_token is needed: solve a captcha at /v1/web/auth/captcha/challenge first.',
+      'captcha_token is missing. Get a captcha from POST /v1/web/auth/captcha/challenge, and send its clicks to ' +
+        'POST /v1/web/auth/captcha/verify, which returns the token.',
     );
   }
   if (await captcha.redeemToken(token, purpose, network)) return true;
@@ -141,7 +142,10 @@ export function verifyCode(services: Services) {
 
 /** Only whoever reads the user's mail is told of a ban. */
 const userBanned = (): AppError =>
-  new AppError('account_banned', { message: 'This user is banned. Ask the support of this service why.' });
+  new AppError('account_banned', {
+    message: 'This user is banned. Ask the support of this service why.',
+    messageRu: 'Пользователь заблокирован. Причину сообщит поддержка сервиса.',
+  });
 
 /**
  * A browser has one session: the one that it had before would be left open, and nobody could see which it was. Its refresh

@@ -19,9 +19,9 @@ export function renderMethod(method: string): Html {
 }
 
 /** The words on who may call an operation. */
-function describeAccess({ security }: OperationObject): string {
+function describeAccess(path: string, { security }: OperationObject): string {
   const schemes = security.flatMap((requirement) => Object.keys(requirement));
-  if (schemes.length === 0) return 'No key needed';
+  if (schemes.length === 0) return /^\/v1\/web\//.test(path) ? 'No key or session needed' : 'No key needed';
   if (schemes.includes('apiKey')) return 'Needs an API key';
   if (schemes.includes('webRefresh')) return 'Needs the refresh cookie';
   return schemes.includes('csrfToken') ? 'Needs a web session and its CSRF token' : 'Needs a web session';
@@ -39,7 +39,7 @@ export function renderOperation(
     <header>
       <h3><a href="#${operationId}">${summary}</a></h3>
       <p class="address">${renderMethod(method)} <code>${path}</code></p>
-      <p class="access">${describeAccess(operation)}</p>
+      <p class="access">${describeAccess(path, operation)}</p>
     </header>
     <div class="columns">
       <div class="prose">

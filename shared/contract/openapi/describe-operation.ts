@@ -39,7 +39,7 @@ export const securitySchemes = {
       in: 'cookie',
       name: 'mg_refresh',
       description:
-        'What goes on with a session. Where the service is reached by https, the cookie is called `__Host-mg_refresh`.',
+        'The refresh token of a session. Where the service is reached by https, the cookie is called `__Host-mg_refresh`.',
     },
   },
   csrf: {

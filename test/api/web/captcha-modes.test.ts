@@ -162,6 +162,7 @@ test('the configuration of the web area says what a page must know, and whether 
     support_email: 'help@gateway.example',
     signup_enabled: true,
     captcha_required: true,
+    captcha_mode: 'on',
     default_account_label: 'Основной',
     currency: 'RUB',
     code_ttl_seconds: 600,
@@ -173,6 +174,7 @@ test('the configuration of the web area says what a page must know, and whether 
     api_base_url: 'https://gateway.example/v1',
     signup_enabled: false,
     captcha_required: false,
+    captcha_mode: 'optional',
   });
-  t.like(await read(await startWith(t, 'off')), { captcha_required: false });
+  t.like(await read(await startWith(t, 'off')), { captcha_required: false, captcha_mode: 'off' });
 });

@@ -5,7 +5,7 @@ import { linkByKey } from '../../../api/web/link-by-key.ts';
 import { createApiKey, maskApiKey } from '../../../shared/accounts/credentials.ts';
 import type { ApiAccount } from '../../../shared/contract/web-accounts.ts';
 import { maxLinks } from '../../../shared/web/link-store.ts';
-import { callApi } from '../../support/call-api.ts';
+import { callApi, type ErrorBody } from '../../support/call-api.ts';
 import type { TestStack } from '../../support/stack.ts';
 import {
   banAccount,
@@ -194,10 +194,36 @@ test('an account that is linked is linked to nobody else, and not twice', async 
   for (const { status, body } of answers) {
     t.is(status, 409);
     t.is(body.error.code, 'already_linked');
-    t.is(body.error.message, answers[0]!.body.error.message, 'which user has it is not told');
+    for (const { email, _id } of [owner.user, other.user])
+      t.notRegex(JSON.stringify(body), new RegExp(`${email}|${_id}`), 'which user has it is not told');
   }
+  t.regex(answers[0]!.body.error.message, /^You have already linked this account/);
+  t.regex(answers[1]!.body.error.message, /^Another user has linked this account/);
   t.deepEqual(await list(owner.client), [linked]);
   t.deepEqual(await list(other.client), []);
+});
+
+test('refusals that people see on a page are in Russian to the end', async (t) => {
+  const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
+  const account = await stack.createAccount();
+  await linkAccount(owner.client, account);
+  const noSession = '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42';
+  const answers = [
+    await link(owner.client, account.apiKey),
+    await link(other.client, account.apiKey),
+    await link(other.client, createApiKey()),
+    await callWeb(other.client, 'GET', '/api-accounts/1'),
+    await callWeb(other.client, 'DELETE', `/auth/sessions/${noSession}`),
+  ];
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [409, 409, 401, 404, 404],
+  );
+  for (const { body } of answers) {
+    const { message_ru: russian } = (body as unknown as ErrorBody).detail as { message_ru: string };
+    t.regex(russian, /^[А-Я]/);
+    t.notRegex(russian, /по-английски/);
+  }
 });
 
 test('of parallel links of one key by several users one is a 201, and the others are 409', async (t) => {

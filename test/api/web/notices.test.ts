@@ -60,8 +60,8 @@ const subjects: Record<'ru' | 'en', [AuditAction, subject: string][]> = {
   ru: [
     ['account-created', 'Ваш аккаунт готов'],
     ['account-linked', 'Аккаунт привязан'],
-    ['key-revealed', 'API-ключ показан'],
-    ['key-regenerated', 'API-ключ заменён'],
+    ['key-revealed', 'API‑ключ показан'],
+    ['key-regenerated', 'API‑ключ заменён'],
     ['account-unlinked', 'Аккаунт отвязан'],
   ],
 };
@@ -79,7 +79,7 @@ for (const language of ['ru', 'en'] as const) {
     t.is(revealed.status, 200);
     t.true(revealed.mail.text!.includes('Mine'));
     t.true(revealed.mail.text!.includes(address), 'the mail with the code says who asked');
-    t.is(revealed.mail.subject, language === 'en' ? 'Code to show an API key' : 'Код для показа API-ключа');
+    t.is(revealed.mail.subject, language === 'en' ? 'Code to show an API key' : 'Код для показа API‑ключа');
     const regenerated = `${path}/regenerate-api-key`;
     t.is((await confirm(client, email, 'PUT', regenerated, regenerated)).status, 200);
     t.is((await confirm(client, email, 'DELETE', path, `${path}/unlink`)).status, 204);
@@ -155,7 +155,7 @@ test('where a process dies before the notice is queued, workers send it, once', 
   const done = await leaveEvent(user, { outcome: 'done', action: 'key-revealed' });
   // The workers look for such events as well, at the same time.
   await Promise.all(Array.from({ length: 5 }, () => queuePendingNotices(dependencies)));
-  for (const subject of ['API-ключ заменён', 'API-ключ показан'])
+  for (const subject of ['API‑ключ заменён', 'API‑ключ показан'])
     await stack.mailbox!.waitForMail(user.email, (mail) => mail.subject === subject);
   await queuePendingNotices(dependencies);
   const events = await dependencies.audit.list(user._id, 10);

@@ -98,7 +98,10 @@ test('a ban ends sessions at once and refuses the right code with 403; keys go o
   const { client, user } = await createWebUser(stack, email);
   const { apiKey } = await stack.createAccount();
   await client.request('POST', '/api-accounts/link', { api_key: apiKey });
-  t.like(await refuse('ban', email), { exitCode: 2, reason: 'Say why: --reason "…".' });
+  t.like(await refuse('ban', email), {
+    exitCode: 2,
+    reason: '--reason is required, for example --reason "stolen mailbox".',
+  });
   t.is(await statusOf(client), 200);
 
   const banned = { id: user._id, banned: true, ban_reason: 'stolen mailbox' };
@@ -136,7 +139,7 @@ test('support takes an account from its user: the user is told by mail, and whoe
   t.deepEqual(await admin<object>('unlink', apiKey), unlinked);
   const { subject, text } = await stack.mailbox!.waitForMail('thief@example.com');
   t.is(subject, 'Аккаунт отвязан');
-  t.true(text?.includes('Loot'));
+  t.regex(text!.replaceAll(/\s+/g, ' '), /Поддержка отвязала аккаунт «Loot»/);
   t.deepEqual(await (await thief.client.request('GET', '/api-accounts')).json(), []);
   const [event] = await webStoresOf(stack).audit.list(thief.user._id, 1);
   t.like(event, {
@@ -152,7 +155,10 @@ test('support takes an account from its user: the user is told by mail, and whoe
 test('a user or a link that is not there is refused, whatever it is called', async (t) => {
   const { id } = await stack.createAccount();
   for (const name of ['nobody@example.com', '{"$gt":""}', 'x'.repeat(100_000)]) {
-    t.deepEqual(await refuse('show', name), { exitCode: 1, reason: 'There is no such user.' });
+    const { exitCode, reason } = await refuse('show', name);
+    t.is(exitCode, 1);
+    t.true(reason.startsWith(`No user "${name.slice(0, 50)}`), 'what was looked for is repeated');
+    t.true(reason.includes('user list') && reason.length < 300, 'at no length, and with what to do');
   }
   t.deepEqual(await refuse('unlink', id), { exitCode: 1, reason: 'No user has linked this account.' });
   t.deepEqual(await refuse('unlink', 'none'), { exitCode: 1, reason: 'There is no such account.' });

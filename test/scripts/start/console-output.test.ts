@@ -149,7 +149,13 @@ test('the commands to paste are for models that answer', (t) => {
     { id: 'gpt', type: 'chat' as const, active: false },
     { id: 'demo-echo', type: 'chat' as const, active: true },
   ];
-  const base = { baseUrl: 'http://127.0.0.1:8080/v1', models, dataDir: '.data', tookMs: 2_140 };
+  const base = {
+    baseUrl: 'http://127.0.0.1:8080/v1',
+    models,
+    dataDir: '.data',
+    hasOutbox: true,
+    tookMs: 2_140,
+  };
   const text = formatWelcome({
     ...base,
     demo: { id: 'a1', apiKey: 'mg-1', banReason: null, insteadOf: null },
@@ -159,4 +165,10 @@ test('the commands to paste are for models that answer', (t) => {
   t.true(text.includes('"model":"demo-echo"') && text.includes(`-H 'Authorization: Bearer mg-1'`));
   t.notRegex(text, /gpt|embeddings|images/);
   t.regex(formatWelcome({ ...base, demo: null }), /npm run -s admin -- account create/);
+});
+
+test('where mails stay on this machine the first lines say where they are, and nothing of it elsewhere', (t) => {
+  const base = { baseUrl: 'http://127.0.0.1:8080/v1', models: [], dataDir: '.data', tookMs: 1, demo: null };
+  t.regex(formatWelcome({ ...base, hasOutbox: true }), /Mails {6}\.data\/outbox .*DEV mail to/);
+  t.notRegex(formatWelcome({ ...base, hasOutbox: false }), /outbox|DEV mail/);
 });

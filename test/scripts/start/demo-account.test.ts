@@ -21,7 +21,13 @@ test.afterEach.always(() => stack.mongo.db.collection('accounts').deleteMany({})
 const start = (dataDir: string, env: Record<string, string> = {}) =>
   ensureDemoAccount(dataDir, { PATH: process.env['PATH'], ...stack.env, ...env });
 const countAccounts = () => stack.mongo.db.collection('accounts').countDocuments();
-const welcome = { baseUrl: 'http://127.0.0.1:1/v1', models: [], dataDir: '.data', tookMs: 1 };
+const welcome = {
+  baseUrl: 'http://127.0.0.1:1/v1',
+  models: [],
+  dataDir: '.data',
+  hasOutbox: true,
+  tookMs: 1,
+};
 
 test.serial(
   'the demo account is made once, and found again by whatever is left of what the first start noted',

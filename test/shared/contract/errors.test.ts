@@ -4,7 +4,7 @@ import { AppError, cancelledJobStatus, errorKinds, type ErrorCode } from '../../
 
 /** A sentence or clause that tells the caller to do something, or where to look. */
 const instructions = {
-  en: /(?:^|[.:] )(?:Ask|Change|Check|Choose|Correct|Log in|Refill|Send|Shorten|Try|Use|Wait|try)[ ,;]|\blists\b/,
+  en: /(?:^|[.:] )(?:Ask|Change|Check|Choose|Correct|Refill|Send|Shorten|Sign in|Try|Use|Wait|try)[ ,;]|\blists\b/,
   ru: /(?:^|[.:] )(?:Войдите|Выберите|Дождитесь|Запросите|Измените|Исправьте|Используйте|Обратитесь|Отправ(?:ьте|ляйте)|Переда(?:йте|вайте)|Повторите|Пополните|Попробуйте|Проверьте|Сократите|Укажите|повторите)[ ,;]|Причину |Список |Допустимые /,
 };
 
@@ -37,4 +37,12 @@ test('a text that only the log is for leaves the process where the error says so
   t.is(new AppError('service_unavailable', { message }).publicMessage, errorKinds.service_unavailable.en);
   t.is(new AppError('service_unavailable', { message, expose: true }).publicMessage, message);
   t.is(new AppError('not_found', { message }).publicMessage, message);
+});
+
+test('a Russian text of an error is shown where its English text is, and the code’s own text where neither is', (t) => {
+  const texts = { message: 'There is no session 1.', messageRu: 'Сессии 1 нет.' };
+  t.is(new AppError('not_found', texts).publicMessageRu, texts.messageRu);
+  t.is(new AppError('service_unavailable', texts).publicMessageRu, errorKinds.service_unavailable.ru);
+  t.is(new AppError('not_found').publicMessageRu, errorKinds.not_found.ru);
+  t.is(new AppError('not_found', { message: texts.message }).publicMessageRu, null);
 });

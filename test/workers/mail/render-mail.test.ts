@@ -1,5 +1,6 @@
 import test from 'ava';
 import { renderMail, type RenderContext } from '../../../workers/mail/render-mail.ts';
+import type { NoticeEvent } from '../../../shared/web/mail.ts';
 import { createConfirmationMail, createNotice, createSignInMail } from '../../support/mails.ts';
 
 const now = Date.UTC(2026, 10, 23, 12, 0, 0);
@@ -16,7 +17,7 @@ const languages = ['ru', 'en'] as const;
 const count = (text: string, part: string): number => text.split(part).length - 1;
 
 test('a code stands once in each part and in no subject, with how long it holds, in both languages', (t) => {
-  const validity = { ru: '10 минут ', en: '10 minutes' };
+  const validity = { ru: '10 минут.', en: '10 minutes, for one use.' };
   for (const language of languages)
     for (const mail of [
       createSignInMail({ expiresAt, language }),
@@ -94,14 +95,45 @@ test('each notice names what happened, the account, and when, in both languages'
   }
 });
 
+test('a notice says who did it: support, somebody with a copied cookie, or whoever was signed in, and advises by that', (t) => {
+  const read = (event: NoticeEvent, language: 'ru' | 'en') =>
+    renderMail(createNotice({ event, language }), context).text;
+  const intruder = { ru: /кто-то мог войти от вашего имени/, en: /someone else may be signed in as you/ };
+  const expected = [
+    [
+      'account-unlinked',
+      { ru: /вернуть аккаунт, привяжите/, en: /get the account back, link it again/ },
+      true,
+    ],
+    ['account-unlinked-by-support', { ru: /Поддержка отвязала/, en: /Support unlinked/ }, false],
+    ['sessions-ended', { ru: /использован дважды/, en: /used twice/ }, false],
+  ] as const;
+  for (const language of languages)
+    for (const [event, words, advisesOfIntruder] of expected) {
+      const text = read(event, language);
+      t.regex(text, words[language]);
+      t.is(intruder[language].test(text), advisesOfIntruder, event);
+    }
+});
+
+test('a Russian mail never breaks the word for an API key', (t) => {
+  for (const action of ['unlink', 'reveal', 'regenerate'] as const) {
+    const { text, html } = renderMail(createConfirmationMail({ action, language: 'ru', expiresAt }), context);
+    for (const part of [text, html]) {
+      t.true(part.includes('API\u2011ключ'));
+      t.false(part.includes('API-ключ'));
+    }
+  }
+});
+
 test('minutes that are left are said in words that agree with their number', (t) => {
   const say = (language: 'ru' | 'en', minutes: number): string =>
     renderMail(createSignInMail({ language, expiresAt: now + minutes * 60_000 }), context).text;
   t.true(say('ru', 1).includes('1 минуту'));
   t.true(say('ru', 3).includes('3 минуты'));
-  t.true(say('ru', 5).includes('5 минут '));
-  t.true(say('en', 1).includes('1 minute.'));
-  t.true(say('en', 0).includes('1 minute.'));
+  t.true(say('ru', 5).includes('5 минут.'));
+  t.true(say('en', 1).includes('1 minute,'));
+  t.true(say('en', 0).includes('1 minute,'));
 });
 
 test('a label can neither end a line, nor bring HTML, nor make a mail long', (t) => {

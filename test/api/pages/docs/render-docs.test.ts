@@ -22,6 +22,16 @@ test('every operation has its place, with its path, and the navigation leads the
   }
 });
 
+test('an operation without a key says so, and in the account area that it needs no session either', (t) => {
+  const accessOf = (operationId: string): string | undefined =>
+    page
+      .split(`<article class="operation" id="${operationId}">`)[1]
+      ?.match(/<p class="access">([^<]*)</)?.[1];
+  t.is(accessOf('listModels'), 'No key needed');
+  t.is(accessOf('requestCode'), 'No key or session needed');
+  t.is(accessOf('getWebUser'), 'Needs a web session');
+});
+
 test('no two places have one name, and every link within the page leads somewhere', (t) => {
   const ids = idsOf(page);
   t.is(new Set(ids).size, ids.length);
