@@ -21,7 +21,7 @@ export function renderMethod(method: string): Html {
 /** The words on who may call an operation. */
 function describeAccess(path: string, { security }: OperationObject): string {
   const schemes = security.flatMap((requirement) => Object.keys(requirement));
-  if (schemes.length === 0) return /^\/v1\/web\//.test(path) ? 'No key or session needed' : 'No key needed';
+  if (schemes.length === 0) return path.startsWith('/v1/web/') ? 'No key or session needed' : 'No key needed';
   if (schemes.includes('apiKey')) return 'Needs an API key';
   if (schemes.includes('webRefresh')) return 'Needs the refresh cookie';
   return schemes.includes('csrfToken') ? 'Needs a web session and its CSRF token' : 'Needs a web session';
