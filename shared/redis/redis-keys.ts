@@ -113,7 +113,7 @@ export const redisKeys = {
    * → when it happened (ms), by a keyed hash of whom it is counted for; as long as the limit's window, after the last.
    */
   webLimit: (name: string, whoHash: string) => `mg:{web}:limit:${name}:${whoHash}`,
-  /** Hash: a mailed code's purpose, subject, mailbox and MAC, and how often it was tried; ten minutes. */
+  /** Hash: a mailed code's purpose, subject and MAC, its mailbox encrypted, and how often it was tried; ten minutes. */
   emailCode: (challengeId: string) => `mg:{web}:email-code:${challengeId}`,
 
   /** String: hash of an API key → account id; a day, so that known keys work while MongoDB is away. */
