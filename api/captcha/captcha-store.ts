@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hashSecret } from '../../shared/accounts/credentials.ts';
+import type { SignInPurpose } from '../../shared/contract/web-auth.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import type { Place } from './place-icons.ts';
@@ -8,7 +9,7 @@ import type { Place } from './place-icons.ts';
 export const captchaSeconds = 300;
 
 /** What a captcha is solved for: a token for one is of no use for the other. */
-export type CaptchaPurpose = 'login' | 'signup';
+export type CaptchaPurpose = SignInPurpose;
 
 interface Binding {
   readonly purpose: CaptchaPurpose;

@@ -5,7 +5,7 @@ import type { ApiContext } from '../middleware/request-context.ts';
 import { renderDocs } from '../pages/docs/render-docs.ts';
 import { PreparedBody } from '../present/prepared-body.ts';
 import type { Services } from '../services.ts';
-import { sendPrepared } from './send-prepared.ts';
+import { sendPrepared, servePrepared } from './send-prepared.ts';
 
 /** Changes only with the program, but a new version of it should not be hidden for long. */
 const cacheControl = 'public, max-age=300';
@@ -14,11 +14,7 @@ const describe = ({ publicUrl }: Services): Description =>
   buildDescription(Object.values(operations), publicUrl);
 
 export function getDescription(services: Services) {
-  let body: PreparedBody | null = null;
-  return async (context: ApiContext): Promise<void> => {
-    body ??= PreparedBody.ofJson(describe(services));
-    await sendPrepared(context, body, cacheControl);
-  };
+  return servePrepared(() => PreparedBody.ofJson(describe(services)), cacheControl);
 }
 
 export function getDocs(services: Services) {

@@ -9,7 +9,7 @@ import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import type { Services } from '../services.ts';
 
-/** Finds the account that a request is about; of whoever asks, and not banned. */
+/** Finds the account that a request is about. It belongs to the caller and is not banned. */
 export type OpenAccount = (services: Services, context: ApiContext) => Promise<HotAccount>;
 
 /**

@@ -23,6 +23,15 @@ export async function sendPrepared(
   context.body = bytes;
 }
 
+/** A handler that answers with one body for all callers, which is made when it is first asked for. */
+export function servePrepared(prepare: () => PreparedBody, cacheControl: string) {
+  let body: PreparedBody | null = null;
+  return async (context: ApiContext): Promise<void> => {
+    body ??= prepare();
+    await sendPrepared(context, body, cacheControl);
+  };
+}
+
 /** Browsers send thirty characters. Reading thousands of them takes longer than all else that such an answer costs. */
 const longestAcceptEncoding = 300;
 

@@ -1,18 +1,13 @@
-import type { ApiContext } from '../middleware/request-context.ts';
 import { PreparedBody } from '../present/prepared-body.ts';
 import { presentServer } from '../present/servers.ts';
 import type { Services } from '../services.ts';
-import { sendPrepared } from './send-prepared.ts';
+import { servePrepared } from './send-prepared.ts';
 
 /** Addresses change with the configuration alone, which takes a new start. */
 const cacheControl = 'public, max-age=300';
 
 export function listServers(services: Services) {
-  let body: PreparedBody | null = null;
-  return async (context: ApiContext): Promise<void> => {
-    body ??= prepareServers(services);
-    await sendPrepared(context, body, cacheControl);
-  };
+  return servePrepared(() => prepareServers(services), cacheControl);
 }
 
 function prepareServers({ config: { backupUrl, directUrl }, publicUrl }: Services): PreparedBody {

@@ -2,13 +2,13 @@ import { healKey } from '../../shared/accounts/heal-key.ts';
 import { redeemCode } from '../../shared/accounts/redeem-code.ts';
 import { replaceKey } from '../../shared/accounts/replace-key.ts';
 import { unknownKey } from '../../shared/accounts/unknown-key.ts';
-import { AppError } from '../../shared/contract/errors.ts';
 import type { NewApiKey, RedeemRequest } from '../../shared/contract/users.ts';
 import { holderOf } from '../middleware/authenticate.ts';
 import type { ApiContext } from '../middleware/request-context.ts';
 import { presentProfile, presentRedeemed } from '../present/accounts.ts';
 import type { Services } from '../services.ts';
 import { inDatabaseTurn } from '../middleware/in-database-turn.ts';
+import { generateKey } from './generate-key.ts';
 import { openAccount } from './open-account.ts';
 
 export function getProfile(services: Services) {
@@ -32,13 +32,10 @@ export function redeem(services: Services) {
 
 export function regenerateApiKey(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    try {
-      const apiKey = await inDatabaseTurn(services, context, () => regenerate(services, context));
-      context.body = { new_api_key: apiKey } satisfies NewApiKey;
-    } catch (error) {
-      if (error instanceof AppError && error.status < 500) throw error;
-      throw new AppError('key_generation_failed', { cause: error });
-    }
+    const apiKey = await generateKey(() =>
+      inDatabaseTurn(services, context, () => regenerate(services, context)),
+    );
+    context.body = { new_api_key: apiKey } satisfies NewApiKey;
   };
 }
 

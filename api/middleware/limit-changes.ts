@@ -2,7 +2,7 @@ import type { Services } from '../services.ts';
 import { sessionOf } from './authenticate-session.ts';
 import type { ApiMiddleware } from './request-context.ts';
 
-/** Bounds what one user changes in a minute: each change is written to the audit log, which is kept for a year. */
+/** Bounds the changes of one user in a minute, because each is written to the audit log, which is kept for 400 days. */
 export function limitChanges({ web }: Services): ApiMiddleware {
   return async (context, next) => {
     await web.limits.take([{ name: 'changes-user', who: sessionOf(context).userId }]);

@@ -27,7 +27,7 @@ export function setCookie(
   value: { readonly token: string; readonly expiresAt: Date } | null,
 ): void {
   const secure = isHttps(config);
-  // A proxy speaks TLS for the api, whose own sockets are plain: the cookie would else be refused here.
+  // Behind a proxy that terminates TLS our own socket is plain, and the library would refuse to set a secure cookie.
   if (secure) context.cookies.secure = true;
   context.cookies.set(nameOf(config, cookie), value?.token ?? '', {
     httpOnly: true,

@@ -110,8 +110,8 @@ export class EmailCodeStore {
   }
 
   /**
-   * What a challenge is for, under the master key: Redis gives nobody's address away, and whoever can write there cannot
-   * make one challenge another.
+   * Encrypts what a challenge is for, so that Redis reveals no address, and write access to Redis cannot turn one
+   * challenge into another.
    */
   #seal(challenge: SealedChallenge): string {
     return encryptSecret(JSON.stringify(challenge), this.#masterKey);

@@ -25,7 +25,7 @@ export function listApiAccounts(services: Services) {
     context.body = await inDatabaseTurn(services, context, async () => {
       const { userId } = await currentSession(services, context);
       const links = await services.web.links.list(userId);
-      return (await describeLinks(services, userId, links)).map(presentApiAccount);
+      return (await describeLinks(services, links, links[0])).map(presentApiAccount);
     });
   };
 }
@@ -39,7 +39,8 @@ export function getApiAccount(services: Services) {
 }
 
 async function showLink(services: Services, link: WebLink) {
-  const [shown] = await describeLinks(services, link.userId, [link]);
+  const primary = await services.web.links.findOldest(link.userId);
+  const [shown] = await describeLinks(services, [link], primary);
   return presentApiAccount(shown!);
 }
 
@@ -60,7 +61,7 @@ export function renameApiAccount(services: Services) {
   };
 }
 
-/** Makes an account the user's own: whoever has its key may do what it does. */
+/** Links an account to the user. Knowing its API key is proof enough. */
 export function linkApiAccount(services: Services) {
   const { web } = services;
   return async (context: ApiContext): Promise<void> => {

@@ -1,10 +1,9 @@
 import type { WebConfig } from '../../../shared/contract/system.ts';
 import { defaultAccountLabel } from '../../../shared/contract/web-accounts.ts';
 import { codeLifetimeSeconds } from '../../../shared/contract/web-auth.ts';
-import type { ApiContext } from '../../middleware/request-context.ts';
 import { PreparedBody } from '../../present/prepared-body.ts';
 import type { Services } from '../../services.ts';
-import { sendPrepared } from '../send-prepared.ts';
+import { servePrepared } from '../send-prepared.ts';
 
 /** It changes with the configuration alone, which takes a new start. */
 const cacheControl = 'public, max-age=300';
@@ -12,11 +11,7 @@ const cacheControl = 'public, max-age=300';
 const serviceName = 'Model Gateway';
 
 export function getWebConfig(services: Services) {
-  let body: PreparedBody | null = null;
-  return async (context: ApiContext): Promise<void> => {
-    body ??= PreparedBody.ofJson(describe(services));
-    await sendPrepared(context, body, cacheControl);
-  };
+  return servePrepared(() => PreparedBody.ofJson(describe(services)), cacheControl);
 }
 
 function describe({ config, publicUrl }: Services): WebConfig {

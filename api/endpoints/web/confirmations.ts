@@ -14,6 +14,7 @@ import { callerNetwork } from '../../callers/caller-network.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 import type { Services } from '../../services.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
+import { generateKey } from '../generate-key.ts';
 import { record, subjectOf } from './record.ts';
 import { languageOf, originOf } from './caller.ts';
 import { readEmail, refuseMailedCode } from './fields.ts';
@@ -45,7 +46,7 @@ function requestConfirmation(services: Services, action: ConfirmedAction, check:
         throw invalidField(['body', 'email'], 'must be the email address you are signed in with');
       }
       await limits.take([
-        // By user: whoever asks for sign-in codes for this mailbox keeps nobody from confirming anything.
+        // Counted by user, so that a stranger who requests sign-in codes for this mailbox cannot block confirmations.
         { name: 'confirmation-codes-user', who: user._id },
         { name: 'mailed-codes-network', who: callerNetwork(context.ip) },
       ]);
@@ -149,12 +150,7 @@ export function regenerateKeyOfApiAccount(services: Services) {
 }
 
 async function regenerate(services: Services, accountId: string): Promise<string> {
-  try {
-    const apiKey = await replaceKey(services, accountId);
-    if (apiKey !== null) return apiKey;
-    throw new AppError('not_found', { message: 'This account does not exist any more.' });
-  } catch (error) {
-    if (error instanceof AppError && error.status < 500) throw error;
-    throw new AppError('key_generation_failed', { cause: error });
-  }
+  const apiKey = await generateKey(() => replaceKey(services, accountId));
+  if (apiKey === null) throw new AppError('not_found', { message: 'This account does not exist any more.' });
+  return apiKey;
 }

@@ -43,18 +43,18 @@ export async function openLinkedAccount(services: Services, context: ApiContext)
   return await openLink(services, await findLink(services, context));
 }
 
-/** What is shown of links, in their order. The oldest link of a user is the primary one. */
+/**
+ * What is shown of links of one user, in their order.
+ * @param primary the user's oldest link
+ */
 export async function describeLinks(
   services: Services,
-  userId: string,
   links: readonly WebLink[],
+  primary: WebLink | null | undefined,
 ): Promise<ShownAccount[]> {
-  const { web, accounts, hotAccounts } = services;
+  const { accounts, hotAccounts } = services;
   if (links.length === 0) return [];
-  const [oldest, documents] = await Promise.all([
-    web.links.findOldest(userId),
-    accounts.findByIds(links.map(({ accountId }) => accountId)),
-  ]);
+  const documents = await accounts.findByIds(links.map(({ accountId }) => accountId));
   const keys = new Map(documents.map((document) => [document._id, document]));
   return await Promise.all(
     links.map(async (link) => {
@@ -62,7 +62,7 @@ export async function describeLinks(
       const recent = await hotAccounts.readRecentUse(link.accountId);
       return {
         link,
-        isPrimary: link._id === oldest?._id,
+        isPrimary: link._id === primary?._id,
         account,
         recent,
         key: keys.get(link.accountId) ?? null,

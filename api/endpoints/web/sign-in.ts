@@ -140,7 +140,7 @@ export function verifyCode(services: Services) {
   };
 }
 
-/** Only whoever reads the user's mail is told of a ban. */
+/** Reveals the ban only to somebody who can read the user's mail. */
 const userBanned = (): AppError =>
   new AppError('account_banned', {
     message: 'This user is banned. Ask the support of this service why.',
