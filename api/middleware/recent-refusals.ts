@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { AppError, type ErrorCode } from '../../shared/contract/errors.ts';
+import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import { holderOf } from './authenticate.ts';
 import type { ApiMiddleware } from './request-context.ts';
 

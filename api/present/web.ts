@@ -1,5 +1,6 @@
 import type { ApiAccount, RedeemedRefillCode } from '../../shared/contract/web-accounts.ts';
-import type { Session, WebUser as ShownUser } from '../../shared/contract/web-auth.ts';
+import type { WebUser as ShownUser } from '../../shared/contract/web-auth.ts';
+import type { Session } from '../../shared/contract/web-sessions.ts';
 import { maskApiKey } from '../../shared/accounts/credentials.ts';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
 import type { Claim } from '../../shared/accounts/refill-code-store.ts';

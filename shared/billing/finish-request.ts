@@ -1,4 +1,5 @@
-import { AppError, errorKind, toAppError, type ErrorCode } from '../contract/errors.ts';
+import type { ErrorCode } from '../contract/error-kinds.ts';
+import { AppError, errorKind, toAppError } from '../contract/errors.ts';
 import { shorten } from '../runtime/shorten.ts';
 import type { PriceStore } from '../ledger/price-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';

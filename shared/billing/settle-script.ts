@@ -1,7 +1,7 @@
 import { ReplyError } from 'ioredis';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
-import type { ErrorCode } from '../contract/errors.ts';
+import type { ErrorCode } from '../contract/error-kinds.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
 import { jobFunctions } from '../jobs/job-lua.ts';
 import { claimLifetimeSeconds } from './claim.ts';

@@ -1,5 +1,6 @@
 import Type from 'typebox';
-import { errorKind, errorKinds, type ErrorCode } from './errors.ts';
+import { errorKinds, type ErrorCode } from './error-kinds.ts';
+import { errorKind } from './errors.ts';
 import { Nullable, StringEnum } from './fields.ts';
 
 const errorTypes = [...new Set(Object.values(errorKinds).map((kind) => kind.type))];

@@ -28,6 +28,9 @@ export function StringEnum<const T extends readonly string[]>(values: T, options
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options });
 }
 
+/** A point in time, written as RFC 3339 has it. */
+export const Time = (description: string) => Type.String({ format: 'date-time', description });
+
 /** Page and page size of the lists that are paged. */
 export const Page = Type.Integer({
   minimum: 1,

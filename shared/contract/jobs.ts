@@ -2,8 +2,8 @@ import Type, { type Static } from 'typebox';
 import type { JobOperation, JobStatus as Status } from '../jobs/job-record.ts';
 import { ChatResponse } from './chat-response.ts';
 import { EmbeddingResponse } from './embeddings.ts';
-import { errorKinds, type ErrorCode } from './errors.ts';
-import { CostRequest, FreeRequest, Nullable, Page, PageOf, PageSize, StringEnum } from './fields.ts';
+import { errorKinds, type ErrorCode } from './error-kinds.ts';
+import { CostRequest, FreeRequest, Nullable, Page, PageOf, PageSize, StringEnum, Time } from './fields.ts';
 import { ImageResponse } from './images.ts';
 import {
   cancelledExample,
@@ -28,8 +28,6 @@ const jobOperations = [
   'embeddings',
 ] as const satisfies readonly JobOperation[];
 
-const time = (description: string) => Type.String({ format: 'date-time', description });
-
 export const JobError = Type.Object(
   {
     code: StringEnum(Object.keys(errorKinds) as ErrorCode[], { description: 'As in the body of an error.' }),
@@ -49,7 +47,7 @@ export const JobWebhook = Type.Object(
       Type.Integer({ description: 'The HTTP status of the last response; null where there was none.' }),
     ),
     last_error: Nullable(Type.String({ description: 'Why the last attempt failed; null if it did not.' })),
-    next_attempt_at: Nullable(time('When it is sent next, in UTC; null unless it is pending.')),
+    next_attempt_at: Nullable(Time('When it is sent next, in UTC; null unless it is pending.')),
   },
   { title: 'JobWebhook' },
 );
@@ -67,12 +65,12 @@ const summaryFields = {
   }),
   operation: StringEnum(jobOperations, { description: 'What created it.' }),
   model: Type.String({ description: 'The id of the model.' }),
-  created_at: time('When it was created, in UTC.'),
-  started_at: Nullable(time('When it first became `active`.')),
-  ended_at: Nullable(time('When it ended.')),
-  expires_at: Nullable(time('Until when the job and its response are kept: 24 hours after it ended.')),
+  created_at: Time('When it was created, in UTC.'),
+  started_at: Nullable(Time('When it first became `active`.')),
+  ended_at: Nullable(Time('When it ended.')),
+  expires_at: Nullable(Time('Until when the job and its response are kept: 24 hours after it ended.')),
   deadline_at: Nullable(
-    time('While it is `queued`: when it fails with `deadline_exceeded` unless it has started.'),
+    Time('While it is `queued`: when it fails with `deadline_exceeded` unless it has started.'),
   ),
   attempts: Type.Integer({ description: 'How many workers have taken it.' }),
   cancel_requested: Type.Boolean({ description: 'It is being cancelled, or was.' }),

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import type { ErrorCode } from './errors.ts';
+import type { ErrorCode } from './error-kinds.ts';
 import type { ModelType } from './models.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';

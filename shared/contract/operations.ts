@@ -22,28 +22,26 @@ import {
   listRefillLogsOfApiAccount,
   listRequestLogsOfApiAccount,
   redeemForApiAccount,
-  regenerateKeyOfApiAccount,
   renameApiAccount,
+} from './web-accounts.ts';
+import {
+  regenerateKeyOfApiAccount,
   requestRegenerateCode,
   requestRevealCode,
   requestUnlinkCode,
   revealApiKey,
   unlinkApiAccount,
-} from './web-accounts.ts';
+} from './web-confirmations.ts';
+import { getWebUser, requestCode, updateWebUser, verifyCode } from './web-auth.ts';
+import { createCaptcha, verifyCaptcha } from './web-captcha.ts';
 import {
-  createCaptcha,
-  getWebUser,
   listSessions,
   logOut,
   logOutEverywhere,
   logOutOthers,
   refreshSession,
-  requestCode,
   revokeSession,
-  updateWebUser,
-  verifyCaptcha,
-  verifyCode,
-} from './web-auth.ts';
+} from './web-sessions.ts';
 
 /** Every operation of the API. The server refuses to start while one of them has no handler. */
 export const operations = {

@@ -1,23 +1,14 @@
 import Type, { type Static } from 'typebox';
-import { Nullable, StringEnum } from './fields.ts';
+import { Nullable, StringEnum, Time } from './fields.ts';
 import { defineOperation } from './operation.ts';
-import {
-  authResultExample,
-  captchaChallengeExample,
-  captchaVerifiedExample,
-  codeRequestedExample,
-  sessionsExample,
-  webUserExample,
-} from './web-auth-examples.ts';
-
-const time = (description: string) => Type.String({ format: 'date-time', description });
+import { authResultExample, codeRequestedExample, webUserExample } from './web-auth-examples.ts';
 
 /** How long a mailed code is good for. */
 export const codeLifetimeSeconds = 600;
 /** How often a mailed code may be typed, right or wrong. */
 export const maxCodeAttempts = 5;
 
-const SignInPurpose = StringEnum(['login', 'signup'], {
+export const SignInPurpose = StringEnum(['login', 'signup'], {
   description:
     'Whether the caller means to sign in, or to create a user. `signup` with a known address signs in.',
 });
@@ -29,105 +20,14 @@ export const Email = Type.String({
   description: 'An email address. The case of its letters does not matter.',
 });
 
-export const ClickCaptchaChallenge = Type.Object(
-  {
-    challenge_id: Type.String({ description: 'Names the challenge when its clicks are verified.' }),
-    image: Type.String({ description: 'A data URI: icons scattered over noise.' }),
-    prompt_image: Type.String({
-      description: 'A data URI: which icons to click, in this order from left to right.',
-    }),
-    width: Type.Integer({ description: 'Of `image`, in pixels.' }),
-    height: Type.Integer({ description: 'Of `image`, in pixels.' }),
-    expires_in: Type.Integer({ description: 'How long the challenge can be answered, in seconds.' }),
-  },
-  { title: 'ClickCaptchaChallenge' },
-);
-export type ClickCaptchaChallenge = Static<typeof ClickCaptchaChallenge>;
-
-export const CaptchaRequest = Type.Object({ purpose: SignInPurpose });
-export type CaptchaRequest = Static<typeof CaptchaRequest>;
-
-export const createCaptcha = defineOperation({
-  operationId: 'createCaptcha',
-  tag: 'Web Auth',
-  summary: 'Ask for a captcha',
-  description:
-    'A picture with icons, and a prompt with some of them. Click those of the prompt in its order, and send the places ' +
-    'to `/web/auth/captcha/verify`. Each challenge can be tried once.',
-  method: 'post',
-  path: '/web/auth/captcha/challenge',
-  auth: 'none',
-  body: CaptchaRequest,
-  response: ClickCaptchaChallenge,
-  status: 201,
-  errors: ['too_many_attempts', 'queue_full', 'service_unavailable'],
-  example: captchaChallengeExample,
-});
-
-const captchaText = (description: string) => Type.String({ minLength: 20, maxLength: 128, description });
-
-export const ClickCaptchaPoint = Type.Object(
-  {
-    x: Type.Number({
-      minimum: 0,
-      maximum: 10_000,
-      description: 'From the left edge of `image`: 0 to 10000, which is the right edge.',
-    }),
-    y: Type.Number({
-      minimum: 0,
-      maximum: 10_000,
-      description: 'From the upper edge of `image`: 0 to 10000, which is the lower edge.',
-    }),
-  },
-  { title: 'ClickCaptchaPoint' },
-);
-export type ClickCaptchaPoint = Static<typeof ClickCaptchaPoint>;
-
-export const CaptchaVerification = Type.Object({
-  challenge_id: captchaText('Of the challenge.'),
-  points: Type.Array(ClickCaptchaPoint, {
-    minItems: 2,
-    maxItems: 5,
-    description: 'Where the icons of the prompt are in `image`, in the order of the prompt.',
-  }),
-});
-export type CaptchaVerification = Static<typeof CaptchaVerification>;
-
-export const ClickCaptchaVerified = Type.Object(
-  {
-    success: Type.Boolean({ description: 'Whether all icons were hit, in the right order.' }),
-    captcha_token: Nullable(
-      Type.String({
-        description:
-          'For one call of `/web/auth/request-code`, within 5 minutes, with the same purpose and from the same address; ' +
-          'null without success.',
-      }),
-    ),
-  },
-  { title: 'ClickCaptchaVerified' },
-);
-export type ClickCaptchaVerified = Static<typeof ClickCaptchaVerified>;
-
-export const verifyCaptcha = defineOperation({
-  operationId: 'verifyCaptcha',
-  tag: 'Web Auth',
-  summary: 'Answer a captcha',
-  description:
-    'Clicks that are wrong, and challenges that are unknown, expired or were tried before, are answered with ' +
-    '`success: false`: ask for another challenge.',
-  method: 'post',
-  path: '/web/auth/captcha/verify',
-  auth: 'none',
-  body: CaptchaVerification,
-  response: ClickCaptchaVerified,
-  errors: ['too_many_attempts', 'service_unavailable'],
-  example: captchaVerifiedExample,
-});
+/** What names a captcha, or proves that one was solved. */
+export const captchaText = (description: string) =>
+  Type.String({ minLength: 20, maxLength: 128, description });
 
 export const EmailCodeRequested = Type.Object(
   {
     challenge_id: Type.String({ format: 'uuid', description: 'To be sent with the code.' }),
-    expires_at: time('Until when the code can be used, in UTC.'),
+    expires_at: Time('Until when the code can be used, in UTC.'),
   },
   { title: 'EmailCodeRequested' },
 );
@@ -171,8 +71,8 @@ export const WebUser = Type.Object(
     timezone: Type.String({
       description: 'An IANA name, such as `Europe/Moscow`. Times of answers are in UTC all the same.',
     }),
-    created_at: time('When the user first signed in, in UTC.'),
-    last_login_at: Nullable(time('When a code of the user was last verified, in UTC.')),
+    created_at: Time('When the user first signed in, in UTC.'),
+    last_login_at: Nullable(Time('When a code of the user was last verified, in UTC.')),
   },
   { title: 'WebUser' },
 );
@@ -257,114 +157,4 @@ export const updateWebUser = defineOperation({
   response: WebUser,
   errors: [],
   example: { body: { timezone: 'Europe/Moscow' }, response: webUserExample },
-});
-
-export const refreshSession = defineOperation({
-  operationId: 'refreshSession',
-  tag: 'Web Auth',
-  summary: 'Refresh the session',
-  description:
-    'Takes the cookie `mg_refresh`, and sets both cookies anew. Each refresh token works once: one that comes a second ' +
-    'time may have been stolen, and ends its session. So a page must not send two refreshes at once.',
-  method: 'post',
-  path: '/web/auth/refresh',
-  auth: 'refresh',
-  setsCookies: true,
-  response: AuthResult,
-  errors: [],
-  example: { response: authResultExample },
-});
-
-export const logOut = defineOperation({
-  operationId: 'logOut',
-  tag: 'Web Auth',
-  summary: 'End the session',
-  method: 'post',
-  path: '/web/auth/logout',
-  auth: 'web',
-  setsCookies: true,
-  response: Type.Null(),
-  status: 204,
-  errors: [],
-  example: {},
-});
-
-export const logOutEverywhere = defineOperation({
-  operationId: 'logOutEverywhere',
-  tag: 'Web Auth',
-  summary: 'End all sessions of the user',
-  description: 'Ends the current session as well.',
-  method: 'post',
-  path: '/web/auth/logout-all',
-  auth: 'web',
-  setsCookies: true,
-  response: Type.Null(),
-  status: 204,
-  errors: [],
-  example: {},
-});
-
-export const logOutOthers = defineOperation({
-  operationId: 'logOutOthers',
-  tag: 'Web Auth',
-  summary: 'End all other sessions of the user',
-  method: 'post',
-  path: '/web/auth/logout-others',
-  auth: 'web',
-  response: Type.Null(),
-  status: 204,
-  errors: [],
-  example: {},
-});
-
-const address = (description: string) => Nullable(Type.String({ description }));
-
-export const Session = Type.Object(
-  {
-    id: Type.String({ format: 'uuid' }),
-    current: Type.Boolean({ default: false, description: 'Whether it is the session of this call.' }),
-    remember_me: Type.Boolean(),
-    os_name: Type.String({ description: 'As the browser says; `unknown` where it does not.' }),
-    browser_name: Type.String({ description: 'As the browser says; `unknown` where it does not.' }),
-    device_type: StringEnum(['desktop', 'mobile', 'tablet', 'unknown']),
-    ip_created: address('The address it was started from.'),
-    ip_last_used: address('The address it was last used from.'),
-    created_at: time('When it was started, in UTC.'),
-    last_used_at: time('When it was last used, in UTC, updated at most once a minute.'),
-    expires_at: time('When it ends unless it is refreshed, in UTC.'),
-  },
-  { title: 'Session' },
-);
-export type Session = Static<typeof Session>;
-
-export const listSessions = defineOperation({
-  operationId: 'listSessions',
-  tag: 'Web Auth',
-  summary: 'List the sessions of the user',
-  method: 'get',
-  path: '/web/auth/sessions',
-  auth: 'web',
-  response: Type.Array(Session, { description: 'The last used first.' }),
-  errors: [],
-  example: { response: sessionsExample },
-});
-
-export const SessionPath = Type.Object({
-  session_id: Type.String({ format: 'uuid', description: 'The `id` of the session.' }),
-});
-export type SessionPath = Static<typeof SessionPath>;
-
-export const revokeSession = defineOperation({
-  operationId: 'revokeSession',
-  tag: 'Web Auth',
-  summary: 'End a session of the user',
-  description: 'Takes effect immediately.',
-  method: 'delete',
-  path: '/web/auth/sessions/{session_id}',
-  auth: 'web',
-  pathParameters: SessionPath,
-  response: Type.Null(),
-  status: 204,
-  errors: ['not_found'],
-  example: { path: { session_id: sessionsExample[0].id } },
 });

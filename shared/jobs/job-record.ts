@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../contract/errors.ts';
+import type { ErrorCode } from '../contract/error-kinds.ts';
 import { parseReservation, type Reservation } from '../billing/reservation-store.ts';
 import type { QueueName } from '../queue/job-kinds.ts';
 

@@ -1,5 +1,5 @@
 import { ledgerStreamBound } from '../billing/admit-script.ts';
-import type { ErrorCode } from '../contract/errors.ts';
+import type { ErrorCode } from '../contract/error-kinds.ts';
 import type { QueueName } from '../queue/job-kinds.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../contract/errors.ts';
+import type { ErrorCode } from '../contract/error-kinds.ts';
 
 /**
  * What settlement writes of a request, beside the money that the script itself adds: it becomes one ledger entry and

@@ -1,5 +1,6 @@
 import { encodeFrame } from './frame.ts';
-import { AppError, isErrorCode, type ErrorCode, type ValidationIssue } from '../contract/errors.ts';
+import type { ErrorCode } from '../contract/error-kinds.ts';
+import { AppError, isErrorCode, type ValidationIssue } from '../contract/errors.ts';
 
 /** What an `error` frame says: the code, and the text a caller may read. */
 export interface ErrorPayload {

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { errorKinds } from '../../shared/contract/errors.ts';
+import { errorKinds } from '../../shared/contract/error-kinds.ts';
 import { httpFaults } from '../../shared/contract/http-faults.ts';
 import type { RawResponse } from '../support/raw-response.ts';
 import { useStack } from '../support/stack.ts';

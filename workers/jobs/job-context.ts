@@ -1,5 +1,6 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
-import { AppError, type ErrorCode } from '../../shared/contract/errors.ts';
+import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import type { FinishDependencies } from '../../shared/billing/finish-request.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { PayloadStore } from '../../shared/queue/payload-store.ts';

@@ -3,7 +3,7 @@ import type {
   CaptchaVerification,
   ClickCaptchaChallenge,
   ClickCaptchaVerified,
-} from '../../../shared/contract/web-auth.ts';
+} from '../../../shared/contract/web-captcha.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 import type { Services } from '../../services.ts';

@@ -4,7 +4,7 @@ import type {
   RevealedApiKey,
   SensitiveActionCodeRequest,
   SensitiveActionConfirm,
-} from '../../../shared/contract/web-accounts.ts';
+} from '../../../shared/contract/web-confirmations.ts';
 import { maskApiKey } from '../../../shared/accounts/credentials.ts';
 import { replaceKey } from '../../../shared/accounts/replace-key.ts';
 import type { ConfirmedAction } from '../../../shared/web/mail.ts';

@@ -1,5 +1,6 @@
 import { AppError } from '../../../shared/contract/errors.ts';
-import type { SessionPath, WebUserChange } from '../../../shared/contract/web-auth.ts';
+import type { WebUserChange } from '../../../shared/contract/web-auth.ts';
+import type { SessionPath } from '../../../shared/contract/web-sessions.ts';
 import type { WebSession } from '../../../shared/web/web-models.ts';
 import { currentSession, sessionOf, unauthenticated } from '../../middleware/authenticate-session.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';

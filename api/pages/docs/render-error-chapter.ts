@@ -1,5 +1,5 @@
 import { createErrorExample } from '../../../shared/contract/error-bodies.ts';
-import { errorKinds, type ErrorCode } from '../../../shared/contract/errors.ts';
+import { errorKinds, type ErrorCode } from '../../../shared/contract/error-kinds.ts';
 import type { Description } from '../../../shared/contract/openapi/description.ts';
 import { formatText } from './format-text.ts';
 import { highlightJson } from './highlight-code.ts';

@@ -1,5 +1,6 @@
 import type { ResponseObject } from '../../../shared/contract/openapi/description.ts';
-import { errorKind, isErrorCode, type ErrorCode } from '../../../shared/contract/errors.ts';
+import type { ErrorCode } from '../../../shared/contract/error-kinds.ts';
+import { errorKind, isErrorCode } from '../../../shared/contract/errors.ts';
 import { html, type Html } from '../../../shared/runtime/html.ts';
 
 const json = 'application/json';

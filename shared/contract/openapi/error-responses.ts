@@ -1,5 +1,6 @@
 import { createErrorExample, ErrorBody, ValidationErrorBody } from '../error-bodies.ts';
-import { cancelledJobStatus, errorKind, errorKinds, type ErrorCode } from '../errors.ts';
+import { errorKinds, type ErrorCode } from '../error-kinds.ts';
+import { cancelledJobStatus, errorKind } from '../errors.ts';
 import {
   asksForOwnAccount,
   changesUserData,

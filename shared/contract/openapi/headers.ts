@@ -1,4 +1,5 @@
-import { cancelledJobStatus, errorKinds } from '../errors.ts';
+import { errorKinds } from '../error-kinds.ts';
+import { cancelledJobStatus } from '../errors.ts';
 import { maxRequestTimeoutMs, requestTimeoutHeader } from '../prefer.ts';
 import { maxWebhookUrlLength, webhookUrlHeader } from '../webhook-url.ts';
 import { answersAsStream, type Operation } from '../operation.ts';

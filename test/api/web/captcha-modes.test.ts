@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { CaptchaStore } from '../../../api/captcha/captcha-store.ts';
-import type { ClickCaptchaChallenge, ClickCaptchaVerified } from '../../../shared/contract/web-auth.ts';
+import type { ClickCaptchaChallenge, ClickCaptchaVerified } from '../../../shared/contract/web-captcha.ts';
 import { startOtherApi } from '../../support/other-api.ts';
 import { readErrorCode } from '../../support/read-error.ts';
 import { solveCaptcha } from '../../support/solve-captcha.ts';

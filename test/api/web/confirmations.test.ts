@@ -2,12 +2,12 @@ import test, { type ExecutionContext } from 'ava';
 import { startApi } from '../../../api/server.ts';
 import { findMailCode } from '../../../scripts/embedded/smtp/read-mail.ts';
 import { isApiKey, maskApiKey } from '../../../shared/accounts/credentials.ts';
+import type { ApiAccount } from '../../../shared/contract/web-accounts.ts';
 import type {
-  ApiAccount,
   RegeneratedApiKey,
   RevealedApiKey,
   SensitiveActionConfirm,
-} from '../../../shared/contract/web-accounts.ts';
+} from '../../../shared/contract/web-confirmations.ts';
 import type { EmailCodeRequested } from '../../../shared/contract/web-auth.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { loadConfig } from '../../../shared/runtime/config.ts';

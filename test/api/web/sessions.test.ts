@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import type { Session } from '../../../shared/contract/web-auth.ts';
+import type { Session } from '../../../shared/contract/web-sessions.ts';
 import { useUp } from '../../support/provoke-errors.ts';
 import { readErrorCode } from '../../support/read-error.ts';
 import { startOtherApi } from '../../support/other-api.ts';

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { httpFaults } from '../../../shared/contract/http-faults.ts';
-import { AppError, cancelledJobStatus, errorKinds, type ErrorCode } from '../../../shared/contract/errors.ts';
+import { errorKinds, type ErrorCode } from '../../../shared/contract/error-kinds.ts';
+import { AppError, cancelledJobStatus } from '../../../shared/contract/errors.ts';
 
 /** A sentence or clause that tells the caller to do something, or where to look. */
 const instructions = {

@@ -1,7 +1,8 @@
 import test from 'ava';
 import type { TSchema } from 'typebox';
 import { ValidationErrorBody, createErrorExample, ErrorBody } from '../../../shared/contract/error-bodies.ts';
-import { errorKinds, AppError, type ErrorCode } from '../../../shared/contract/errors.ts';
+import { errorKinds, type ErrorCode } from '../../../shared/contract/error-kinds.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
 import { presentError } from '../../../api/present/error-body.ts';
 import type { Operation, OperationExample } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';

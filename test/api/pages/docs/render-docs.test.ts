@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import test from 'ava';
 import Type from 'typebox';
 import { renderDocs } from '../../../../api/pages/docs/render-docs.ts';
-import { errorKinds } from '../../../../shared/contract/errors.ts';
+import { errorKinds } from '../../../../shared/contract/error-kinds.ts';
 import { buildDescription } from '../../../../shared/contract/openapi/build-description.ts';
 import { findErrorCodes } from '../../../../shared/contract/openapi/error-responses.ts';
 import type { Operation } from '../../../../shared/contract/operation.ts';
