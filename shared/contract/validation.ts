@@ -24,7 +24,7 @@ const formatMessages: Record<string, string> = {
   'image-url':
     'must be an https URL of at most 2083 characters or a base64 data URI of a picture (data:image/…) of at most 20 MB',
   'plain-text':
-    'must be one line of text, without control characters and characters that change the direction of the text',
+    'must be one line of text with at least one visible character, without control characters and characters that change the direction of the text',
 };
 
 /** Whether a text has so many characters; a character is one or two units of its length. */

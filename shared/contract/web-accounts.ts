@@ -61,7 +61,8 @@ const Label = Type.String({
   minLength: 1,
   maxLength: 80,
   format: 'plain-text',
-  description: 'What the user calls the account: one line, without control characters.',
+  description:
+    'What the user calls the account: one line with at least one visible character, without control characters.',
 });
 const LabelWithDefault = Type.Unsafe<string>({ ...Label, default: defaultAccountLabel });
 

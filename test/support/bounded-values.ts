@@ -64,12 +64,27 @@ export const misleadingCharacters = [
   '\u2069',
 ];
 
-/** A text of so many characters that is one line and shown as it is written. */
+/** Texts of nothing but blanks and characters that show nothing. */
+export const blankTexts = [
+  ' ',
+  ' '.repeat(80),
+  '\u00a0',
+  '\u2003\u3000',
+  '\u200b',
+  '\u2060\ufeff',
+  '\u00ad',
+  '\u3164',
+];
+const somethingToSee = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cf}]/u;
+
+/** A text of so many characters that is one line, is shown as it is written, and shows something. */
 export function plainText(min: number, max: number, options: Options = {}): BoundedField {
   const { inside, outside, ...rest } = text(min, max, options);
-  const plain = inside.filter((value) => typeof value !== 'string' || !notPlain.test(value));
+  const plain = inside.filter(
+    (value) => typeof value !== 'string' || (!notPlain.test(value) && somethingToSee.test(value)),
+  );
   const wrong = fc.constantFrom(...misleadingCharacters).map((character) => `a${character}b`);
-  return { ...rest, inside: plain, outside: fc.oneof(outside, wrong) };
+  return { ...rest, inside: plain, outside: fc.oneof(outside, wrong, fc.constantFrom(...blankTexts)) };
 }
 
 /** A text that need not be one of any length, such as an address, with some that are meant by it. */

@@ -6,7 +6,7 @@ import { ImageRequest } from '../../../shared/contract/image-request.ts';
 import { isImageUrl } from '../../../shared/contract/image-url.ts';
 import { compileValidator } from '../../../shared/contract/validation.ts';
 import { LabelChange } from '../../../shared/contract/web-accounts.ts';
-import { misleadingCharacters } from '../../support/bounded-values.ts';
+import { blankTexts, misleadingCharacters } from '../../support/bounded-values.ts';
 import { readThreadMs } from '../../support/thread-clock.ts';
 
 const chat = compileValidator(ChatRequest, 'body');
@@ -280,22 +280,39 @@ test('that a text is not empty is found without reading it', (t) => {
   t.true(longMs < 3 * shortMs + 20, `${longMs} ms, and ${shortMs} ms for short ones`);
 });
 
+const notPlain =
+  'body.label: must be one line of text with at least one visible character, without control characters and characters that change the direction of the text';
+
 test('a label is one line that is shown as it is written: controls and turns of direction are refused, in words', (t) => {
   const change = compileValidator(LabelChange, 'body');
   for (const character of misleadingCharacters) {
     t.deepEqual(
       issuesOf(() => change({ label: `Work${character}` })),
-      [
-        'body.label: must be one line of text, without control characters and characters that change the direction of the text',
-      ],
+      [notPlain],
       JSON.stringify(character),
     );
   }
-  for (const label of ['Основной', 'עבודה', 'العمل 7', '👩\u200d💻', '<b>"&\\']) {
+  for (const label of ['Основной', ' Work ', 'עבודה', 'العمل 7', '👩\u200d💻', '<b>"&\\']) {
     t.deepEqual(
       issuesOf(() => change({ label })),
       [],
       label,
     );
   }
+});
+
+test('a label has something to see: blanks and characters that show nothing are refused, in words', (t) => {
+  const change = compileValidator(LabelChange, 'body');
+  for (const label of blankTexts) {
+    t.deepEqual(
+      issuesOf(() => change({ label })),
+      [notPlain],
+      JSON.stringify(label),
+    );
+  }
+  t.deepEqual(
+    issuesOf(() => change({ label: '' })),
+    ['body.label: must not be empty'],
+    'an empty one is told its length alone',
+  );
 });
