@@ -59,6 +59,7 @@ import {
 import { requestCode, verifyCode } from './endpoints/web/sign-in.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { authenticateSession, forbidCaching } from './middleware/authenticate-session.ts';
+import { clearDeadCookies } from './middleware/clear-dead-cookies.ts';
 import { checkCsrf } from './middleware/check-csrf.ts';
 import { checkOrigin } from './middleware/check-origin.ts';
 import { checkHead } from './middleware/check-head.ts';
@@ -196,7 +197,9 @@ function stackOf(
   if (isOfWebArea(operation)) stack.push(forbidCaching);
   if (isOfWebArea(operation) && isUnsafe(operation)) stack.push(checkOrigin(services));
   if (operation.auth === 'key') stack.push(authenticate(services));
-  if (operation.auth === 'web') stack.push(authenticateSession(services));
+  if (operation.acceptsRefreshCookie === true) {
+    stack.push(clearDeadCookies(services.config), authenticateSession(services, ['session', 'refresh']));
+  } else if (operation.auth === 'web') stack.push(authenticateSession(services));
   const isCreation = operation.modelTypes !== undefined;
   if (isCreation) stack.push(noteRefusals(services.refusals), readCreationOptions);
   if (asksForOwnAccount(operation)) stack.push(answersAsStream(operation) ? limitStreams : limitCalls);

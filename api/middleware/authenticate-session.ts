@@ -4,7 +4,7 @@ import type { WebSession } from '../../shared/web/web-models.ts';
 import type { Services } from '../services.ts';
 import { inDatabaseTurn } from './in-database-turn.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
-import { readCookie } from './session-cookies.ts';
+import { readCookie, type SessionCookie } from './session-cookies.ts';
 
 /** What a session opens, and what opens one, is for no cache. */
 export const forbidCaching: ApiMiddleware = async (context, next) => {
@@ -15,29 +15,57 @@ export const forbidCaching: ApiMiddleware = async (context, next) => {
 /**
  * Finds the session that a browser's cookie opens. It is looked up with every call, so that one that was revoked opens
  * nothing any more, at once and everywhere.
+ * @param cookies those that are accepted; the first that opens a session counts
  * @throws AppError `unauthenticated`
  */
-export function authenticateSession(services: Services): ApiMiddleware {
-  const { web, config, log } = services;
+export function authenticateSession(
+  services: Services,
+  cookies: readonly SessionCookie[] = ['session'],
+): ApiMiddleware {
+  const { web, log } = services;
   return async (context, next) => {
-    const token = readCookie(context, config, 'session');
-    if (token === null) {
-      // Browsers drop the cookie of a session after a quarter of an hour, and keep the other one.
-      throw unauthenticated(
-        readCookie(context, config, 'refresh') === null
-          ? 'The request has no session cookie. Sign in.'
-          : 'The session cookie has expired. Refresh the session with POST /v1/web/auth/refresh, or sign in.',
-      );
-    }
-    // What was never issued here does not wait for a turn at the database.
-    if (!web.sessions.isIssued('access', token)) throw sessionEnded();
-    const session = await inDatabaseTurn(services, context, () => web.sessions.find(token));
-    if (session === null) throw sessionEnded();
-    context.state.session = session;
-    context.state.sessionFoundAtMs = performance.now();
+    const session = await openSession(services, context, cookies);
     runInBackground(web.sessions.touch(session, context.ip), 'noting the use of a session', log);
     await next();
   };
+}
+
+async function openSession(
+  services: Services,
+  context: ApiContext,
+  cookies: readonly SessionCookie[],
+): Promise<WebSession> {
+  const { web, config } = services;
+  for (const cookie of cookies) {
+    const token = readCookie(context, config, cookie);
+    // What was never issued here does not wait for a turn at the database.
+    if (token === null || !web.sessions.isIssued(tokenKinds[cookie], token)) continue;
+    const session = await inDatabaseTurn(services, context, () => findByToken(web, cookie, token));
+    if (session !== null) return keepSession(context, cookie, session);
+  }
+  if (readCookie(context, config, 'session') !== null) throw sessionEnded();
+  // Browsers drop the cookie of a session after a quarter of an hour, and keep the other one.
+  throw unauthenticated(
+    readCookie(context, config, 'refresh') === null
+      ? 'The request has no session cookie. Sign in.'
+      : 'The session cookie has expired. Refresh the session with POST /v1/web/auth/refresh, or sign in.',
+  );
+}
+
+const tokenKinds = { session: 'access', refresh: 'refresh' } as const;
+
+const findByToken = async (
+  { sessions }: Services['web'],
+  cookie: SessionCookie,
+  token: string,
+): Promise<WebSession | null> =>
+  cookie === 'session' ? await sessions.find(token) : await sessions.findByRefreshToken(token);
+
+function keepSession(context: ApiContext, cookie: SessionCookie, session: WebSession): WebSession {
+  context.state.session = session;
+  context.state.sessionCookie = cookie;
+  context.state.sessionFoundAtMs = performance.now();
+  return session;
 }
 
 const sessionEnded = (): AppError =>
@@ -52,13 +80,11 @@ const knownForMs = 500;
  * @throws AppError `unauthenticated`
  */
 export async function currentSession({ web, config }: Services, context: ApiContext): Promise<WebSession> {
-  const { sessionFoundAtMs = 0 } = context.state;
+  const { sessionFoundAtMs = 0, sessionCookie: cookie = 'session' } = context.state;
   if (performance.now() - sessionFoundAtMs < knownForMs) return sessionOf(context);
-  const session = await web.sessions.find(readCookie(context, config, 'session') ?? '');
+  const session = await findByToken(web, cookie, readCookie(context, config, cookie) ?? '');
   if (session === null) throw sessionEnded();
-  context.state.session = session;
-  context.state.sessionFoundAtMs = performance.now();
-  return session;
+  return keepSession(context, cookie, session);
 }
 
 export const unauthenticated = (message: string): AppError => new AppError('unauthenticated', { message });

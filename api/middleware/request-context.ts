@@ -12,6 +12,7 @@ import { wasCutUnread } from '../callers/unread-callers.ts';
 import { logAccess } from '../present/access-line.ts';
 import type { CreationOptions } from './creation-options.ts';
 import { normalizeTarget } from './normalize-target.ts';
+import type { SessionCookie } from './session-cookies.ts';
 
 /** What the steps before a handler have found out. */
 export interface RequestState {
@@ -21,6 +22,8 @@ export interface RequestState {
   holder?: KeyHolder;
   /** Set by authenticateSession. */
   session?: WebSession;
+  /** By which cookie it was found. */
+  sessionCookie?: SessionCookie;
   /** When it was looked up; by `performance.now`. */
   sessionFoundAtMs?: number;
   /** Of a request that was asked about before it was admitted: before its large body was read, or its text counted. */

@@ -54,6 +54,8 @@ export interface Operation {
   readonly atRoot?: true;
   /** `web`: the session of the web area. `refresh`: the refresh token of one. */
   readonly auth: 'key' | 'none' | 'web' | 'refresh';
+  /** Where the session cookie opens nothing, the refresh cookie opens the session, without a CSRF token. */
+  readonly acceptsRefreshCookie?: true;
   /** Its answer sets the cookies of a session, or takes them away. */
   readonly setsCookies?: true;
   /** Types of the models that it asks for work; its requests are counted, and paid. */

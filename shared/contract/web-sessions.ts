@@ -24,9 +24,13 @@ export const logOut = defineOperation({
   operationId: 'logOut',
   tag: 'Web Auth',
   summary: 'End the session',
+  description:
+    'If the cookie `mg_session` has expired, `mg_refresh` alone ends its session, and no `X-CSRF-Token` is needed. ' +
+    'A 401 means that the session had ended before, and clears both cookies as well.',
   method: 'post',
   path: '/web/auth/logout',
   auth: 'web',
+  acceptsRefreshCookie: true,
   setsCookies: true,
   response: Type.Null(),
   status: 204,

@@ -28,9 +28,8 @@ export const listOperations = (description: Description): Described[] =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
   );
 
-/** All that a call must carry, by the names of the schemes. */
-export const schemesOf = ({ operation }: Described): string[] =>
-  operation.security.flatMap((requirement) => Object.keys(requirement));
+/** All that a call must carry, by the names of the schemes: the first of the ways, where there are several. */
+export const schemesOf = ({ operation }: Described): string[] => Object.keys(operation.security[0] ?? {});
 
 export async function send(
   url: string,

@@ -23,8 +23,11 @@ function describeAccess(path: string, { security }: OperationObject): string {
   const schemes = security.flatMap((requirement) => Object.keys(requirement));
   if (schemes.length === 0) return path.startsWith('/v1/web/') ? 'No key or session needed' : 'No key needed';
   if (schemes.includes('apiKey')) return 'Needs an API key';
-  if (schemes.includes('webRefresh')) return 'Needs the refresh cookie';
-  return schemes.includes('csrfToken') ? 'Needs a web session and its CSRF token' : 'Needs a web session';
+  const session = schemes.includes('csrfToken') ? 'a web session and its CSRF token' : 'a web session';
+  if (!schemes.includes('webRefresh')) return `Needs ${session}`;
+  return schemes.includes('webSession')
+    ? `Needs ${session}, or the refresh cookie`
+    : 'Needs the refresh cookie';
 }
 
 export function renderOperation(

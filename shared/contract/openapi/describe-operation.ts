@@ -89,7 +89,8 @@ export function describeOperation(operation: Operation, components: SchemaCompon
 function describeSecurity(operation: Operation): Record<string, string[]>[] {
   const needed = listSecurity(operation);
   if (needed.length === 0) return [];
-  return [Object.fromEntries(needed.map((one) => [securitySchemes[one].name, []]))];
+  const usual = Object.fromEntries(needed.map((one) => [securitySchemes[one].name, []]));
+  return operation.acceptsRefreshCookie === true ? [usual, { [securitySchemes.refresh.name]: [] }] : [usual];
 }
 
 function describeParameters(operation: Operation, components: SchemaComponents): ParameterObject[] {

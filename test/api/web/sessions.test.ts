@@ -144,6 +144,54 @@ test('signing out, and revoking the own session, end it and take the cookies awa
   }
 });
 
+test('whoever signs out after the session cookie has expired is signed out, without a CSRF token', async (t) => {
+  const { sessions, audit } = webStoresOf(stack);
+  const documents = stack.mongo.db.collection<{ _id: string }>('web_sessions');
+  const lose: ((created: Created) => unknown)[] = [
+    ({ client }) => client.cookies.delete('mg_session'),
+    ({ sessionId }) => documents.updateOne({ _id: sessionId }, { $set: { accessExpiresAt: new Date(0) } }),
+    // A page whose refresh was answered to nobody still has the tokens from before.
+    ({ client }) => sessions.refresh(client.cookies.get('mg_refresh')!, '127.0.0.1'),
+  ];
+  for (const loseSession of lose) {
+    const [left, other] = (await createSessions(2)) as [Created, Created];
+    await loseSession(left);
+    left.client.csrfToken = null;
+    const kept = copyOf(left.client);
+    const response = await left.client.request('POST', '/auth/logout', undefined, { origin: stack.url });
+    t.is(response.status, 204);
+    checkCleared(t, response);
+    t.is((await kept.request('POST', '/auth/refresh')).status, 401);
+    t.true(await isOpen(other.client), 'other sessions go on');
+    t.like(await audit.list(left.user._id, 10), [{ action: 'signed-out', sessionId: left.sessionId }]);
+  }
+});
+
+test('signing out of a session that has ended is a 401 that takes the cookies away', async (t) => {
+  const { client, user } = await createWebUser(stack, createEmail());
+  await webStoresOf(stack).sessions.revokeAll(user._id);
+  const refused = await client.request('POST', '/auth/logout');
+  t.is(await readErrorCode(refused, 401), 'unauthenticated');
+  checkCleared(t, refused);
+});
+
+test('no other page can sign a user out, and with a session cookie that is good the CSRF token is asked for', async (t) => {
+  const { client } = await createWebUser(stack, createEmail());
+  const foreign = { origin: 'https://evil.example' };
+  const withToken = copyOf(client);
+  client.csrfToken = null;
+  const refused = await client.request('POST', '/auth/logout');
+  t.is(await readErrorCode(refused, 403), 'csrf_failed');
+  t.deepEqual(refused.headers.getSetCookie(), []);
+  client.cookies.delete('mg_session');
+  for (const one of [client, withToken]) {
+    const forged = await one.request('POST', '/auth/logout', undefined, foreign);
+    t.is(await readErrorCode(forged, 403), 'origin_refused');
+    t.deepEqual(forged.headers.getSetCookie(), []);
+  }
+  t.true(await isOpen(withToken));
+});
+
 test('all sessions are ended at once, or all but the own one, and none of another user', async (t) => {
   const [mine, ...others] = (await createSessions(3)) as [Created, ...Created[]];
   const stranger = await createWebUser(stack, createEmail());
