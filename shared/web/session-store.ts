@@ -122,13 +122,14 @@ export class SessionStore {
   /**
    * Replaces the session's tokens. Of several calls with one token only one is given new ones; to the others the token
    * is a replayed one, and the first of them ends the session.
+   * @param found what `findByRefreshToken` has returned for the token; looked up unless given
    */
-  async refresh(refreshToken: string, address: string): Promise<RefreshResult> {
+  async refresh(refreshToken: string, address: string, found?: WebSession): Promise<RefreshResult> {
     const issued = readToken('refresh', refreshToken, this.#keys);
     if (issued === null) return { kind: 'unknown' };
     const { sessionId, hash } = issued;
     const now = new Date();
-    const session = await this.#findLive(sessionId, now);
+    const session = found ?? (await this.#findLive(sessionId, now));
     if (session === null) return { kind: 'unknown' };
     const refreshed = await this.#replaceTokens(session, hash, { lastUsedAt: now, ipLastUsed: address });
     if (refreshed !== null) return { kind: 'refreshed', ...refreshed };

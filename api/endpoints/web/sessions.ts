@@ -24,11 +24,12 @@ export function refreshSession(services: Services) {
       throw sessionEnded();
     }
     await inDatabaseTurn(services, context, async () => {
-      const issuedFor = await web.sessions.findByRefreshToken(token);
-      const user = issuedFor === null ? null : await web.users.findById(issuedFor.userId);
+      const found = await web.sessions.findByRefreshToken(token);
+      const user = found === null ? null : await web.users.findById(found.userId);
       if (user !== null && user.bannedAt !== null) await web.sessions.revokeAll(user._id);
       // The last step that can fail: a token that was replaced, and whose answer was lost, ends the session.
-      const refreshed = user === null ? null : await web.sessions.refresh(token, context.ip);
+      const refreshed =
+        found === null || user === null ? null : await web.sessions.refresh(token, context.ip, found);
       if (user !== null && refreshed?.kind === 'refreshed') {
         answerWithSession(services, context, user, refreshed);
         return;

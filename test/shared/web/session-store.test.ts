@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
 import { checkCsrf, maxSessions, SessionStore, type NewSession } from '../../../shared/web/session-store.ts';
 import { createSessionTokens, deriveKeys } from '../../../shared/web/session-tokens.ts';
+import { openWebDatabase, type WebDatabase } from '../../../shared/web/web-database-store.ts';
 import type { WebSession } from '../../../shared/web/web-models.ts';
 import { testMasterKey, useWebStores } from '../../support/use-web-stores.ts';
 
@@ -82,11 +83,32 @@ test('a refresh replaces all three tokens, keeps the session, and moves its end 
   }
 });
 
+test('a refresh of a session that was found asks MongoDB once more, and ends nothing that was ended meanwhile', async (t) => {
+  const { mongo } = await openStores(t);
+  const database = openWebDatabase(mongo);
+  let calls = 0;
+  const call: WebDatabase['call'] = async (work) => {
+    calls += 1;
+    return await database.call(work);
+  };
+  const sessions = new SessionStore({ ...database, call }, { masterKey: testMasterKey });
+  const { session, refreshToken } = await sessions.start(newSession());
+  calls = 0;
+  const found = (await sessions.findByRefreshToken(refreshToken))!;
+  const refreshed = await sessions.refresh(refreshToken, address, found);
+  t.is(refreshed.kind, 'refreshed');
+  t.is(calls, 2);
+  await sessions.revoke(session.userId, session._id);
+  t.deepEqual(await sessions.refresh(refreshToken, address, found), { kind: 'unknown' });
+});
+
 test('of 20 parallel refreshes with one token one is given new tokens, and the session is gone', async (t) => {
   const { sessions } = await openStores(t);
   const { session, refreshToken } = await sessions.start(newSession());
+  // All of them have found the session before one replaces its tokens.
+  const found = (await sessions.findByRefreshToken(refreshToken))!;
   const results = await Promise.all(
-    Array.from({ length: 20 }, () => sessions.refresh(refreshToken, address)),
+    Array.from({ length: 20 }, () => sessions.refresh(refreshToken, address, found)),
   );
   const refreshed = results.filter((result) => result.kind === 'refreshed');
   t.is(refreshed.length, 1);
