@@ -45,11 +45,12 @@ async function openSession(
   }
   if (readCookie(context, config, 'session') !== null) throw sessionEnded();
   // Browsers drop the cookie of a session after a quarter of an hour, and keep the other one.
-  throw unauthenticated(
-    readCookie(context, config, 'refresh') === null
-      ? 'The request has no session cookie. Sign in.'
-      : 'The session cookie has expired. Refresh the session with POST /v1/web/auth/refresh, or sign in.',
-  );
+  throw readCookie(context, config, 'refresh') === null
+    ? unauthenticated('The request has no session cookie. Sign in.', 'В запросе нет cookie сессии. Войдите.')
+    : unauthenticated(
+        'The session cookie has expired. Refresh the session with POST /v1/web/auth/refresh, or sign in.',
+        'Срок действия cookie сессии истёк. Обновите сессию через POST /v1/web/auth/refresh или войдите снова.',
+      );
 }
 
 const tokenKinds = { session: 'access', refresh: 'refresh' } as const;
@@ -69,7 +70,10 @@ function keepSession(context: ApiContext, cookie: SessionCookie, session: WebSes
 }
 
 const sessionEnded = (): AppError =>
-  unauthenticated('The session has ended, or its cookie has expired. Refresh it, or sign in again.');
+  unauthenticated(
+    'The session has ended, or its cookie has expired. Refresh it, or sign in again.',
+    'Сессия завершена, или срок действия её cookie истёк. Обновите сессию или войдите снова.',
+  );
 
 /** What was known of a session for so long is looked up again before anything is done by it. */
 const knownForMs = 500;
@@ -87,10 +91,12 @@ export async function currentSession({ web, config }: Services, context: ApiCont
   return keepSession(context, cookie, session);
 }
 
-export const unauthenticated = (message: string): AppError => new AppError('unauthenticated', { message });
+export const unauthenticated = (message: string, messageRu: string): AppError =>
+  new AppError('unauthenticated', { message, messageRu });
 
 export function sessionOf(context: ApiContext): WebSession {
   const { session } = context.state;
-  if (session === undefined) throw unauthenticated('The request has no session. Sign in.');
+  if (session === undefined)
+    throw unauthenticated('The request has no session. Sign in.', 'У запроса нет сессии. Войдите.');
   return session;
 }

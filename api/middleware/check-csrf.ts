@@ -13,10 +13,17 @@ export const checkCsrf: ApiMiddleware = async (context, next) => {
 
 function checkToken(session: WebSession, token: string): void {
   if (isCsrfToken(session, token)) return;
-  throw new AppError('csrf_failed', {
-    message:
-      token === ''
-        ? 'The X-CSRF-Token header is missing. Send the csrf_token of the last sign-in or refresh of this session.'
-        : 'The X-CSRF-Token header is not the csrf_token of the last sign-in or refresh of this session. Send that one; POST /v1/web/auth/refresh returns a new one.',
-  });
+  throw token === ''
+    ? new AppError('csrf_failed', {
+        message:
+          'The X-CSRF-Token header is missing. Send the csrf_token of the last sign-in or refresh of this session.',
+        messageRu:
+          'Нет заголовка X-CSRF-Token. Передайте в нём csrf_token последнего входа или обновления этой сессии.',
+      })
+    : new AppError('csrf_failed', {
+        message:
+          'The X-CSRF-Token header is not the csrf_token of the last sign-in or refresh of this session. Send that one; POST /v1/web/auth/refresh returns a new one.',
+        messageRu:
+          'В заголовке X-CSRF-Token не тот csrf_token, который вернул последний вход или обновление этой сессии. Передайте его; POST /v1/web/auth/refresh вернёт новый.',
+      });
 }

@@ -13,9 +13,7 @@ export function checkOrigin(services: Pick<Services, 'config' | 'publicUrl'>): A
   return async (context, next) => {
     const origin = context.get('origin');
     if (origin !== '' && !isOwn(origin, context, services)) {
-      throw new AppError('origin_refused', {
-        message: `Requests from ${shorten(origin)} are refused. ${nameOwnPages(services)}`,
-      });
+      throw refuseOrigin(shorten(origin), services);
     }
     await next();
   };
@@ -44,9 +42,15 @@ function isUnownedHost(origin: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || isIP(host) !== 0;
 }
 
-function nameOwnPages({ config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>): string {
-  const advice = `Send them from a page of this service: its address is ${publicUrl}.`;
-  return config.publicUrl === null
-    ? `${advice} If it is reached under a name, its operator must set PUBLIC_URL.`
-    : advice;
+function refuseOrigin(
+  origin: string,
+  { config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>,
+): AppError {
+  const isUnset = config.publicUrl === null;
+  const advice = isUnset ? ' If it is reached under a name, its operator must set PUBLIC_URL.' : '';
+  const adviceRu = isUnset ? ' Если у сервиса есть доменное имя, оператор должен задать PUBLIC_URL.' : '';
+  return new AppError('origin_refused', {
+    message: `Requests from ${origin} are refused. Send them from a page of this service: its address is ${publicUrl}.${advice}`,
+    messageRu: `Запросы с ${origin} не принимаются. Отправляйте их со страницы этого сервиса: его адрес — ${publicUrl}.${adviceRu}`,
+  });
 }

@@ -107,6 +107,8 @@ const noKeyToShow = (): AppError =>
   new AppError('not_found', {
     message:
       'This service keeps no copy of the key that could be shown. The key still works; if it is lost, replace it.',
+    messageRu:
+      'Сервис не хранит копию ключа, которую можно показать. Ключ продолжает работать; если он потерян, замените его.',
   });
 
 export const requestRevealCode = (services: Services) =>
@@ -151,6 +153,10 @@ export function regenerateKeyOfApiAccount(services: Services) {
 
 async function regenerate(services: Services, accountId: string): Promise<string> {
   const apiKey = await generateKey(() => replaceKey(services, accountId));
-  if (apiKey === null) throw new AppError('not_found', { message: 'This account does not exist any more.' });
+  if (apiKey === null)
+    throw new AppError('not_found', {
+      message: 'This account does not exist any more.',
+      messageRu: 'Этого аккаунта больше нет.',
+    });
   return apiKey;
 }

@@ -7,6 +7,7 @@ import type { Services } from '../../services.ts';
 export async function findUser(services: Services, context: ApiContext): Promise<WebUser> {
   const { userId } = await currentSession(services, context);
   const user = await services.web.users.findById(userId);
-  if (user === null || user.bannedAt !== null) throw unauthenticated('The user of this session is banned.');
+  if (user === null || user.bannedAt !== null)
+    throw unauthenticated('The user of this session is banned.', 'Пользователь этой сессии заблокирован.');
   return user;
 }

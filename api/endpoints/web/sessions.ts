@@ -18,7 +18,11 @@ export function refreshSession(services: Services) {
   const { web, config } = services;
   return async (context: ApiContext): Promise<void> => {
     const token = readCookie(context, config, 'refresh');
-    if (token === null) throw unauthenticated('The request has no refresh cookie. Sign in.');
+    if (token === null)
+      throw unauthenticated(
+        'The request has no refresh cookie. Sign in.',
+        'В запросе нет cookie для обновления сессии. Войдите.',
+      );
     if (!web.sessions.isIssued('refresh', token)) {
       clearCookies(context, config);
       throw sessionEnded();
@@ -41,12 +45,14 @@ export function refreshSession(services: Services) {
       await record(services, context, action, () => Promise.resolve());
       throw unauthenticated(
         'This refresh token was used before, so its session has been ended. Sign in again; send one refresh at a time.',
+        'Этот токен обновления уже использован, поэтому его сессия завершена. Войдите снова; отправляйте обновления по одному.',
       );
     });
   };
 }
 
-const sessionEnded = (): AppError => unauthenticated('The session has ended. Sign in again.');
+const sessionEnded = (): AppError =>
+  unauthenticated('The session has ended. Sign in again.', 'Сессия завершена. Войдите снова.');
 
 export function getWebUser(services: Services) {
   return async (context: ApiContext): Promise<void> => {

@@ -13,8 +13,9 @@ import {
   createSeparateUser,
   linkAccount,
   startWebStack,
+  type WebAnswer,
 } from '../../support/web-accounts.ts';
-import { webStoresOf, type WebClient } from '../../support/web-client.ts';
+import { WebClient, webStoresOf } from '../../support/web-client.ts';
 
 /** Whoever has an account's key can make the account theirs, nobody else can, and no two users can. */
 
@@ -203,6 +204,39 @@ test('an account that is linked is linked to nobody else, and not twice', async 
   t.deepEqual(await list(other.client), []);
 });
 
+/** Calls of which the area does not even look at what they ask for, of every kind. */
+async function refuseCallers({
+  client,
+  user,
+  address,
+}: Awaited<ReturnType<typeof createSeparateUser>>): Promise<WebAnswer<ErrorBody>[]> {
+  const { users, sessions } = webStoresOf(stack);
+  const ask = (headers: Record<string, string>, method = 'POST', path = '/auth/logout-others') =>
+    callWeb(new WebClient(stack.url, { headers: { 'x-forwarded-for': address, ...headers } }), method, path);
+  const cookie = client.cookieHeader;
+  const refresh = `mg_refresh=${client.cookies.get('mg_refresh')}`;
+  const answers = [
+    await ask({ cookie, origin: 'https://evil.example' }),
+    await ask({ cookie }),
+    await ask({ cookie, 'x-csrf-token': 'x' }),
+    await ask({}),
+    await ask({ cookie: 'mg_session=x' }),
+    await ask({ cookie: refresh }),
+    await ask({}, 'POST', '/auth/refresh'),
+  ];
+  await callWeb(client, 'POST', '/auth/refresh');
+  answers.push(await ask({ cookie: refresh }, 'POST', '/auth/refresh'));
+  answers.push(await ask({ cookie: refresh }, 'POST', '/auth/refresh'));
+  const { accessToken } = await sessions.start({
+    userId: user._id,
+    rememberMe: false,
+    device: { osName: 'Linux', browserName: 'Firefox', deviceType: 'desktop' },
+    address,
+  });
+  await users.ban(user._id, 'a test');
+  return [...answers, await ask({ cookie: `mg_session=${accessToken}` }, 'GET', '/auth/me')];
+}
+
 test('refusals that people see on a page are in Russian to the end', async (t) => {
   const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
   const account = await stack.createAccount();
@@ -214,10 +248,11 @@ test('refusals that people see on a page are in Russian to the end', async (t) =
     await link(other.client, createApiKey()),
     await callWeb(other.client, 'GET', '/api-accounts/1'),
     await callWeb(other.client, 'DELETE', `/auth/sessions/${noSession}`),
+    ...(await refuseCallers(other)),
   ];
   t.deepEqual(
     answers.map(({ status }) => status),
-    [409, 409, 401, 404, 404],
+    [409, 409, 401, 404, 404, 403, 403, 403, 401, 401, 401, 401, 401, 401, 401],
   );
   for (const { body } of answers) {
     const { message_ru: russian } = (body as unknown as ErrorBody).detail as { message_ru: string };
