@@ -78,14 +78,28 @@ export function linkApiAccount(services: Services) {
         await web.limits.count(guesses);
         throw unknownKeyToLink();
       }
-      const holder = await web.links.findByAccount(accountId);
-      if (holder !== null) throw alreadyLinked(holder.userId === userId);
       const action = { action: 'account-linked', userId, accountId, label } as const;
-      const link = await record(services, context, action, () => linkByKey(services, action, apiKey));
+      await refuseIfLinked(services, action);
+      const link = await record(services, context, action, () => linkByKey(services, action, apiKey)).catch(
+        async (error: unknown) => {
+          // A parallel call was first: only now is there somebody whose account it is.
+          if (error instanceof AppError && error.code === 'already_linked')
+            await refuseIfLinked(services, action);
+          throw error;
+        },
+      );
       return await showLink(services, link);
     });
     context.status = 201;
   };
+}
+
+async function refuseIfLinked(
+  { web }: Services,
+  { userId, accountId }: Pick<WebLink, 'userId' | 'accountId'>,
+): Promise<void> {
+  const holder = await web.links.findByAccount(accountId);
+  if (holder !== null) throw alreadyLinked(holder.userId === userId);
 }
 
 const alreadyLinked = (isOwn: boolean): AppError =>

@@ -261,7 +261,7 @@ test('refusals that people see on a page are in Russian to the end', async (t) =
   }
 });
 
-test('of parallel links of one key by several users one is a 201, and the others are 409', async (t) => {
+test('of parallel links of one key by several users one is a 201, and the others are 409 that say whose it is', async (t) => {
   const users = await Promise.all(Array.from({ length: 5 }, () => createSeparateUser(stack)));
   const { apiKey } = await stack.createAccount();
   const answers = await Promise.all(
@@ -272,6 +272,9 @@ test('of parallel links of one key by several users one is a 201, and the others
   t.is(answers.filter(({ status }) => status === 201).length, 1);
   const refused = answers.filter(({ status }) => status !== 201);
   t.true(refused.every(({ status, body }) => status === 409 && body.error.code === 'already_linked'));
+  const texts = refused.map(({ body }) => body.error.message);
+  t.is(texts.filter((text) => text.startsWith('You have already linked this account')).length, 1);
+  t.is(texts.filter((text) => text.startsWith('Another user has linked this account')).length, 8);
   const lists = await Promise.all(users.map(({ client }) => list(client)));
   t.is(lists.flat().length, 1);
 });
