@@ -26,6 +26,8 @@ export interface AdminContext {
   readonly positionals: readonly string[];
   readonly options: Readonly<Record<string, string>>;
   readonly flags: ReadonlySet<string>;
+  /** Tells what is amiss with a command that was done all the same: it exits 0. */
+  readonly warn: (text: string) => void;
 }
 
 export interface AdminVerb {

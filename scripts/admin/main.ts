@@ -108,6 +108,10 @@ function joinNegative(arg: string, i: number, all: string[]): string[] {
   return arg.startsWith('--') && next !== undefined && /^-\d/.test(next) ? [`${arg}=${next}`] : [arg];
 }
 
+const warn = (text: string): void => {
+  process.stderr.write(`Warning: ${toPrintable(text)}\n`);
+};
+
 async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   if (args.includes('--help')) {
     process.stdout.write(`${await describeUsage(args)}\n`);
@@ -115,11 +119,13 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   }
   const { verb, positionals, options, flags, json } = await readCommandLine(args);
   await withStores(env, async (stores) => {
-    const answer = await verb.run({ ...stores, positionals, options, flags }).catch((error: unknown) => {
-      if (!(error instanceof FoundDifferences)) throw error;
-      process.exitCode = 1;
-      return error.answer;
-    });
+    const answer = await verb
+      .run({ ...stores, positionals, options, flags, warn })
+      .catch((error: unknown) => {
+        if (!(error instanceof FoundDifferences)) throw error;
+        process.exitCode = 1;
+        return error.answer;
+      });
     await printAnswer(answer, process.stdout, { json, width: process.stdout.columns ?? usualColumns });
   });
 }

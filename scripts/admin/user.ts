@@ -1,14 +1,12 @@
 import { shorten } from '../../shared/runtime/shorten.ts';
-import { MailQueue } from '../../shared/web/mail-queue.ts';
 import { normalizeEmail } from '../../shared/web/email-address.ts';
-import { recordAction } from '../../shared/web/record-action.ts';
-import type { NewAuditEvent } from '../../shared/web/audit-store.ts';
 import { unlinkAccount } from '../../shared/web/unlink-account.ts';
 import type { WebUser } from '../../shared/web/web-models.ts';
 import { findAccountId } from './account.ts';
 import { RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { describeUser, describeUserInFull } from './show-user.ts';
 import { toPrintable } from './to-printable.ts';
+import { withEvent } from './with-event.ts';
 
 export const userVerbs: Record<string, AdminVerb> = {
   list: {
@@ -117,28 +115,13 @@ async function unlink(context: AdminContext): Promise<unknown> {
   const link = await web.links.findByAccount(accountId);
   if (link === null) throw notLinked();
   const { userId, _id: linkId, label } = link;
+  // Looked up first: once the account is unlinked, nothing may fail that only tells of it.
+  const user = await web.users.findById(userId);
   const event = { action: 'account-unlinked', userId, linkId, accountId, label } as const;
   await withEvent(context, event, async () => {
     if (!(await unlinkAccount(web, link))) throw notLinked();
   });
-  const user = await web.users.findById(userId);
   return { id: accountId, label, user_id: userId, email: user?.email ?? null };
 }
 
 const notLinked = (): RefusedError => new RefusedError('No user has linked this account.');
-
-/** As the account area does; its end is written down, and its notice queued, before the command ends. */
-async function withEvent<T>(
-  { web, redis, config }: AdminContext,
-  event: NewAuditEvent,
-  work: () => Promise<T>,
-): Promise<T> {
-  const mails = new MailQueue(redis, config);
-  try {
-    const { result, noted } = await recordAction({ ...web, mails }, event, work);
-    await noted;
-    return result;
-  } finally {
-    await mails.close();
-  }
-}

@@ -12,7 +12,7 @@ import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
 import { openWebStores } from '../../shared/web/web-stores.ts';
 import { RefusedError, UsageError, type AdminContext } from './command.ts';
 
-export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags'>;
+export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags' | 'warn'>;
 
 /** Connects to the stores of the stack that runs, or that the environment names, for as long as they are used. */
 export async function withStores(

@@ -1,4 +1,9 @@
 import test from 'ava';
+import type { AdminContext } from '../../../scripts/admin/command.ts';
+import { userVerbs } from '../../../scripts/admin/user.ts';
+import { AccountStore } from '../../../shared/accounts/account-store.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import type { AuditStore } from '../../../shared/web/audit-store.ts';
 import { readCode } from '../../support/mailbox.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
@@ -150,6 +155,46 @@ test('support takes an account from its user: the user is told by mail, and whoe
     notice: 'queued',
   });
   t.is((await link(owner.client)).status, 201);
+});
+
+test('where only the mail to the user cannot be queued, or the end not noted, the command is done, and warns', async (t) => {
+  const { client, user } = await createWebUser(stack, 'untold@example.com');
+  const { id, apiKey } = await stack.createAccount();
+  t.is((await client.request('POST', '/api-accounts/link', { api_key: apiKey })).status, 201);
+  const stores = webStoresOf(stack);
+  const fail = () => Promise.reject(new AppError('service_unavailable'));
+  const auditWithout = (method: keyof AuditStore): AuditStore =>
+    new Proxy(stores.audit, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        return name === method ? fail : typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  const context = (positional: string, failing: keyof AuditStore): AdminContext =>
+    ({
+      ...stack,
+      accounts: new AccountStore(stack.mongo.db, stack.config),
+      web: { ...stores, audit: auditWithout(failing) },
+      positionals: [positional],
+      options: { reason: 'a test' },
+      warn: (text: string) => warnings.push(text),
+    }) as unknown as AdminContext;
+  const warnings: string[] = [];
+
+  t.like(await userVerbs['unlink']!.run(context(id, 'markQueued')), { id, email: user.email });
+  t.deepEqual(await stores.links.list(user._id), []);
+  t.deepEqual(warnings, [
+    'The command is done, but the mail that tells the user is not queued yet; a worker will queue it within a few minutes. ' +
+      'Do not repeat it. Reason: Redis or MongoDB does not answer.',
+  ]);
+
+  t.like(await userVerbs['ban']!.run(context(user._id, 'finish')), { banned: true });
+  t.is(warnings.length, 2);
+  t.regex(warnings[1]!, /^The command is done, but the audit log may go on showing it as started\./);
+  t.truthy((await stores.users.findById(user._id))?.bannedAt);
+
+  await t.throwsAsync(userVerbs['unban']!.run(context(user._id, 'start')), { instanceOf: AppError });
+  t.is(warnings.length, 2, 'what is not done is no warning');
 });
 
 test('a user or a link that is not there is refused, whatever it is called', async (t) => {

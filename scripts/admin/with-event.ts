@@ -1,0 +1,30 @@
+import type { NewAuditEvent } from '../../shared/web/audit-store.ts';
+import { MailQueue } from '../../shared/web/mail-queue.ts';
+import { isMailed } from '../../shared/web/queue-notice.ts';
+import { recordAction } from '../../shared/web/record-action.ts';
+import type { AdminContext } from './command.ts';
+import { describeFailure } from './with-stores.ts';
+
+/**
+ * Does what the audit log must tell of, as the account area does. Its end is written down, and its notice queued, before
+ * the command ends. A failure of that is a warning: what the command was for is done, and must not be done again.
+ */
+export async function withEvent<T>(
+  { web, redis, config, warn }: Pick<AdminContext, 'web' | 'redis' | 'config' | 'warn'>,
+  event: NewAuditEvent,
+  work: () => Promise<T>,
+): Promise<T> {
+  const mails = new MailQueue(redis, config);
+  try {
+    const { result, noted } = await recordAction({ ...web, mails }, event, work);
+    await noted.catch((error: unknown) => {
+      const what = isMailed(event.action)
+        ? 'the mail that tells the user is not queued yet; a worker will queue it within a few minutes'
+        : 'the audit log may go on showing it as started';
+      warn(`The command is done, but ${what}. Do not repeat it. Reason: ${describeFailure(error)}`);
+    });
+    return result;
+  } finally {
+    await mails.close();
+  }
+}
