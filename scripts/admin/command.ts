@@ -40,6 +40,8 @@ export interface AdminVerb {
   readonly options: readonly string[];
   /** Those without one. */
   readonly flags?: readonly string[];
+  /** The fields of its rows that the table shows, where it does not show all; `--json` always does. */
+  readonly columns?: readonly string[];
   /** @returns what `--json` prints; rows that may be many as an AsyncIterable, which is printed as it is read. @throws RefusedError */
   readonly run: (context: AdminContext) => Promise<unknown>;
 }

@@ -126,7 +126,11 @@ async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
         process.exitCode = 1;
         return error.answer;
       });
-    await printAnswer(answer, process.stdout, { json, width: process.stdout.columns ?? usualColumns });
+    await printAnswer(answer, process.stdout, {
+      json,
+      width: process.stdout.columns ?? usualColumns,
+      columns: verb.columns,
+    });
   });
 }
 

@@ -10,6 +10,8 @@ export interface PrintOptions {
   readonly json: boolean;
   /** Columns of the terminal. */
   readonly width: number;
+  /** The fields of rows that a table shows; all unless given. */
+  readonly columns?: readonly string[] | undefined;
 }
 
 /** Prints a verb's answer: rows that it reads one after another as they come, a page at a time. */
@@ -38,11 +40,16 @@ async function* printRows(rows: AsyncIterable<object>, options: PrintOptions): A
     const isFirst = pages++ === 0;
     yield options.json
       ? `${isFirst ? '[' : ','}${page.map(toJson).join(',')}`
-      : `${isFirst ? '' : '\n'}${formatTable(page, options.width)}\n`;
+      : `${isFirst ? '' : '\n'}${formatTable(pick(page, options.columns), options.width)}\n`;
   }
   if (options.json) yield pages === 0 ? '[]\n' : ']\n';
   else if (pages === 0) yield `${formatTable([], options.width)}\n`;
 }
+
+const pick = (page: readonly object[], columns: readonly string[] | undefined): readonly object[] =>
+  columns === undefined
+    ? page
+    : page.map((row) => Object.fromEntries(Object.entries(row).filter(([key]) => columns.includes(key))));
 
 async function* toPages(rows: AsyncIterable<object>): AsyncGenerator<object[]> {
   let page: object[] = [];

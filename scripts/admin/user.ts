@@ -14,6 +14,7 @@ export const userVerbs: Record<string, AdminVerb> = {
     help: 'lists the users of the account area, oldest first',
     positionals: 0,
     options: [],
+    columns: ['id', 'email', 'created_at', 'last_login_at', 'banned'],
     run: listUsers,
   },
   show: {

@@ -32,6 +32,22 @@ test('rows are one array in JSON however many there are, and tables of a hundred
   t.deepEqual(lines.slice(101), ['100', '', 'row', '───', '101', '']);
 });
 
+test('a table shows the columns that its verb names, and JSON all of them', async (t) => {
+  async function* rows() {
+    yield { id: 1, note: 'long', banned: false };
+  }
+  const columns = ['id', 'banned'];
+  t.deepEqual((await print(rows(), { ...table, columns })).split('\n'), [
+    'id  banned',
+    '──  ──────',
+    '1   false',
+    '',
+  ]);
+  t.deepEqual(JSON.parse(await print(rows(), { ...json, columns })), [
+    { id: 1, note: 'long', banned: false },
+  ]);
+});
+
 test('no more rows are read than the reader of the output takes, and none once it has left', async (t) => {
   let read = 0;
   const reading = countTo(1_000_000, (row) => {

@@ -76,6 +76,9 @@ test('a user is shown by id or address, with masked keys, balances, sessions and
   const { stdout: table } = await runAdmin(stack.env, 'user', 'show', user._id);
   t.true(table.includes('accounts:') && table.includes(key), table);
   t.false(table.includes(apiKey));
+  const { stdout: list } = await runAdmin(stack.env, 'user', 'list');
+  for (const column of ['id', 'email', 'created at', 'banned']) t.true(list.includes(column), column);
+  t.notRegex(list, /language|ban reason/, 'what is rarely needed is in JSON alone');
   const rows = await admin<UserShown[]>('list');
   t.like(
     rows.find((row) => row.id === user._id),
