@@ -1,4 +1,5 @@
 import { toRubNumber } from '../../shared/pricing/money.ts';
+import { mapBounded } from '../../shared/runtime/map-bounded.ts';
 import type { AuditEvent, WebLink, WebSession, WebUser } from '../../shared/web/web-models.ts';
 import type { AdminContext } from './command.ts';
 
@@ -38,21 +39,19 @@ export async function describeUserInFull(context: AdminContext, user: WebUser) {
 async function describeLinked({ accounts, hotAccounts }: AdminContext, links: readonly WebLink[]) {
   const documents = await accounts.findByIds(links.map(({ accountId }) => accountId));
   const keys = new Map(documents.map(({ _id, keyMasked }) => [_id, keyMasked]));
-  return await Promise.all(
-    links.map(async ({ _id, accountId, label }, i) => {
-      const account = await hotAccounts.get(accountId);
-      return {
-        id: accountId,
-        link: _id,
-        label,
-        primary: i === 0,
-        key: keys.get(accountId) ?? null,
-        balance: toRubNumber(account.balanceNano),
-        free_requests: account.freeRequests,
-        banned: account.banned,
-      };
-    }),
-  );
+  return await mapBounded(links, 8, async ({ _id, accountId, label }) => {
+    const account = await hotAccounts.get(accountId);
+    return {
+      id: accountId,
+      link: _id,
+      label,
+      primary: _id === links[0]?._id,
+      key: keys.get(accountId) ?? null,
+      balance: toRubNumber(account.balanceNano),
+      free_requests: account.freeRequests,
+      banned: account.banned,
+    };
+  });
 }
 
 function describeSession(session: WebSession) {

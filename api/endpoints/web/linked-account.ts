@@ -1,6 +1,7 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { AccountPath } from '../../../shared/contract/web-accounts.ts';
 import type { HotAccount } from '../../../shared/billing/hot-account-store.ts';
+import { mapBounded } from '../../../shared/runtime/map-bounded.ts';
 import { waitForLookUp } from '../../../shared/runtime/within.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
 import { currentSession } from '../../middleware/authenticate-session.ts';
@@ -43,6 +44,9 @@ export async function openLinkedAccount(services: Services, context: ApiContext)
   return await openLink(services, await findLink(services, context));
 }
 
+/** Each may have to be loaded from MongoDB: a list of a hundred must not take all connections of the process. */
+const openedAtOnce = 8;
+
 /**
  * What is shown of links of one user, in their order.
  * @param primary the user's oldest link
@@ -56,17 +60,15 @@ export async function describeLinks(
   if (links.length === 0) return [];
   const documents = await accounts.findByIds(links.map(({ accountId }) => accountId));
   const keys = new Map(documents.map((document) => [document._id, document]));
-  return await Promise.all(
-    links.map(async (link) => {
-      const account = await loadAccount(services, link.accountId);
-      const recent = await hotAccounts.readRecentUse(link.accountId);
-      return {
-        link,
-        isPrimary: link._id === primary?._id,
-        account,
-        recent,
-        key: keys.get(link.accountId) ?? null,
-      };
-    }),
-  );
+  return await mapBounded(links, openedAtOnce, async (link) => {
+    const account = await loadAccount(services, link.accountId);
+    const recent = await hotAccounts.readRecentUse(link.accountId);
+    return {
+      link,
+      isPrimary: link._id === primary?._id,
+      account,
+      recent,
+      key: keys.get(link.accountId) ?? null,
+    };
+  });
 }

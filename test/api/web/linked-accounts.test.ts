@@ -1,9 +1,13 @@
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
+import { describeLinks } from '../../../api/endpoints/web/linked-account.ts';
+import type { Services } from '../../../api/services.ts';
 import { linkByKey } from '../../../api/web/link-by-key.ts';
 import { createApiKey, maskApiKey } from '../../../shared/accounts/credentials.ts';
 import type { ApiAccount } from '../../../shared/contract/web-accounts.ts';
+import type { HotAccount } from '../../../shared/billing/hot-account-store.ts';
+import type { WebLink } from '../../../shared/web/web-models.ts';
 import { maxLinks } from '../../../shared/web/link-store.ts';
 import { callApi, type ErrorBody } from '../../support/call-api.ts';
 import type { TestStack } from '../../support/stack.ts';
@@ -344,6 +348,30 @@ test('a user has a hundred accounts at the most, also where many are linked at o
     t.like(body.detail, [{ loc: ['body', 'api_key'] }]);
   }
   t.true((await links.list(user._id)).length <= maxLinks);
+});
+
+test('a list of a hundred accounts that Redis does not hold loads a few of them at a time', async (t) => {
+  const account = { balanceNano: 0n, totalAddedNano: 0n } as HotAccount;
+  let underWay = 0;
+  let most = 0;
+  const hotAccounts = {
+    get: async (id: string) => {
+      most = Math.max(most, ++underWay);
+      await new Promise((resolve) => setImmediate(resolve));
+      underWay -= 1;
+      return { ...account, id };
+    },
+    readRecentUse: () => Promise.resolve({ requests: 0, costNano: 0n }),
+  };
+  const accounts = { findByIds: () => Promise.resolve([]) };
+  const services = { hotAccounts, accounts, accountWaitMs: 3_000 } as unknown as Services;
+  const links = Array.from({ length: maxLinks }, (_, i) => ({ _id: i + 1, accountId: `a${i}` }) as WebLink);
+  const shown = await describeLinks(services, links, links[0]);
+  t.deepEqual(
+    shown.map(({ link, account: { id }, isPrimary }) => [link, id, isPrimary]),
+    links.map((one, i) => [one, one.accountId, i === 0]),
+  );
+  t.true(most <= 8, `${most} were loaded at once`);
 });
 
 test('where the key cannot be looked up again after linking, the account is not linked', async (t) => {

@@ -1,0 +1,25 @@
+/**
+ * Like `Promise.all` of a map, with at most so many of them under way at once. After a failure no more are started.
+ * @returns the results in the order of the items
+ */
+export async function mapBounded<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const runLane = async (): Promise<void> => {
+    while (next < items.length) {
+      const i = next++;
+      try {
+        results[i] = await work(items[i]!);
+      } catch (error) {
+        next = items.length;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, runLane));
+  return results;
+}

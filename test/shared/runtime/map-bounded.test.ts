@@ -1,0 +1,37 @@
+import test from 'ava';
+import { mapBounded } from '../../../shared/runtime/map-bounded.ts';
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+test('no more are under way than the bound, and the results are in the order of the items', async (t) => {
+  for (const count of [0, 1, 3, 10]) {
+    let underWay = 0;
+    let most = 0;
+    const items = Array.from({ length: count }, (_, i) => i);
+    const results = await mapBounded(items, 3, async (item) => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      // The later ones are the first to end.
+      for (let i = item; i < count; i++) await settle();
+      underWay -= 1;
+      return item * 2;
+    });
+    t.deepEqual(
+      results,
+      items.map((item) => item * 2),
+    );
+    t.is(most, Math.min(3, count));
+  }
+});
+
+test('after a failure no more are started', async (t) => {
+  const started: number[] = [];
+  const failing = mapBounded([1, 2, 3, 4, 5], 2, async (item) => {
+    started.push(item);
+    await settle();
+    if (item === 2) throw new Error('broken');
+  });
+  await t.throwsAsync(failing, { message: 'broken' });
+  await settle();
+  t.true(started.length <= 3, String(started));
+});
