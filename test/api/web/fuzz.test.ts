@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { isOfWebArea, type Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import type { BoundedField } from '../../support/bounded-values.ts';
-import { startStack, type TestStack } from '../../support/stack.ts';
+import type { TestStack } from '../../support/stack.ts';
+import { startWebStack } from '../../support/web-accounts.ts';
 import {
   createCaller,
   createParts,
@@ -21,7 +22,7 @@ let stack: TestStack;
 
 test.before(async () => {
   const env = { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on', SIGNUP: 'on' };
-  stack = await startStack({ workers: [], env });
+  stack = await startWebStack({ workers: [], env });
 });
 test.after.always(() => stack?.close());
 

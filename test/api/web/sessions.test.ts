@@ -7,8 +7,9 @@ import type { Session } from '../../../shared/contract/web-sessions.ts';
 import { useUp } from '../../support/provoke-errors.ts';
 import { readErrorCode } from '../../support/read-error.ts';
 import { startOtherApi } from '../../support/other-api.ts';
-import { startStack, type TestStack } from '../../support/stack.ts';
+import type { TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { startWebStack } from '../../support/web-accounts.ts';
 import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
 import { createEmail, signIn, from } from '../../support/web-sign-in.ts';
 
@@ -16,7 +17,7 @@ import { createEmail, signIn, from } from '../../support/web-sign-in.ts';
 
 let stack: TestStack;
 test.before(async () => {
-  stack = await startStack({ mail: true, env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' } });
+  stack = await startWebStack({ mail: true });
 });
 test.after.always(() => stack?.close());
 
