@@ -77,6 +77,7 @@ import {
   type ApiMiddleware,
   type RequestState,
 } from './middleware/request-context.ts';
+import { translateFaults } from './middleware/translate-faults.ts';
 import { validate } from './middleware/validate.ts';
 import type { Services } from './services.ts';
 
@@ -194,7 +195,7 @@ function stackOf(
 ): ApiMiddleware[] {
   const stack: ApiMiddleware[] = [];
   if (operation.auth !== 'key') stack.push(begin(operation.operationId));
-  if (isOfWebArea(operation)) stack.push(forbidCaching);
+  if (isOfWebArea(operation)) stack.push(translateFaults, forbidCaching);
   if (isOfWebArea(operation) && isUnsafe(operation)) stack.push(checkOrigin(services));
   if (operation.auth === 'key') stack.push(authenticate(services));
   if (operation.acceptsRefreshCookie === true) {

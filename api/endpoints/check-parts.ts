@@ -2,7 +2,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { readDataType } from '../../shared/contract/data-uri.ts';
 import type { Message } from '../../shared/contract/chat-messages.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
-import { joinWords } from '../../shared/contract/validation.ts';
+import { joinWords } from '../../shared/contract/describe-fault.ts';
 
 /** Extensions of the media types that are sent without a file name. */
 const extensionOfType = new Map(

@@ -1,7 +1,8 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { maxTokensPerEmbeddingInput } from '../../shared/contract/embeddings.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { joinWords, maxIssues } from '../../shared/contract/validation.ts';
+import { joinWords } from '../../shared/contract/describe-fault.ts';
+import { maxIssues } from '../../shared/contract/validation.ts';
 import { countTokensAsync, type CountingTurn } from '../../shared/pricing/count-tokens.ts';
 
 /** The inputs of a request for embeddings. */

@@ -23,10 +23,14 @@ export function readPeriod(query: StatsQuery, now: Date): StatsPeriod {
       throw invalidField(
         ['query', name],
         `must not be before ${earliest}: statistics reach ${daysBack} days back`,
+        { msgRu: `не может быть раньше ${earliest}: статистика доступна за ${daysBack} дней` },
       );
     }
   }
-  if (start > end) throw invalidField(['query', 'start_date'], `must not be after the end, ${end}`);
+  if (start > end) {
+    const msgRu = `не может быть позже конца периода, ${end}`;
+    throw invalidField(['query', 'start_date'], `must not be after the end, ${end}`, { msgRu });
+  }
   return { start, end };
 }
 

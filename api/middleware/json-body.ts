@@ -97,5 +97,6 @@ export function toJsonError(fault: JsonFault, path: readonly (string | number)[]
 function invalidJson(reason?: string): AppError {
   const what = `The body is not valid JSON${reason === undefined ? '' : `: ${reason}`}`;
   const msg = `${what}. Write it with a JSON library, and send the whole of it.`;
-  return invalidField(['body'], msg, { type: 'json_invalid' });
+  const msgRu = 'Тело запроса — неправильный JSON. Составляйте его JSON-библиотекой и отправляйте целиком.';
+  return invalidField(['body'], msg, { type: 'json_invalid', msgRu });
 }

@@ -22,6 +22,8 @@ export interface RequestState {
   holder?: KeyHolder;
   /** Set by authenticateSession. */
   session?: WebSession;
+  /** Whether the faults of a 422 are told in Russian as well. */
+  translatesFaults?: true;
   /** By which cookie it was found. */
   sessionCookie?: SessionCookie;
   /** When it was looked up; by `performance.now`. */

@@ -1,44 +1,59 @@
-import type { AppError } from '../../shared/contract/errors.ts';
+import type { AppError, ValidationIssue } from '../../shared/contract/errors.ts';
 import { servedMethods } from './served-methods.ts';
 
+export interface ErrorForm {
+  /** Whether the faults of a 422 are told in Russian as well, for people to read. */
+  readonly translatesFaults?: boolean | undefined;
+}
+
 /** The body of an error, on the wire and in a stream's last event. */
-export function presentError(error: AppError): object {
-  const detail =
-    error.status === 422
-      ? issuesOf(error)
-      : { error: error.code, message_ru: describeInRussian(error), message_en: error.publicMessage };
+export function presentError(error: AppError, { translatesFaults = false }: ErrorForm = {}): object {
+  const { publicMessage, publicMessageRu } = error;
   return {
     error: {
-      message: error.publicMessage,
+      message: publicMessage,
       type: error.kind.type,
       param: error.param,
       code: error.code,
     },
-    detail,
+    detail:
+      error.status === 422
+        ? issuesOf(error).map((issue) => presentIssue(error, issue, translatesFaults))
+        : { error: error.code, ...inBothLanguages(error, publicMessage, publicMessageRu) },
   };
 }
 
-/** The message in Russian. Most messages are in English alone: those follow what the code means in Russian. */
-function describeInRussian({ kind, publicMessage, publicMessageRu }: AppError): string {
-  return publicMessageRu ?? `${kind.ru} Подробнее (по-английски): ${publicMessage}`;
+function issuesOf({ issues, publicMessage, publicMessageRu, code }: AppError): readonly ValidationIssue[] {
+  if (issues.length > 0) return issues;
+  const russian = publicMessageRu === null ? {} : { msgRu: publicMessageRu };
+  return [{ loc: ['body'], msg: publicMessage, ...russian, type: code }];
 }
 
-function issuesOf(error: AppError): object[] {
-  if (error.issues.length > 0) return error.issues.map(({ loc, msg, type }) => ({ loc, msg, type }));
-  return [{ loc: ['body'], msg: error.publicMessage, type: error.code }];
+function presentIssue(
+  error: AppError,
+  { loc, msg, msgRu, type }: ValidationIssue,
+  isTranslated: boolean,
+): object {
+  return { loc, msg, type, ...(isTranslated ? inBothLanguages(error, msg, msgRu) : {}) };
 }
 
-/** For callers that sent a key; callers without one get no `error` (RFC 6750, 3). */
+/** A text with its translation. Most texts are in English alone: those follow what the code means in Russian. */
+const inBothLanguages = ({ kind }: AppError, english: string, russian: string | null | undefined) => ({
+  message_ru: russian ?? `${kind.ru} Подробнее (по-английски): ${english}`,
+  message_en: english,
+});
+
+/** For callers that sent a key as RFC 6750 has it; those without one get no `error` (section 3). */
 const challenge = 'Bearer realm="model-gateway", error="invalid_token"';
 
 /** The headers of an error's answer, but for those of its body and its request. */
-export function errorHeaders({ code, kind, status, headers }: AppError): Record<string, string> {
+export function errorHeaders({ code, kind, status, headers, param }: AppError): Record<string, string> {
   const { retry, retryAfterSeconds } = kind;
   return {
     // Statuses such as 404 may be kept by caches unless they are told, and this answer names one request.
     'cache-control': 'no-store',
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
-    ...(code === 'invalid_api_key' ? { 'www-authenticate': challenge } : {}),
+    ...(code === 'invalid_api_key' && param === null ? { 'www-authenticate': challenge } : {}),
     ...(status === 501 ? { allow: servedMethods.join(', ') } : {}),
     ...(!retry && status === 409 ? { 'x-should-retry': 'false' } : {}),
     ...headers,

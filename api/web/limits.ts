@@ -180,6 +180,7 @@ function refuse({ limit, windowSeconds, counted }: WebLimit, waitMs: number): Ap
   const waitSeconds = Math.ceil(waitMs / 1_000);
   return new AppError('too_many_attempts', {
     message: `The limit of ${limit} ${counted} per ${periodNames[windowSeconds]} is reached. Try again in ${waitSeconds} s.`,
+    messageRu: `Слишком много попыток. Повторите через ${waitSeconds} с.`,
     headers: { 'retry-after': String(waitSeconds) },
   });
 }

@@ -27,14 +27,23 @@ export async function linkByKey(
   }
 }
 
-/** The account of a key, by MongoDB: a key that was replaced opens nothing there. */
-export const findByKey = async (
+/**
+ * The account of a key, by MongoDB: a key that was replaced opens nothing there.
+ * @param pasted perhaps with spaces around it
+ */
+export async function findByKey(
   { accounts }: Pick<Services, 'accounts'>,
-  apiKey: string,
-): Promise<string | null> => (isApiKey(apiKey) ? await accounts.findIdByKeyHash(hashSecret(apiKey)) : null);
+  pasted: string,
+): Promise<string | null> {
+  const apiKey = pasted.trim();
+  return isApiKey(apiKey) ? await accounts.findIdByKeyHash(hashSecret(apiKey)) : null;
+}
 
-export const unknownKeyToLink = (): AppError =>
-  new AppError('invalid_api_key', {
-    message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',
-    messageRu: 'Аккаунта с таким API-ключом нет. Проверьте, что вы вставили: ключ — это «mg-» и 43 символа.',
-  });
+/** About a field, and not about who calls: a page that refreshed its session on it would try the wrong key again. */
+export const unknownKeyToLink = (): AppError => {
+  const message = 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.';
+  const messageRu =
+    'Аккаунта с таким API-ключом нет. Проверьте, что вы вставили: ключ — это «mg-» и 43 символа.';
+  const issue = { loc: ['body', 'api_key'], msg: message, type: 'invalid_api_key' };
+  return new AppError('invalid_api_key', { message, messageRu, issues: [issue] });
+};

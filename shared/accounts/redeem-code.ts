@@ -34,6 +34,10 @@ export async function redeemCode(
     throw invalidField(
       ['body', 'code'],
       'A balance cannot exceed 9 000 000 roubles. The code is still unused: redeem it when the balance has room.',
+      {
+        msgRu:
+          'Баланс не может превышать 9 000 000 рублей. Код не использован: активируйте его, когда на балансе будет место.',
+      },
     );
   }
   return claim;
@@ -50,12 +54,24 @@ async function refuseCode(
   switch (status) {
     case 'redeemed':
       return found.redeemed?.accountId === accountId
-        ? invalidCode('This account has already redeemed this code: its balance holds what the code added.')
-        : invalidCode('This code has already been used. Ask for another one where you got it.');
+        ? invalidCode(
+            'This account has already redeemed this code: its balance holds what the code added.',
+            'Этот аккаунт уже активировал этот код: сумма зачислена на баланс.',
+          )
+        : invalidCode(
+            'This code has already been used. Ask for another one where you got it.',
+            'Этот код уже использован. Запросите другой там, где вы его получили.',
+          );
     case 'expired':
-      return invalidCode('This code has expired. Ask for another one where you got it.');
+      return invalidCode(
+        'This code has expired. Ask for another one where you got it.',
+        'Срок действия этого кода истёк. Запросите другой там, где вы его получили.',
+      );
     case 'revoked':
-      return invalidCode('This code was revoked. Ask for another one where you got it.');
+      return invalidCode(
+        'This code was revoked. Ask for another one where you got it.',
+        'Этот код отозван. Запросите другой там, где вы его получили.',
+      );
     case 'unused':
       // Its claim was released since it was looked for.
       return new AppError('service_unavailable', { message: 'a code was released while it was claimed' });
@@ -66,14 +82,19 @@ async function refuseCode(
 
 async function refuseUnknown(dependencies: RedeemDependencies, accountId: string): Promise<AppError> {
   if ((await countUnknownCode(dependencies.redis, accountId)) < bannedAtUnknownCodes) {
-    return invalidCode('There is no such code. Check what you typed: guessing codes bans the account.');
+    return invalidCode(
+      'There is no such code. Check what you typed: guessing codes bans the account.',
+      'Такого кода нет. Проверьте ввод: за подбор кодов аккаунт блокируется.',
+    );
   }
   await changeAccount(dependencies, accountId, { banned: true, banReason: 'guessed refill codes' });
   return new AppError('account_banned', {
     message:
       'This account is banned: it tried too many codes that do not exist. Ask the support of this service.',
+    messageRu:
+      'Аккаунт заблокирован: введено слишком много несуществующих кодов. Обратитесь в поддержку сервиса.',
   });
 }
 
-const invalidCode = (message: string): AppError =>
-  invalidField(['body', 'code'], message, { code: 'invalid_code', type: 'invalid_code' });
+const invalidCode = (message: string, messageRu: string): AppError =>
+  invalidField(['body', 'code'], message, { code: 'invalid_code', type: 'invalid_code', msgRu: messageRu });

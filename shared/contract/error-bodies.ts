@@ -30,34 +30,61 @@ export const ErrorBody = Type.Object(
   { title: 'Error' },
 );
 
+const faultFields = {
+  loc: Type.Array(Type.Unsafe<string | number>({ type: ['string', 'integer'] }), {
+    description: 'The way to the fault, such as `["body", "messages", 0, "role"]`.',
+  }),
+  msg: Type.String({ description: 'What is wrong there.' }),
+  type: Type.String({ description: 'Which rule it breaks.' }),
+};
+
+const faultList = {
+  description: 'Not all faults are always listed: a broken body may show the first alone.',
+};
+
 /** The body of a 422: one item for each fault that was found. */
 export const ValidationErrorBody = Type.Object(
+  { error: ErrorSummary, detail: Type.Array(Type.Object(faultFields), faultList) },
+  { title: 'ValidationError' },
+);
+
+/** The same in the account area, whose errors people read on a page. */
+export const TranslatedValidationErrorBody = Type.Object(
   {
     error: ErrorSummary,
     detail: Type.Array(
       Type.Object({
-        loc: Type.Array(Type.Unsafe<string | number>({ type: ['string', 'integer'] }), {
-          description: 'The way to the fault, such as `["body", "messages", 0, "role"]`.',
-        }),
-        msg: Type.String({ description: 'What is wrong there.' }),
-        type: Type.String({ description: 'Which rule it breaks.' }),
+        ...faultFields,
+        message_ru: Type.String({ description: 'What is wrong there, in Russian.' }),
+        message_en: Type.String({ description: 'The same as `msg`.' }),
       }),
-      { description: 'Not all faults are always listed: a broken body may show the first alone.' },
+      faultList,
     ),
   },
-  { title: 'ValidationError' },
+  { title: 'TranslatedValidationError' },
 );
 
 /**
  * An error of this code as a caller sees it, with the general text.
  * @param loc where a 422's fault lies
- * @param ofStatus where it is not the code's own
+ * @param options `status` where it is not the code's own; `translatesFaults` for an operation of the account area
  */
-export function createErrorExample(code: ErrorCode, loc: readonly string[], ofStatus?: number): object {
+export function createErrorExample(
+  code: ErrorCode,
+  loc: readonly string[],
+  {
+    status: ofStatus,
+    translatesFaults = false,
+  }: { readonly status?: number; readonly translatesFaults?: boolean } = {},
+): object {
   const { status, type, en, ru } = errorKind(code, ofStatus);
+  const texts = { message_ru: ru, message_en: en };
   const param = status === 422 ? loc.slice(1).join('.') || null : null;
   return {
     error: { message: en, type, param, code },
-    detail: status === 422 ? [{ loc, msg: en, type: code }] : { error: code, message_ru: ru, message_en: en },
+    detail:
+      status === 422
+        ? [{ loc, msg: en, type: code, ...(translatesFaults ? texts : {}) }]
+        : { error: code, ...texts },
   };
 }

@@ -34,8 +34,8 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'authentication_error',
-    en: 'There is no valid session. Sign in again.',
-    ru: 'Нет действующей сессии. Войдите снова.',
+    en: 'There is no valid session. Refresh the session, or sign in again.',
+    ru: 'Нет действующей сессии. Обновите сессию или войдите снова.',
   },
   insufficient_balance: {
     status: 402,
@@ -66,8 +66,8 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'permission_error',
-    en: 'Requests from this origin are refused. Send them from a page that the operator allows.',
-    ru: 'Запросы с этого источника не принимаются. Отправляйте их со страницы, которую разрешил оператор.',
+    en: 'Requests from this origin are refused. Send them from a page of this service.',
+    ru: 'Запросы с этого источника не принимаются. Отправляйте их со страницы этого сервиса.',
   },
   not_found: {
     status: 404,

@@ -21,6 +21,8 @@ export function errorKind(code: ErrorCode, status: number = errorKinds[code].sta
 export interface ValidationIssue {
   readonly loc: readonly (string | number)[];
   readonly msg: string;
+  /** The same in Russian; absent where there is none. */
+  readonly msgRu?: string;
   readonly type: string;
 }
 
@@ -89,11 +91,24 @@ export function toAppError(error: unknown): AppError {
 export function invalidField(
   loc: readonly (string | number)[],
   msg: string,
-  options: { code?: ErrorCode; type?: string } = {},
+  { code = 'validation_failed', type = 'value_error', msgRu }: FieldFault = {},
 ): AppError {
-  const path = loc.slice(1).join('.');
-  return new AppError(options.code ?? 'validation_failed', {
-    message: path === '' ? msg : `${path}: ${msg}`,
-    issues: [{ loc, msg, type: options.type ?? 'value_error' }],
+  return new AppError(code, {
+    message: atPlace(loc, msg),
+    ...(msgRu === undefined ? {} : { messageRu: atPlace(loc, msgRu) }),
+    issues: [{ loc, msg, type, ...(msgRu === undefined ? {} : { msgRu }) }],
   });
+}
+
+export interface FieldFault {
+  readonly code?: ErrorCode;
+  readonly type?: string;
+  /** `msg` in Russian. */
+  readonly msgRu?: string;
+}
+
+/** The text of an issue with the field in front of it, where it is about one. */
+export function atPlace(loc: readonly (string | number)[], msg: string): string {
+  const path = loc.slice(1).join('.');
+  return path === '' ? msg : `${path}: ${msg}`;
 }

@@ -21,13 +21,22 @@ export function readQuery(
   const issues: ValidationIssue[] = [];
   for (const [name, { type }] of Object.entries((schema as Properties).properties ?? {})) {
     const value = query[name];
-    const refuse = (msg: string, rule: string): void => {
-      issues.push({ loc: [part, name], msg, type: rule });
+    const refuse = (type: string, msg: string, msgRu: string): void => {
+      issues.push({ loc: [part, name], msg, msgRu, type });
     };
-    if (Array.isArray(value)) refuse('is given more than once: give it once', 'repeated');
-    else if (type !== 'integer' || value === undefined) continue;
-    else if (typeof value === 'string' && decimal.test(value)) query[name] = Number(value);
-    else refuse('must be an integer in decimal digits, such as 2', 'type');
+    if (Array.isArray(value)) {
+      refuse('repeated', 'is given more than once: give it once', 'указано несколько раз: укажите один раз');
+    } else if (type !== 'integer' || value === undefined) {
+      continue;
+    } else if (typeof value === 'string' && decimal.test(value)) {
+      query[name] = Number(value);
+    } else {
+      refuse(
+        'type',
+        'must be an integer in decimal digits, such as 2',
+        'должно быть целым числом из десятичных цифр, например 2',
+      );
+    }
   }
   return issues;
 }

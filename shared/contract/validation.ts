@@ -9,7 +9,8 @@ import {
 import formatsPlugin from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import { dropNoise } from './drop-noise.ts';
-import { AppError, type ValidationIssue } from './errors.ts';
+import { describeFault, type TextFormats } from './describe-fault.ts';
+import { AppError, atPlace, type ValidationIssue } from './errors.ts';
 import { lateItems, wrongTypeHint } from './fields.ts';
 import { isImageUrl } from './image-url.ts';
 import { isPlainText } from './plain-text.ts';
@@ -18,14 +19,6 @@ import { shorten } from '../runtime/shorten.ts';
 
 /** A longer list would tell a caller no more, and a body of a million wrong items must not become a long answer. */
 export const maxIssues = 20;
-
-const formatMessages: Record<string, string> = {
-  date: 'must be a day of the calendar, written as YYYY-MM-DD',
-  'image-url':
-    'must be an https URL of at most 2083 characters or a base64 data URI of a picture (data:image/…) of at most 20 MB',
-  'plain-text':
-    'must be one line of text with at least one visible character, without control characters and characters that change the direction of the text',
-};
 
 /** Whether a text has so many characters; a character is one or two units of its length. */
 function hasAtLeast(text: string, limit: number): boolean {
@@ -46,14 +39,6 @@ function createLengthKeyword(
   };
   return { keyword, type: 'string', schemaType: 'number', errors: false, error, validate: isValid };
 }
-
-/** What a text must be, beside what JSON Schema has words for. */
-export interface TextFormat {
-  readonly isValid: (text: string) => boolean;
-  /** What is said of a text that is not. */
-  readonly describe: (text: string) => string;
-}
-export type TextFormats = Readonly<Record<string, TextFormat>>;
 
 function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
   const ajv = new Ajv2020({
@@ -145,11 +130,17 @@ function hasFewNodes(value: unknown, limit: number): boolean {
 /** @param count how many faults there are, where the issues are only the first of them */
 export function toValidationError(issues: readonly ValidationIssue[], count = issues.length): AppError {
   const first = issues[0];
-  const where = first === undefined ? '' : first.loc.slice(1).join('.');
-  const text =
-    first === undefined ? 'The request is not valid.' : where === '' ? first.msg : `${where}: ${first.msg}`;
-  const more = count > 1 ? ` (and ${count - 1} more)` : '';
-  return new AppError('validation_failed', { message: `${text}${more}`, issues });
+  if (first === undefined) return new AppError('validation_failed', { message: 'The request is not valid.' });
+  const isOnly = count <= 1;
+  return new AppError('validation_failed', {
+    message: `${atPlace(first.loc, first.msg)}${isOnly ? '' : ` (and ${count - 1} more)`}`,
+    ...(first.msgRu === undefined
+      ? {}
+      : {
+          messageRu: `${atPlace(first.loc, first.msgRu)}${isOnly ? '' : ` (и ещё ${count - 1})`}`,
+        }),
+    issues,
+  });
 }
 
 function describeIssues(
@@ -159,10 +150,14 @@ function describeIssues(
 ): ValidationIssue[] {
   return errors.slice(0, maxIssues).map((error) => ({
     loc: [...(part === null ? [] : [part]), ...toLocation(error)],
-    msg: part === 'body' && error.instancePath === '' ? describeBody(error) : describe(error, formats),
+    ...(part === 'body' && error.instancePath === '' && error.keyword === 'type'
+      ? notAnObject
+      : describeFault(error, formats)),
     type: error.keyword,
   }));
 }
+
+const notAnObject = { msg: 'The body must be a JSON object.', msgRu: 'Тело должно быть объектом JSON.' };
 
 function toLocation(error: ErrorObject): (string | number)[] {
   const parts = error.instancePath
@@ -172,67 +167,4 @@ function toLocation(error: ErrorObject): (string | number)[] {
     .map((part) => (/^\d+$/.test(part) ? Number(part) : shorten(part)));
   if (error.keyword === 'required') parts.push(String(error.params['missingProperty']));
   return parts;
-}
-
-function describeBody(error: ErrorObject): string {
-  return error.keyword === 'type' ? 'The body must be a JSON object.' : describe(error);
-}
-
-function describe(error: ErrorObject, formats: TextFormats = {}): string {
-  const params = error.params as Record<string, unknown>;
-  switch (error.keyword) {
-    case 'required':
-      return 'is required';
-    case 'enum':
-      return `must be one of: ${listValues(params['allowedValues'] as unknown[])}`;
-    case 'format': {
-      const own = formats[String(params['format'])];
-      if (own !== undefined) return own.describe(String(error.data));
-      return formatMessages[String(params['format'])] ?? `must be a ${String(params['format'])}`;
-    }
-    case 'type': {
-      const hint = (error.parentSchema as { [wrongTypeHint]?: string })[wrongTypeHint];
-      const types = [params['type']].flat().map((type) => nameType({ type: String(type) }));
-      return `must be ${joinWords(types, 'or')}${hint === undefined ? '' : `: ${hint}`}`;
-    }
-    case 'anyOf':
-      return `must be ${joinWords((error.schema as TypeSchema[]).map(nameType), 'or')}`;
-    case 'minLength':
-    case 'minItems':
-      return params['limit'] === 1
-        ? 'must not be empty'
-        : `must have at least ${countParts(error.keyword, params['limit'])}`;
-    case 'maxLength':
-    case 'maxItems':
-      return `must have at most ${countParts(error.keyword, params['limit'])}`;
-    default:
-      return error.message ?? 'is not valid';
-  }
-}
-
-/** Null is what a field may be set to, and never what a caller who sent something else was looking for. */
-function listValues(values: readonly unknown[]): string {
-  const shown = values.filter((value) => value !== null);
-  return (shown.length > 0 ? shown : values).map(String).join(', ');
-}
-
-function countParts(keyword: string, limit: unknown): string {
-  const part = keyword.endsWith('Length') ? 'character' : 'item';
-  return `${String(limit)} ${part}${limit === 1 ? '' : 's'}`;
-}
-
-interface TypeSchema {
-  readonly type?: string;
-  readonly items?: TypeSchema;
-}
-
-function nameType({ type = 'value', items }: TypeSchema): string {
-  if (type === 'null') return type;
-  const article = /^[aeiou]/.test(type) ? 'an' : 'a';
-  return `${article} ${type}${type === 'array' && items?.type !== undefined ? ` of ${items.type}s` : ''}`;
-}
-
-/** "a, b or c" */
-export function joinWords(words: readonly string[], last: 'and' | 'or'): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
 }

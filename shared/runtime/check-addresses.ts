@@ -1,4 +1,4 @@
-import type { TextFormat, TextFormats } from '../contract/validation.ts';
+import type { TextFormat, TextFormats } from '../contract/describe-fault.ts';
 import { formatRub, maxBalanceNano, parseRub } from '../pricing/money.ts';
 import { isMailAddress, readMailSender } from './mail-sender.ts';
 

@@ -12,7 +12,52 @@ const allowedDomain = /^[\p{L}\p{M}\p{N}.。．｡-]+$/u;
 const allowedLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const asciiOnly = /^[\x20-\x7e]*$/;
 
-export type NormalizedEmail = { readonly email: string } | { readonly fault: string };
+interface EmailFault {
+  readonly fault: string;
+  /** The same in Russian. */
+  readonly faultRu: string;
+}
+
+export type NormalizedEmail = { readonly email: string } | EmailFault;
+
+/** What is wrong with an address, as the end of a sentence that begins with the field. */
+const faults = {
+  tooLong: {
+    fault: `must have at most ${maxLength} characters`,
+    faultRu: `должен быть не длиннее ${maxLength} символов`,
+  },
+  hasControls: {
+    fault: 'must not contain line breaks or other control characters',
+    faultRu: 'не должен содержать переводов строки и других управляющих символов',
+  },
+  isNotAlone: {
+    fault: 'must be the address alone, without a name, quotes, brackets or comments',
+    faultRu: 'должен быть только адрес, без имени, кавычек, скобок и комментариев',
+  },
+  isList: { fault: 'must be a single address, not a list', faultRu: 'должен быть один адрес, а не список' },
+  hasSpaces: { fault: 'must not contain spaces', faultRu: 'не должен содержать пробелов' },
+  hasNoAt: {
+    fault: 'must contain exactly one @, as in name@example.com',
+    faultRu: 'должен содержать ровно один знак @, например name@example.com',
+  },
+  hasNoLocal: { fault: 'must have a name before the @', faultRu: 'должен содержать имя перед знаком @' },
+  localIsNotAscii: {
+    fault: 'must have only Latin letters, digits and signs before the @',
+    faultRu: 'перед знаком @ допустимы только латинские буквы, цифры и знаки',
+  },
+  localIsTooLong: {
+    fault: `must have at most ${maxLocalLength} characters before the @`,
+    faultRu: `перед знаком @ должно быть не более ${maxLocalLength} символов`,
+  },
+  localIsInvalid: {
+    fault: 'must have only letters, digits, signs and single dots between them before the @',
+    faultRu: 'перед знаком @ допустимы только буквы, цифры, знаки и одиночные точки между ними',
+  },
+  hasNoDomain: {
+    fault: 'must end in the name of a mail domain, such as example.com, after the @',
+    faultRu: 'после знака @ должно быть имя почтового домена, например example.com',
+  },
+} as const satisfies Record<string, EmailFault>;
 
 /**
  * Returns the one form in which an address is stored, compared and mailed to, or what is wrong with it, as the end of a
@@ -26,43 +71,37 @@ export type NormalizedEmail = { readonly email: string } | { readonly fault: str
  * contains a character with a meaning in mail headers.
  */
 export function normalizeEmail(text: string): NormalizedEmail {
-  if (text.length > maxTextLength) return { fault: `must have at most ${maxLength} characters` };
-  if (/\p{Cc}/u.test(text)) return { fault: 'must not contain line breaks or other control characters' };
+  if (text.length > maxTextLength) return faults.tooLong;
+  if (/\p{Cc}/u.test(text)) return faults.hasControls;
   const trimmed = text.trim();
   const fault = findFault(trimmed);
-  if (fault !== null) return { fault };
+  if (fault !== null) return fault;
 
   const at = trimmed.indexOf('@');
   const local = trimmed.slice(0, at);
   const localFault = findLocalFault(local);
-  if (localFault !== null) return { fault: localFault };
+  if (localFault !== null) return localFault;
 
   const domain = normalizeDomain(trimmed.slice(at + 1));
-  if (domain === null) {
-    return { fault: 'must end in the name of a mail domain, such as example.com, after the @' };
-  }
+  if (domain === null) return faults.hasNoDomain;
   const email = `${local.toLowerCase()}@${domain}`;
-  return email.length > maxLength ? { fault: `must have at most ${maxLength} characters` } : { email };
+  return email.length > maxLength ? faults.tooLong : { email };
 }
 
 /** Common mistakes that deserve a message of their own. */
-function findFault(text: string): string | null {
-  if (/[<>()"\\]/.test(text)) {
-    return 'must be the address alone, without a name, quotes, brackets or comments';
-  }
-  if (/[,;]/.test(text)) return 'must be a single address, not a list';
-  if (/\s/u.test(text)) return 'must not contain spaces';
-  if (text.split('@').length !== 2) return 'must contain exactly one @, as in name@example.com';
+function findFault(text: string): EmailFault | null {
+  if (/[<>()"\\]/.test(text)) return faults.isNotAlone;
+  if (/[,;]/.test(text)) return faults.isList;
+  if (/\s/u.test(text)) return faults.hasSpaces;
+  if (text.split('@').length !== 2) return faults.hasNoAt;
   return null;
 }
 
-function findLocalFault(local: string): string | null {
-  if (local === '') return 'must have a name before the @';
-  if (!asciiOnly.test(local)) return 'must have only Latin letters, digits and signs before the @';
-  if (local.length > maxLocalLength) return `must have at most ${maxLocalLength} characters before the @`;
-  if (!allowedLocal.test(local)) {
-    return 'must have only letters, digits, signs and single dots between them before the @';
-  }
+function findLocalFault(local: string): EmailFault | null {
+  if (local === '') return faults.hasNoLocal;
+  if (!asciiOnly.test(local)) return faults.localIsNotAscii;
+  if (local.length > maxLocalLength) return faults.localIsTooLong;
+  if (!allowedLocal.test(local)) return faults.localIsInvalid;
   return null;
 }
 

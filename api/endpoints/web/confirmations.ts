@@ -43,7 +43,9 @@ function requestConfirmation(services: Services, action: ConfirmedAction, check:
       const link = await check(services, context);
       const user = await findUser(services, context);
       if (user.email !== email) {
-        throw invalidField(['body', 'email'], 'must be the email address you are signed in with');
+        throw invalidField(['body', 'email'], 'must be the email address you are signed in with', {
+          msgRu: 'должен быть адрес, с которым вы вошли',
+        });
       }
       await limits.take([
         // Counted by user, so that a stranger who requests sign-in codes for this mailbox cannot block confirmations.

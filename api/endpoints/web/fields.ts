@@ -5,7 +5,7 @@ import { normalizeTimeZone } from '../../../shared/web/time-zone.ts';
 /** An address as it is stored and mailed to. @throws AppError `validation_failed` */
 export function readEmail(text: string): string {
   const read = normalizeEmail(text);
-  if ('fault' in read) throw invalidField(['body', 'email'], read.fault);
+  if ('fault' in read) throw invalidField(['body', 'email'], read.fault, { msgRu: read.faultRu });
   return read.email;
 }
 
@@ -16,6 +16,7 @@ export function readTimeZone(text: string): string {
     throw invalidField(
       ['body', 'timezone'],
       'must be the IANA name of a time zone, such as Europe/Moscow or UTC',
+      { msgRu: 'должно быть названием часового пояса IANA, например Europe/Moscow или UTC' },
     );
   }
   return timeZone;
@@ -25,6 +26,11 @@ export function readTimeZone(text: string): string {
 export const refuseMailedCode = (): AppError =>
   invalidField(
     ['body', 'code'],
-    'The code is wrong, used or expired. Check what you typed; after five attempts, ask for another code.',
-    { code: 'invalid_code', type: 'invalid_code' },
+    'The code is wrong, used or expired, or was mailed for something else. Check what you typed; after five attempts, ask for another code.',
+    {
+      code: 'invalid_code',
+      type: 'invalid_code',
+      msgRu:
+        'Код неверен, использован, просрочен или выслан для другого действия. Проверьте ввод; после пяти попыток запросите другой код.',
+    },
   );

@@ -63,6 +63,10 @@ function checkPurpose({ config }: Services, purpose: SignInPurpose): void {
   throw invalidField(
     ['body', 'purpose'],
     'must be login: this service takes no new users. Users that exist sign in with the purpose login.',
+    {
+      msgRu:
+        'допустимо только login: сервис не регистрирует новых пользователей. Зарегистрированные входят с purpose login.',
+    },
   );
 }
 
@@ -79,18 +83,21 @@ async function checkCaptcha(
   if (token === null) {
     if (captchaMode === 'optional') return false;
     throw captchaFailed(
-      'captcha_token is missing. Get a captcha from POST /v1/web/auth/captcha/challenge, and send its clicks to ' +
+      'is missing. Get a captcha from POST /v1/web/auth/captcha/challenge, and send its clicks to ' +
         'POST /v1/web/auth/captcha/verify, which returns the token.',
+      'не указан. Получите капчу: POST /v1/web/auth/captcha/challenge, и отправьте клики: POST /v1/web/auth/captcha/verify — ' +
+        'в ответе будет токен.',
     );
   }
   if (await captcha.redeemToken(token, purpose, network)) return true;
   throw captchaFailed(
-    'The captcha_token is unknown, used or expired, or was given for another purpose or address. Solve another captcha.',
+    'is unknown, used or expired, or was given for another purpose or network. Solve another captcha.',
+    'неизвестен, использован, просрочен или выдан для другой цели или сети. Пройдите другую капчу.',
   );
 }
 
-const captchaFailed = (message: string): AppError =>
-  invalidField(['body', 'captcha_token'], message, { code: 'captcha_failed', type: 'captcha_failed' });
+const captchaFailed = (msg: string, msgRu: string): AppError =>
+  invalidField(['body', 'captcha_token'], msg, { code: 'captcha_failed', type: 'captcha_failed', msgRu });
 
 /** Signs in with a mailed code: the mailbox is all that a user has to prove. */
 export function verifyCode(services: Services) {

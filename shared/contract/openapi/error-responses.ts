@@ -1,4 +1,9 @@
-import { createErrorExample, ErrorBody, ValidationErrorBody } from '../error-bodies.ts';
+import {
+  createErrorExample,
+  ErrorBody,
+  TranslatedValidationErrorBody,
+  ValidationErrorBody,
+} from '../error-bodies.ts';
 import { errorKinds, type ErrorCode } from '../error-kinds.ts';
 import { cancelledJobStatus, errorKind } from '../errors.ts';
 import {
@@ -61,7 +66,9 @@ function describeStatus(
   components: SchemaComponents,
 ): ResponseObject {
   const isValidation = status === 422;
-  const body = components.rewrite((isValidation ? ValidationErrorBody : ErrorBody) as JsonSchema, 'response');
+  const translatesFaults = isOfWebArea(operation);
+  const validationBody = translatesFaults ? TranslatedValidationErrorBody : ValidationErrorBody;
+  const body = components.rewrite((isValidation ? validationBody : ErrorBody) as JsonSchema, 'response');
   const only = { enum: codes };
   const narrowing = {
     properties: {
@@ -81,7 +88,7 @@ function describeStatus(
             code,
             {
               summary: textOf(code),
-              value: createErrorExample(code, locateFault(operation, code), status),
+              value: createErrorExample(code, locateFault(operation, code), { status, translatesFaults }),
             },
           ]),
         ),

@@ -265,6 +265,27 @@ test('refusals that people see on a page are in Russian to the end', async (t) =
   }
 });
 
+test('each fault of a 422 is told in Russian and in English', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  const wrong = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '000000' };
+  const answers = [
+    await callWeb(client, 'POST', '/auth/verify-code', wrong),
+    await callWeb(client, 'POST', '/auth/request-code', { email: 'nobody' }),
+    await callWeb(client, 'POST', '/auth/request-code', { email: 'a@example.com', purpose: 'other' }),
+    await callWeb(client, 'PATCH', '/auth/me', { timezone: 'Mars/Base' }),
+    await callWeb(client, 'POST', '/api-accounts/link', { api_key: 'short', label: ' ' }),
+  ];
+  for (const { status, body } of answers) {
+    t.is(status, 422);
+    const faults = body.detail as Record<string, string>[];
+    for (const { msg, message_ru: russian, message_en: english } of faults) {
+      t.regex(russian!, /^[А-Яа-я]/);
+      t.notRegex(russian!, /по-английски/);
+      t.is(english, msg!);
+    }
+  }
+});
+
 test('of parallel links of one key by several users one is a 201, and the others are 409 that say whose it is', async (t) => {
   const users = await Promise.all(Array.from({ length: 5 }, () => createSeparateUser(stack)));
   const { apiKey } = await stack.createAccount();

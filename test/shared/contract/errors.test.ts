@@ -5,8 +5,8 @@ import { AppError, cancelledJobStatus } from '../../../shared/contract/errors.ts
 
 /** A sentence or clause that tells the caller to do something, or where to look. */
 const instructions = {
-  en: /(?:^|[.:] )(?:Ask|Change|Check|Choose|Correct|Refill|Send|Shorten|Sign in|Try|Use|Wait|try)[ ,;]|\blists\b/,
-  ru: /(?:^|[.:] )(?:Войдите|Выберите|Дождитесь|Запросите|Измените|Исправьте|Используйте|Обратитесь|Отправ(?:ьте|ляйте)|Переда(?:йте|вайте)|Повторите|Пополните|Попробуйте|Проверьте|Сократите|Укажите|повторите)[ ,;]|Причину |Список |Допустимые /,
+  en: /(?:^|[.:] )(?:Ask|Change|Check|Choose|Correct|Refill|Refresh|Send|Shorten|Sign in|Try|Use|Wait|try)[ ,;]|\blists\b/,
+  ru: /(?:^|[.:] )(?:Войдите|Выберите|Дождитесь|Запросите|Измените|Исправьте|Используйте|Обновите|Обратитесь|Отправ(?:ьте|ляйте)|Переда(?:йте|вайте)|Повторите|Пополните|Попробуйте|Проверьте|Сократите|Укажите|повторите)[ ,;]|Причину |Список |Допустимые /,
 };
 
 test('every text of the table says what to do', (t) => {

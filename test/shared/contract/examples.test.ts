@@ -79,7 +79,7 @@ test('the example of a job is one of its own operation and model', (t) => {
 });
 
 test('the example of a body that is late is what a caller is really sent, and valid', (t) => {
-  const example = createErrorExample('deadline_exceeded', [], 408);
+  const example = createErrorExample('deadline_exceeded', [], { status: 408 });
   t.deepEqual(example, presentError(new AppError('deadline_exceeded', { status: 408 })));
   t.deepEqual(findFaults(ErrorBody, example), []);
 });

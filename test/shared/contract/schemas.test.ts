@@ -3,7 +3,11 @@ import test from 'ava';
 import type { TSchema } from 'typebox';
 import { Secrets } from '../../../scripts/start/secrets-file.ts';
 import { CatalogOutline, ModelEntry, UpstreamEntry } from '../../../shared/catalog/catalog-schema.ts';
-import { ErrorBody, ValidationErrorBody } from '../../../shared/contract/error-bodies.ts';
+import {
+  ErrorBody,
+  TranslatedValidationErrorBody,
+  ValidationErrorBody,
+} from '../../../shared/contract/error-bodies.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { Environment } from '../../../shared/runtime/config.ts';
@@ -37,6 +41,7 @@ const others = {
   Secrets,
   ErrorBody,
   ValidationErrorBody,
+  TranslatedValidationErrorBody,
 };
 
 for (const [name, schema] of Object.entries(others)) {

@@ -81,7 +81,7 @@ test('64 characters before the @ and 254 in all are the most', (t) => {
 test('a domain of another script is measured in its ASCII form', (t) => {
   const domain = Array.from({ length: 8 }, () => '日本語例漢中網国東京都市').join('.');
   t.true(domain.length < 200);
-  t.deepEqual(normalizeEmail(`a@${domain}.рф`), { fault: 'must have at most 254 characters' });
+  t.like(normalizeEmail(`a@${domain}.рф`), { fault: 'must have at most 254 characters' });
 });
 
 test('each fault says what to correct', (t) => {

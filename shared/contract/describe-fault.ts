@@ -1,0 +1,129 @@
+import type { ErrorObject } from 'ajv/dist/2020.js';
+import type { ValidationIssue } from './errors.ts';
+import { wrongTypeHint } from './fields.ts';
+
+/** What a text must be, beside what JSON Schema has words for. */
+export interface TextFormat {
+  readonly isValid: (text: string) => boolean;
+  /** What is said of a text that is not. */
+  readonly describe: (text: string) => string;
+}
+export type TextFormats = Readonly<Record<string, TextFormat>>;
+
+/** What is said of a fault: the end of a sentence that begins with the field. */
+type FaultText = Pick<ValidationIssue, 'msg' | 'msgRu'>;
+
+const formatTexts: Readonly<Record<string, FaultText>> = {
+  date: {
+    msg: 'must be a day of the calendar, written as YYYY-MM-DD',
+    msgRu: 'должно быть календарной датой в виде ГГГГ-ММ-ДД',
+  },
+  'image-url': {
+    msg: 'must be an https URL of at most 2083 characters or a base64 data URI of a picture (data:image/…) of at most 20 MB',
+    msgRu:
+      'должно быть https-адресом не длиннее 2083 символов или base64 data URI изображения (data:image/…) не больше 20 МБ',
+  },
+  'plain-text': {
+    msg: 'must be one line of text with at least one visible character, without control characters and characters that change the direction of the text',
+    msgRu:
+      'должно быть одной строкой хотя бы с одним видимым символом, без управляющих символов и символов, меняющих направление текста',
+  },
+};
+
+/** What Ajv found, in the words of a person, in English and Russian. */
+export function describeFault(error: ErrorObject, formats: TextFormats = {}): FaultText {
+  const params = error.params as Record<string, unknown>;
+  switch (error.keyword) {
+    case 'required':
+      return { msg: 'is required', msgRu: 'обязательное поле' };
+    case 'enum': {
+      const values = listValues(params['allowedValues'] as unknown[]);
+      return { msg: `must be one of: ${values}`, msgRu: `допустимые значения: ${values}` };
+    }
+    case 'format': {
+      const name = String(params['format']);
+      const own = formats[name];
+      if (own !== undefined) return { msg: own.describe(String(error.data)) };
+      return formatTexts[name] ?? { msg: `must be a ${name}`, msgRu: `должно быть в формате ${name}` };
+    }
+    case 'type': {
+      const hint = (error.parentSchema as { [wrongTypeHint]?: string })[wrongTypeHint];
+      const types = [params['type']].flat().map((type) => ({ type: String(type) }));
+      const text = describeTypes(types);
+      return hint === undefined ? text : { msg: `${text.msg}: ${hint}` };
+    }
+    case 'anyOf':
+      return describeTypes(error.schema as TypeSchema[]);
+    case 'minLength':
+    case 'minItems':
+      return params['limit'] === 1
+        ? { msg: 'must not be empty', msgRu: 'не должно быть пустым' }
+        : describeLength(error.keyword, 'least', Number(params['limit']));
+    case 'maxLength':
+    case 'maxItems':
+      return describeLength(error.keyword, 'most', Number(params['limit']));
+    case 'minimum':
+    case 'maximum':
+    case 'exclusiveMinimum':
+    case 'exclusiveMaximum': {
+      const bound = `${String(params['comparison'])} ${String(params['limit'])}`;
+      return { msg: `must be ${bound}`, msgRu: `должно быть ${bound}` };
+    }
+    default:
+      return { msg: error.message ?? 'is not valid' };
+  }
+}
+
+/** Null is what a field may be set to, and never what a caller who sent something else was looking for. */
+function listValues(values: readonly unknown[]): string {
+  const shown = values.filter((value) => value !== null);
+  return (shown.length > 0 ? shown : values).map(String).join(', ');
+}
+
+function describeLength(keyword: string, bound: 'least' | 'most', limit: number): FaultText {
+  const counted = keyword.endsWith('Length')
+    ? { en: 'character', one: 'символа', many: 'символов' }
+    : { en: 'item', one: 'элемента', many: 'элементов' };
+  // The genitive, which Russian has after "at least" and "at most": singular after 1, 21, 31, but not 11.
+  const isOne = limit % 10 === 1 && limit % 100 !== 11;
+  return {
+    msg: `must have at ${bound} ${limit} ${counted.en}${limit === 1 ? '' : 's'}`,
+    msgRu: `должно содержать не ${bound === 'least' ? 'менее' : 'более'} ${limit} ${isOne ? counted.one : counted.many}`,
+  };
+}
+
+interface TypeSchema {
+  readonly type?: string;
+  readonly items?: TypeSchema;
+}
+
+const describeTypes = (types: readonly TypeSchema[]): FaultText => ({
+  msg: `must be ${joinWords(types.map(nameType), 'or')}`,
+  msgRu: `должно иметь тип: ${types.map(nameTypeInRussian).join(' или ')}`,
+});
+
+function nameType({ type = 'value', items }: TypeSchema): string {
+  if (type === 'null') return type;
+  const article = /^[aeiou]/.test(type) ? 'an' : 'a';
+  return `${article} ${type}${type === 'array' && items?.type !== undefined ? ` of ${items.type}s` : ''}`;
+}
+
+const typesInRussian: Readonly<Record<string, readonly [one: string, ofMany: string]>> = {
+  string: ['строка', 'строк'],
+  number: ['число', 'чисел'],
+  integer: ['целое число', 'целых чисел'],
+  boolean: ['true или false', 'логических значений'],
+  array: ['массив', 'массивов'],
+  object: ['объект', 'объектов'],
+};
+
+function nameTypeInRussian({ type = 'value', items }: TypeSchema): string {
+  const name = typesInRussian[type]?.[0] ?? type;
+  const ofItems = type === 'array' && items?.type !== undefined ? typesInRussian[items.type]?.[1] : undefined;
+  return ofItems === undefined ? name : `${name} ${ofItems}`;
+}
+
+/** "a, b or c" */
+export function joinWords(words: readonly string[], last: 'and' | 'or'): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
+}
