@@ -10,6 +10,8 @@ const executablePath = findBrowser();
 export const withBrowser = executablePath === null ? test.skip : test;
 
 export async function launchBrowser(): Promise<Browser> {
+  // All names below .test are this machine.
+  const args = ['--host-resolver-rules=MAP *.test 127.0.0.1'];
   // Root, as in a container, cannot use the sandbox; only pages of the tests are opened.
-  return await chromium.launch({ executablePath: executablePath!, chromiumSandbox: false });
+  return await chromium.launch({ executablePath: executablePath!, chromiumSandbox: false, args });
 }

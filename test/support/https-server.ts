@@ -1,11 +1,17 @@
 import type { ExecutionContext } from 'ava';
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener } from 'node:http';
-import { createServer } from 'node:https';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { testOnlyCertificate, testOnlyKeyThatIsNoSecret } from './test-only-certificate.ts';
 
-export interface HttpsServer {
+export interface LoopbackServer {
   readonly port: number;
   /** TCP connections so far, whatever became of them. */
   readonly connections: number;
@@ -16,16 +22,27 @@ export interface HttpsServer {
 }
 
 /** An HTTPS server on 127.0.0.1 for one test, for `pictures.test` and the names below it. */
-export async function useHttpsServer(t: ExecutionContext, answer: RequestListener): Promise<HttpsServer> {
+export async function useHttpsServer(t: ExecutionContext, answer: RequestListener): Promise<LoopbackServer> {
+  const options = { cert: testOnlyCertificate, key: testOnlyKeyThatIsNoSecret };
+  return await useServer(t, createHttpsServer(options), answer);
+}
+
+/** The same without TLS. */
+export async function useHttpServer(t: ExecutionContext, answer: RequestListener): Promise<LoopbackServer> {
+  return await useServer(t, createHttpServer(), answer);
+}
+
+async function useServer(
+  t: ExecutionContext,
+  server: Server,
+  answer: RequestListener,
+): Promise<LoopbackServer> {
   const sockets: Socket[] = [];
   const requests: IncomingMessage[] = [];
-  const server = createServer(
-    { cert: testOnlyCertificate, key: testOnlyKeyThatIsNoSecret },
-    (request, response) => {
-      requests.push(request);
-      answer(request, response);
-    },
-  );
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    requests.push(request);
+    answer(request, response);
+  });
   server.on('connection', (socket: Socket) => sockets.push(socket));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,0 +1,209 @@
+import test, { type ExecutionContext } from 'ava';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type {
+  AuthResult,
+  ClickCaptchaVerified,
+  ClickCaptchaChallenge,
+  EmailCodeRequested,
+  WebUser,
+} from '../../shared/contract/web-auth.ts';
+import { launchBrowser, withBrowser } from '../support/browser.ts';
+import type { Answer } from '../support/call-api.ts';
+import { useFrontProxy, type PassedCall } from '../support/front-proxy.ts';
+import { readCode } from '../support/mailbox.ts';
+import { startOtherApi } from '../support/other-api.ts';
+import { attackFromPage, callFromPage } from '../support/page-calls.ts';
+import { solveCaptcha } from '../support/solve-captcha.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+import { createWebUser } from '../support/web-client.ts';
+import { createEmail, issueCode } from '../support/web-sign-in.ts';
+
+/** Sessions of the account area in a real browser: it alone says which cookies it takes, shows to scripts and sends. */
+
+let stack: TestStack;
+let browser: Browser;
+test.before(async () => {
+  [stack, browser] = await Promise.all([startStack({ mail: true }), launchBrowser()]);
+});
+test.after.always(async () => {
+  await browser?.close();
+  await stack?.close();
+});
+
+type Scheme = 'http' | 'https';
+
+/** The gateway with a page of its own, and pages that attack it. */
+interface Site {
+  readonly origin: string;
+  /** A page of another origin that is the same site to a browser, which sends it cookies of `origin`. */
+  readonly neighbour: string;
+  /** A page of another site. */
+  readonly stranger: string;
+  readonly prefix: '' | '__Host-';
+  /** What came to `origin`, oldest first. */
+  readonly calls: readonly PassedCall[];
+  /** A browser's profile: cookies that no other test has. */
+  readonly profile: BrowserContext;
+}
+
+async function useSite(t: ExecutionContext, scheme: Scheme): Promise<Site> {
+  const isHttps = scheme === 'https';
+  let target = stack.url;
+  const front = await useFrontProxy(t, { isHttps, findTarget: () => target });
+  const { port } = await useFrontProxy(t, { isHttps, findTarget: null });
+  // Of plain http no name is trusted unless PUBLIC_URL has it, and there ports alone tell neighbours apart.
+  const [own, near] = isHttps ? ['gateway.pictures.test', 'blog.pictures.test'] : ['127.0.0.1', '127.0.0.1'];
+  const origin = `${scheme}://${own}:${front.port}`;
+  // Other origins may call the API there, which must not open the account area to them.
+  if (isHttps) target = await startOtherApi(t, stack, { PUBLIC_URL: origin, CORS_ORIGINS: '*' });
+  const profile = await browser.newContext({ ignoreHTTPSErrors: isHttps });
+  t.teardown(() => profile.close());
+  return {
+    origin,
+    neighbour: `${scheme}://${near}:${port}`,
+    stranger: `${scheme}://stranger.test:${port}`,
+    prefix: isHttps ? '__Host-' : '',
+    calls: front.calls,
+    profile,
+  };
+}
+
+async function openPage(profile: BrowserContext, origin: string): Promise<Page> {
+  const page = await profile.newPage();
+  await page.goto(`${origin}/`);
+  return page;
+}
+
+/** Solves a captcha and has a code mailed, as the steps of the sign-in page do. @returns what is to be verified */
+async function requestCode(page: Page, email: string): Promise<{ challenge_id: string; code: string }> {
+  const post = <T>(path: string, body: object): Promise<Answer<T>> =>
+    callFromPage<T>(page, 'POST', path, { body });
+  const purpose = 'signup';
+  const challenge = await post<ClickCaptchaChallenge>('/auth/captcha/challenge', { purpose });
+  const { challenge_id } = challenge.body;
+  const points = await solveCaptcha(stack.redis, challenge_id);
+  const solved = await post<ClickCaptchaVerified>('/auth/captcha/verify', { challenge_id, points, purpose });
+  const { captcha_token } = solved.body;
+  const requested = await post<EmailCodeRequested>('/auth/request-code', { email, purpose, captcha_token });
+  const code = readCode(await stack.mailbox!.waitForMail(email));
+  return { challenge_id: requested.body.challenge_id, code };
+}
+
+/** A sign-in without captcha and mail, for tests of what comes after. */
+async function signIn(page: Page, email = createEmail()): Promise<AuthResult> {
+  const { challengeId, code } = await issueCode(stack, email);
+  const body = { challenge_id: challengeId, code };
+  return (await callFromPage<AuthResult>(page, 'POST', '/auth/verify-code', { body })).body;
+}
+
+const readMe = (page: Page) => callFromPage<WebUser>(page, 'GET', '/auth/me');
+
+for (const scheme of ['http', 'https'] as const) {
+  withBrowser(
+    `${scheme}: a page signs in with captcha and mailed code, and the browser keeps the session from its scripts`,
+    async (t) => {
+      const { origin, prefix, profile } = await useSite(t, scheme);
+      const page = await openPage(profile, origin);
+      const email = createEmail();
+      const body = await requestCode(page, email);
+      const verified = await callFromPage(page, 'POST', '/auth/verify-code', { body });
+      t.is(verified.status, 200);
+
+      t.is((await readMe(page)).body.email, email);
+      t.is(await page.evaluate<string>('document.cookie'), '');
+      const { hostname } = new URL(origin);
+      const expected = {
+        domain: hostname,
+        path: '/',
+        httpOnly: true,
+        secure: scheme === 'https',
+        sameSite: 'Lax',
+      };
+      const cookies = await profile.cookies();
+      t.deepEqual(cookies.map(({ name }) => name).sort(), [`${prefix}mg_refresh`, `${prefix}mg_session`]);
+      for (const cookie of cookies) t.like(cookie, expected);
+    },
+  );
+
+  withBrowser(
+    `${scheme}: a reloaded page refreshes, changes things with its new CSRF token, and signs out for good`,
+    async (t) => {
+      const { origin, profile } = await useSite(t, scheme);
+      const page = await openPage(profile, origin);
+      await signIn(page);
+      await page.reload();
+
+      const body = { timezone: 'Asia/Tokyo' };
+      const early = await callFromPage(page, 'PATCH', '/auth/me', { body });
+      t.deepEqual([early.status, early.body.error.code], [403, 'csrf_failed']);
+      const { csrf_token: csrfToken } = (await callFromPage<AuthResult>(page, 'POST', '/auth/refresh')).body;
+      t.is((await callFromPage(page, 'PATCH', '/auth/me', { body, csrfToken })).status, 200);
+      t.is((await readMe(page)).body.timezone, 'Asia/Tokyo');
+
+      t.is((await callFromPage(page, 'POST', '/auth/logout', { csrfToken })).status, 204);
+      t.deepEqual(await profile.cookies(), []);
+      t.is((await readMe(page)).status, 401);
+      t.is((await callFromPage(page, 'POST', '/auth/refresh')).status, 401);
+    },
+  );
+
+  for (const [kind, who] of [
+    [
+      'neighbour',
+      'calls from another origin of the same site carry the cookies, and are refused by their Origin',
+    ],
+    ['stranger', 'calls from another site carry no cookie and change nothing'],
+  ] as const) {
+    withBrowser(`${scheme}: ${who}`, async (t) => {
+      const site = await useSite(t, scheme);
+      const own = await openPage(site.profile, site.origin);
+      const { user, csrf_token } = await signIn(own);
+      const attacker = await openPage(site.profile, site[kind]);
+      const before = site.calls.length;
+      await attackFromPage(attacker, site.origin, csrf_token);
+
+      const hasCookies = kind === 'neighbour';
+      t.deepEqual(
+        site.calls
+          .slice(before)
+          .filter(({ method }) => method !== 'OPTIONS')
+          .map(({ method, path, cookie, status }) => ({
+            call: `${method} ${path.replace('/v1/web/auth/', '')}`,
+            hasCookies: cookie?.includes('mg_') ?? false,
+            status,
+          })),
+        [
+          { call: 'POST logout', hasCookies, status: 403 },
+          { call: 'POST refresh', hasCookies, status: 403 },
+          // A change with a body of JSON does not come: the browser asks first whether the page may send it.
+          { call: 'GET me', hasCookies, status: hasCookies ? 200 : 401 },
+          { call: 'POST logout', hasCookies, status: 403 },
+        ],
+      );
+      t.deepEqual((await readMe(own)).body, user);
+      t.is((await callFromPage(own, 'POST', '/auth/refresh')).status, 200);
+    });
+  }
+}
+
+withBrowser('https: neither a neighbouring host nor plain http can plant a session', async (t) => {
+  const { origin, neighbour, calls, profile } = await useSite(t, 'https');
+  const { client } = await createWebUser(stack, createEmail());
+  const token = client.cookies.get('mg_session')!;
+  const plain = await useFrontProxy(t, { isHttps: false, findTarget: null });
+  const domain = 'domain=pictures.test; path=/';
+  for (const attacker of [neighbour, `http://${new URL(origin).hostname}:${plain.port}`]) {
+    const page = await openPage(profile, attacker);
+    for (const cookie of [
+      `mg_session=${token}; ${domain}`,
+      `__Host-mg_session=${token}; ${domain}; secure`,
+      `__Host-mg_session=${token}; path=/; secure`,
+      `__Host-mg_session=${token}; path=/`,
+    ]) {
+      await page.evaluate(`document.cookie = '${cookie}'`);
+    }
+  }
+  const page = await openPage(profile, origin);
+  t.is((await readMe(page)).status, 401);
+  t.is(calls.at(-1)!.cookie, `mg_session=${token}`, 'what the browser takes is a name that is not read');
+});

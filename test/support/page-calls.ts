@@ -1,0 +1,60 @@
+import type { Page } from 'playwright-core';
+import type { Answer, ErrorBody } from './call-api.ts';
+
+/**
+ * A call that the script of a page sends to its own origin. Cookies are the browser's business.
+ * @param path below `/v1/web`
+ */
+export async function callFromPage<T = ErrorBody>(
+  page: Page,
+  method: 'GET' | 'POST' | 'PATCH',
+  path: string,
+  { body, csrfToken }: { readonly body?: unknown; readonly csrfToken?: string } = {},
+): Promise<Answer<T>> {
+  const options = {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(csrfToken === undefined ? {} : { 'x-csrf-token': csrfToken }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  };
+  return await page.evaluate(
+    async ({ url, options }) => {
+      const response = await fetch(url, options);
+      const text = await response.text();
+      return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as T };
+    },
+    { url: `/v1/web${path}`, options },
+  );
+}
+
+/** Everything that a page of another origin can try; it even knows the CSRF token. */
+export async function attackFromPage(page: Page, target: string, csrfToken: string): Promise<void> {
+  const read = await page.evaluate(
+    async ({ url, csrfToken }) => {
+      const send = async (path: string, options: RequestInit): Promise<string> =>
+        await fetch(`${url}${path}`, { credentials: 'include', ...options }).then(
+          ({ type }) => type,
+          () => 'refused by the browser',
+        );
+      const headers = { 'content-type': 'application/json', 'x-csrf-token': csrfToken };
+      const body = JSON.stringify({ timezone: 'Asia/Tokyo' });
+      return [
+        await send('/logout', { method: 'POST', mode: 'no-cors' }),
+        await send('/refresh', { method: 'POST', mode: 'no-cors' }),
+        await send('/me', { method: 'PATCH', headers, body }),
+        await send('/me', {}),
+      ];
+    },
+    { url: `${target}/v1/web/auth`, csrfToken },
+  );
+  const expected = ['opaque', 'opaque', 'refused by the browser', 'refused by the browser'];
+  if (read.join() !== expected.join()) throw new Error(`The page could read: ${read.join()}`);
+  // A form goes to the page that it names, as a click on a link does.
+  const form = `const form = document.createElement('form');
+    Object.assign(form, { method: 'post', action: '${target}/v1/web/auth/logout' });
+    document.body.append(form);
+    form.submit();`;
+  await Promise.all([page.waitForURL(`${target}/**`), page.evaluate(form)]);
+}
