@@ -66,6 +66,8 @@ async function main([command, ...args]) {
   }
   const entry = join(root, 'dist', `${entries[command]}.js`);
   if (!existsSync(entry)) throw new Refusal(`${entries[command]}.ts, which "${command}" runs, is not there.`);
+  // A signal that came while files were looked at is delivered now; without its handler it would be lost.
+  await new Promise(setImmediate);
   // From here on signals are the command's own, and its arguments stand where it expects them.
   process.off('SIGINT', leave).off('SIGTERM', leave);
   process.setSourceMapsEnabled(true);
