@@ -8,7 +8,7 @@ import { binOf, root, run, say, showProgress } from './processes.mjs';
  */
 const demandingTests = ['dist/test/crash/random-deaths.test.js', 'dist/test/hostile/all-attacks.test.js'];
 
-/** Begin first: one that begins near the end keeps the run waiting, with most of the machine idle. */
+/** Begin first: near the end of the others they would keep the run waiting, with most of the machine idle. */
 const longTests = [
   'dist/test/scripts/bench/bench.test.js',
   'dist/test/workers/upstreams/builtin/text-encoder.test.js',
@@ -43,11 +43,15 @@ async function runPhases(flags, phases) {
   return sum;
 }
 
+/** ava begins files in the order of the patterns that they match first. */
 function allTests() {
   const isThere = (path) => existsSync(join(root, path));
   const demanding = demandingTests.filter(isThere);
-  // ava runs files in the order of the patterns that they match first.
-  const others = [...longTests.filter(isThere), 'dist/test/**/*.test.js', ...demanding.map((path) => `!${path}`)];
+  const others = [
+    ...longTests.filter(isThere),
+    'dist/test/**/*.test.js',
+    ...demanding.map((path) => `!${path}`),
+  ];
   return demanding.length > 0 ? [others, demanding] : [others];
 }
 
