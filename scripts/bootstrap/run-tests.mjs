@@ -8,6 +8,12 @@ import { binOf, root, run, say, showProgress } from './processes.mjs';
  */
 const demandingTests = ['dist/test/crash/random-deaths.test.js', 'dist/test/hostile/all-attacks.test.js'];
 
+/** Begin first: near the end of the others they would keep the run waiting, with most of the machine idle. */
+const longTests = [
+  'dist/test/scripts/bench/bench.test.js',
+  'dist/test/workers/upstreams/builtin/text-encoder.test.js',
+];
+
 /**
  * Runs lint, format check and all tests, or only the test files that are named.
  * The last line on stdout, "N passed, N failed", is for machines; a check that fails counts as a failed test.
@@ -37,9 +43,15 @@ async function runPhases(flags, phases) {
   return sum;
 }
 
+/** ava begins files in the order of the patterns that they match first. */
 function allTests() {
-  const demanding = demandingTests.filter((path) => existsSync(join(root, path)));
-  const others = ['dist/test/**/*.test.js', ...demanding.map((path) => `!${path}`)];
+  const isThere = (path) => existsSync(join(root, path));
+  const demanding = demandingTests.filter(isThere);
+  const others = [
+    ...longTests.filter(isThere),
+    'dist/test/**/*.test.js',
+    ...demanding.map((path) => `!${path}`),
+  ];
   return demanding.length > 0 ? [others, demanding] : [others];
 }
 

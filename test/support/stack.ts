@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inspect } from 'node:util';
 import type { ExecutionContext } from 'ava';
 import { startApi, type ApiOptions, type RunningApi } from '../../api/server.ts';
 import { startEmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
@@ -18,10 +17,10 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger, type Logger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
+import { askPatiently } from './ask-patiently.ts';
 import { Mailbox } from './mailbox.ts';
 import { postJson } from './post-json.ts';
 import { startTestRedis } from './redis.ts';
-import { waitFor } from './wait-for.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 const builtinCatalog = 'catalog.yaml';
@@ -169,18 +168,8 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       return worker;
     },
     async createAccount({ balance = '100', freeRequests = 0, rpm = 100_000 } = {}) {
-      // A process that stands still for two seconds, as one that begins many tests at once may, takes MongoDB for away.
-      let failure: unknown = null;
-      const { id, apiKey } = await waitFor(
-        () => `MongoDB to take the account: ${inspect(failure)}`,
-        async () => {
-          try {
-            return await accounts.create({ userType: 'default', requestsPerMinute: rpm });
-          } catch (error) {
-            failure = error;
-            return null;
-          }
-        },
+      const { id, apiKey } = await askPatiently('MongoDB to take the account', () =>
+        accounts.create({ userType: 'default', requestsPerMinute: rpm }),
       );
       await hotAccounts.load(id);
       const event = createRefillEvent(`create-${id}`, id, 'test');

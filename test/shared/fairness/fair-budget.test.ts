@@ -14,8 +14,15 @@ interface Request {
 
 const refuse = (): AppError => new AppError('queue_full');
 
+const callers: AbortController[] = [];
+// Requests that still wait would keep this file's process for as long as they may wait.
+test.after.always(() => {
+  for (const caller of callers) caller.abort();
+});
+
 function request(budget: FairBudget, accountId: string, amount: number, waitMs = 60_000): Request {
   const caller = new AbortController();
+  callers.push(caller);
   const made: Request = {
     state: 'waits',
     share: null,

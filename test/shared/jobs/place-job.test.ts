@@ -89,7 +89,9 @@ test.serial(
     const accountId = randomUUID();
     const shard = shardOf(accountId);
     await redis.hset(redisKeys.account(accountId), { bal: 1000, res: 200, free: 0, fres: 0 });
-    const [waiting, running] = [await place(accountId), await place(accountId)];
+    // Not made in the same millisecond, of which the one with the lower id would be taken first.
+    const nowMs = Date.now();
+    const [waiting, running] = [await place(accountId, {}, nowMs), await place(accountId, {}, nowMs + 1)];
     const taken = await takeJob(redis, { queue: 'embedding', model: 'demo' }, accountId, 'worker');
     t.is(taken.job?.id, waiting.id);
     const refused = toNewJob(accountId);

@@ -6,6 +6,7 @@ import {
   countTokensAsync,
   loadTokenizer,
 } from '../../../shared/pricing/count-tokens.ts';
+import { readThreadMs } from '../../support/thread-clock.ts';
 
 const PROSE = {
   english: `It wasn't until 1889 that the tower opened; critics (there'd been 300 of them) had called it "a truly
@@ -34,19 +35,17 @@ function makeText(length: number, seed: number, pickCode: (random: () => number)
   return parts.join('');
 }
 
-/** Of the processor's time, which other work on the machine does not lengthen. */
+/** Of this thread's CPU time, which neither other work on the machine nor other tests of this process lengthen. */
 function measureMs(run: () => unknown): number {
-  const started = process.cpuUsage();
+  const startedMs = readThreadMs();
   run();
-  const { user, system } = process.cpuUsage(started);
-  return (user + system) / 1_000;
+  return readThreadMs() - startedMs;
 }
 
 async function measureMsAsync(run: () => Promise<unknown>): Promise<number> {
-  const started = process.cpuUsage();
+  const startedMs = readThreadMs();
   await run();
-  const { user, system } = process.cpuUsage(started);
-  return (user + system) / 1_000;
+  return readThreadMs() - startedMs;
 }
 
 /** Unlike text for each seed, since words that were counted before are remembered. */

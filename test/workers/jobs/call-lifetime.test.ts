@@ -13,6 +13,12 @@ interface Rig {
   isPaused: boolean;
 }
 
+const rigs: Rig[] = [];
+// As whoever makes a call does: a call that is read on would keep this file's process for as long as that lasts.
+test.after.always(() => {
+  for (const { call } of rigs) call.close();
+});
+
 function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000, isStreamed = true): Rig {
   const known = createRoute('lab');
   const route: CatalogRoute = { ...known, onDisconnect, upstream: { ...known.upstream, disconnectGraceMs } };
@@ -31,6 +37,7 @@ function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000, isStreame
     end: (reason: Error) => caller.abort(reason),
     stop: () => stopping.abort(),
   };
+  rigs.push(rig);
   return rig;
 }
 
