@@ -168,7 +168,12 @@ test('the configuration of the account area says what a page must know, and whet
     code_ttl_seconds: 600,
   };
   t.deepEqual(await read(stack.url), config);
-  const env = { WEB_CAPTCHA: 'optional', SIGNUP: 'off', PUBLIC_URL: 'https://gateway.example', MAIL_FROM: 'Шлюз <a@b.example>' };
+  const env = {
+    WEB_CAPTCHA: 'optional',
+    SIGNUP: 'off',
+    PUBLIC_URL: 'https://gateway.example',
+    MAIL_FROM: 'Шлюз <a@b.example>',
+  };
   t.deepEqual(await read(await startOtherApi(t, stack, env)), {
     ...config,
     name: 'Шлюз',
