@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { errorKinds, type ErrorCode } from './error-kinds.ts';
 import { errorKind } from './errors.ts';
 import { Nullable, StringEnum } from './fields.ts';
+import type { NotFoundText } from './web-errors.ts';
 
 const errorTypes = [...new Set(Object.values(errorKinds).map((kind) => kind.type))];
 
@@ -52,9 +53,16 @@ export const ValidationErrorBody = Type.Object(
  * An error of this code as a caller sees it, with the general text.
  * @param loc where a 422's fault lies
  * @param ofStatus where it is not the code's own
+ * @param text in place of the general one
  */
-export function createErrorExample(code: ErrorCode, loc: readonly string[], ofStatus?: number): object {
-  const { status, type, en, ru } = errorKind(code, ofStatus);
+export function createErrorExample(
+  code: ErrorCode,
+  loc: readonly string[],
+  ofStatus?: number,
+  text?: NotFoundText,
+): object {
+  const { status, type, ...general } = errorKind(code, ofStatus);
+  const { message: en, messageRu: ru } = text ?? { message: general.en, messageRu: general.ru };
   const param = status === 422 ? loc.slice(1).join('.') || null : null;
   return {
     error: { message: en, type, param, code },

@@ -11,6 +11,7 @@ import {
 } from './users.ts';
 import { refillLogsExample, requestLogsExample, statsExample } from './users-examples.ts';
 import { accountExample, accountPath, firstAccountExample, keyExample } from './web-accounts-examples.ts';
+import { noSuchLinkText } from './web-errors.ts';
 
 const rub = (description: string) =>
   Type.String({ pattern: '^-?\\d+(\\.\\d+)?$', description: `${description} Roubles, as a decimal.` });
@@ -78,6 +79,7 @@ export const ofAccount = {
   tag: 'Web API Accounts',
   auth: 'web',
   pathParameters: AccountPath,
+  notFound: noSuchLinkText(accountPath.account_id),
 } as const;
 
 export const listApiAccounts = defineOperation({

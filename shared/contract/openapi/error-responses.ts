@@ -81,7 +81,12 @@ function describeStatus(
             code,
             {
               summary: textOf(code),
-              value: createErrorExample(code, locateFault(operation, code), status),
+              value: createErrorExample(
+                code,
+                locateFault(operation, code),
+                status,
+                code === 'not_found' ? operation.notFound : undefined,
+              ),
             },
           ]),
         ),
