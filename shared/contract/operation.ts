@@ -53,7 +53,7 @@ export interface Operation {
   readonly path: string;
   /** The path has no version segment in front. */
   readonly atRoot?: true;
-  /** `web`: the session of the web area. `refresh`: the refresh token of one. */
+  /** `web`: the session of the account area. `refresh`: the refresh token of one. */
   readonly auth: 'key' | 'none' | 'web' | 'refresh';
   /** Where the session cookie opens nothing, the refresh cookie opens the session, without a CSRF token. */
   readonly acceptsRefreshCookie?: true;
