@@ -8,7 +8,8 @@ export const overview =
   'are case-sensitive. A method that an address does not take is a 405, one that no address takes a 501, both ' +
   '`method_not_allowed`. Integers in a query are decimal digits, and each parameter is given once.\n\n' +
   'Malformed HTTP requests get the same error format, with the closest code, and their connection is closed: ' +
-  '`validation_failed` for 400 (malformed, or without exactly one `Host`), 417 (an unknown `Expect`) and 505 (another version of HTTP), `payload_too_large` for 431 (headers) and 413 (extensions of chunks), ' +
+  '`validation_failed` for 400 (malformed, or without exactly one `Host`), 417 (an unknown `Expect`) and 505 ' +
+  '(another version of HTTP), `payload_too_large` for 431 (headers) and 413 (extensions of chunks), ' +
   '`deadline_exceeded` for 408, `method_not_allowed` for 501. A server whose connections are all taken answers a further ' +
   'one with 503 `queue_full` and `retry-after`, and closes it.\n\n' +
   'Requests to models count against the account’s requests per minute once they passed validation, and reserve the ' +
