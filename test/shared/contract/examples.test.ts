@@ -92,7 +92,7 @@ test('the 404 of an account or a session says of the one in the example what a c
       .filter(({ path, errors }) => path.startsWith('/web/') && errors.includes('not_found'))
       .map((operation) => {
         const { content } = describeErrors(operation, new SchemaComponents())['404']!;
-        const { value } = content!['application/json']!.examples!['not_found']!;
+        const { value } = content['application/json']!.examples!['not_found']!;
         const { notFound } = operation;
         t.deepEqual(value, presentError(new AppError('not_found', notFound ?? {})), operation.operationId);
         return (value as { error: { message: string } }).error.message;
