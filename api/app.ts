@@ -1,6 +1,5 @@
 import Router from '@koa/router';
 import Koa from 'koa';
-import { AppError } from '../shared/contract/errors.ts';
 import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
 import {
   answersAsStream,
@@ -12,7 +11,6 @@ import {
   type Operation,
 } from '../shared/contract/operation.ts';
 import { operations, type OperationId } from '../shared/contract/operations.ts';
-import { shorten } from '../shared/runtime/shorten.ts';
 import { createChat } from './endpoints/chat.ts';
 import { getDescription, getDocs } from './endpoints/description.ts';
 import { createEmbeddings } from './endpoints/embeddings.ts';
@@ -70,6 +68,7 @@ import { limitChanges } from './middleware/limit-changes.ts';
 import { cors } from './middleware/cors.ts';
 import { parseBody } from './middleware/parse-body.ts';
 import { noteRefusals } from './middleware/recent-refusals.ts';
+import { refuseMethod, refuseMethodOfFixedPath } from './middleware/refuse-method.ts';
 import { renderError } from './middleware/render-error.ts';
 import {
   refuseDoubledSlash,
@@ -170,6 +169,7 @@ export function createApp(services: Services): Koa<RequestState> {
   app.use(renderError(services.log));
   app.use(checkHead);
   app.use(refuseDoubledSlash);
+  app.use(refuseMethodOfFixedPath);
   app.use(router.routes());
   app.use(refuseMethod);
   app.use(router.allowedMethods());
@@ -218,15 +218,3 @@ function toRouterPath(operation: Operation): string {
     .replace('{model_id}', '*model_id')
     .replaceAll(/\{(\w+)\}/g, ':$1');
 }
-
-/** The router says which methods an address takes; a wrong one is an error in our own form. */
-const refuseMethod: ApiMiddleware = async (context, next) => {
-  await next();
-  if (context.status !== 405 && context.status !== 501) return;
-  const allow = context.response.get('allow');
-  throw new AppError('method_not_allowed', {
-    status: context.status,
-    message: `${shorten(context.path)} does not take ${context.method}; it takes ${allow}.`,
-    headers: { allow },
-  });
-};

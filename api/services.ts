@@ -31,7 +31,7 @@ import type { BodyTimes } from './middleware/body-pace.ts';
 import type { DocumentReader } from './files/document-reader.ts';
 import type { RecentRefusals } from './middleware/recent-refusals.ts';
 
-/** What the web area works with, beside the accounts that users link. */
+/** What the account area works with, beside the accounts that users link. */
 export interface WebServices extends WebStores {
   readonly captcha: Captcha;
   readonly emailCodes: EmailCodeStore;

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { changeAccount } from '../../shared/accounts/change-account.ts';
 import type { AccountChange } from '../../shared/accounts/account-store.ts';
-import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
 import { maxQueuedJobsBound, maxWeight } from '../../shared/accounts/job-settings.ts';
 import { replaceKey } from '../../shared/accounts/replace-key.ts';
 import { forgetUnknownCodes } from '../../shared/accounts/unknown-code-script.ts';
@@ -18,6 +17,7 @@ import {
   type AdminContext,
   type AdminVerb,
 } from './command.ts';
+import { findAccountId, noSuchAccount } from './find-account.ts';
 
 export const accountVerbs: Record<string, AdminVerb> = {
   create: {
@@ -29,7 +29,7 @@ export const accountVerbs: Record<string, AdminVerb> = {
   },
   show: {
     usage: '<account>',
-    help: 'shows its balance and limits, and why it is banned',
+    help: 'shows its balance and limits, why it is banned, and which user of the account area has linked it',
     positionals: 1,
     options: [],
     run: showAccount,
@@ -131,21 +131,17 @@ export async function createAccount({
   };
 }
 
-/** @throws RefusedError where there is no account of that id or key */
-export async function findAccountId(
-  { accounts, positionals }: AdminContext,
-  given = positionals[0]!,
-): Promise<string> {
-  const id = isApiKey(given) ? await accounts.findIdByKeyHash(hashSecret(given)) : given;
-  if (id === null || (await accounts.findById(id)) === null)
-    throw new RefusedError('There is no such account.');
-  return id;
-}
-
 async function showAccount(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
-  const atRest = await context.accounts.findById(id);
-  return describeAccount(await context.hotAccounts.get(id), atRest?.banReason ?? null);
+  const [atRest, owner] = await Promise.all([context.accounts.findById(id), describeOwner(context, id)]);
+  return { ...describeAccount(await context.hotAccounts.get(id), atRest?.banReason ?? null), ...owner };
+}
+
+/** The user of the account area who has linked the account; `link` is its number there. */
+async function describeOwner({ web }: AdminContext, accountId: string) {
+  const link = await web.links.findByAccount(accountId);
+  const user = link === null ? null : await web.users.findById(link.userId);
+  return { link: link?._id ?? null, user_id: user?._id ?? null, user_email: user?.email ?? null };
 }
 
 async function listAccounts(context: AdminContext): Promise<unknown> {
@@ -216,7 +212,7 @@ async function unbanAccount(context: AdminContext): Promise<unknown> {
 async function rotateKey(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
   const apiKey = await replaceKey(context, id);
-  if (apiKey === null) throw new RefusedError('There is no such account.');
+  if (apiKey === null) throw noSuchAccount(id);
   return { id, api_key: apiKey };
 }
 

@@ -1,7 +1,7 @@
 import { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
-import { findAccountId } from './account.ts';
 import { FoundDifferences, type AdminContext, type AdminVerb } from './command.ts';
+import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';
 import { verifyLedger } from './verify/verify-ledger.ts';
 

@@ -1,7 +1,7 @@
-import { parseArgs } from 'node:util';
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
 import { printAnswer } from './print-answer.ts';
+import { readArguments, type CommandArguments } from './read-arguments.ts';
 import { toPrintable } from './to-printable.ts';
 import { describeFailure, withStores } from './with-stores.ts';
 
@@ -36,7 +36,7 @@ async function describeUsage([resource = '', name = '']: readonly string[]): Pro
 }
 
 const placeholders = {
-  '<account>': 'an account id or an API key',
+  '<account>': 'an account id, an API key, or the number that the account area shows',
   '<queue>': 'chat, image or embedding',
   '<user>': 'the id or the email address of a user of the account area',
 };
@@ -53,12 +53,8 @@ function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
 /** Of what is no terminal. */
 const usualColumns = 100;
 
-interface CommandLine {
+interface CommandLine extends CommandArguments {
   readonly verb: AdminVerb;
-  readonly positionals: readonly string[];
-  readonly options: Record<string, string>;
-  readonly flags: ReadonlySet<string>;
-  readonly json: boolean;
 }
 
 async function readCommandLine(args: string[]): Promise<CommandLine> {
@@ -73,39 +69,7 @@ async function readCommandLine(args: string[]): Promise<CommandLine> {
           ? `Say what to do with "${resource}".`
           : `There is no "${`${resource} ${name}`.trim()}".`,
     );
-  const known = Object.fromEntries(verb.options.map((option) => [option, { type: 'string' as const }]));
-  const knownFlags = Object.fromEntries(
-    (verb.flags ?? []).map((flag) => [flag, { type: 'boolean' as const }]),
-  );
-  try {
-    const { values, positionals } = parseArgs({
-      // An amount may be negative, and would else be taken for an option.
-      args: rest.flatMap(joinNegative),
-      options: { ...known, ...knownFlags, json: { type: 'boolean' } },
-      allowPositionals: true,
-    });
-    if (positionals.length !== verb.positionals)
-      throw new UsageError(`"${resource} ${name}" takes ${verb.usage || 'nothing more'}.`);
-    const options: Record<string, string> = {};
-    const flags = new Set<string>();
-    for (const [option, value] of Object.entries(values)) {
-      if (typeof value === 'string') options[option] = value;
-      else flags.add(option);
-    }
-    return { verb, positionals, options, flags, json: flags.delete('json') };
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    // Node goes on to explain what nobody meant, such as how a file could be called "--balanc".
-    const [sentence] = (error as Error).message.split('. ');
-    throw new UsageError(`${sentence!.replace(/\.$/, '')}, in "${resource} ${name}".`);
-  }
-}
-
-/** `--balance -5` as `--balance=-5`. */
-function joinNegative(arg: string, i: number, all: string[]): string[] {
-  if (/^-\d/.test(arg) && all[i - 1]?.startsWith('--')) return [];
-  const next = all[i + 1];
-  return arg.startsWith('--') && next !== undefined && /^-\d/.test(next) ? [`${arg}=${next}`] : [arg];
+  return { verb, ...readArguments(rest, `${resource} ${name}`, verb) };
 }
 
 const warn = (text: string): void => {

@@ -1,10 +1,8 @@
 import { toRubNumber } from '../../shared/pricing/money.ts';
 import { mapBounded } from '../../shared/runtime/map-bounded.ts';
+import { nameDevice } from '../../shared/web/user-agent.ts';
 import type { AuditEvent, WebLink, WebSession, WebUser } from '../../shared/web/web-models.ts';
 import type { AdminContext } from './command.ts';
-
-/** As many as fit on a screen; the audit log goes back for 400 days. */
-const shownEvents = 20;
 
 export function describeUser(user: WebUser) {
   return {
@@ -19,8 +17,8 @@ export function describeUser(user: WebUser) {
   };
 }
 
-/** A user with the accounts, sessions and events that belong to it. */
-export async function describeUserInFull(context: AdminContext, user: WebUser) {
+/** A user with their accounts, sessions and last events. */
+export async function describeUserInFull(context: AdminContext, user: WebUser, shownEvents: number) {
   const { sessions, audit, links } = context.web;
   const [linked, open, events] = await Promise.all([
     links.list(user._id),
@@ -57,7 +55,7 @@ async function describeLinked({ accounts, hotAccounts }: AdminContext, links: re
 function describeSession(session: WebSession) {
   return {
     id: session._id,
-    device: `${session.browserName}, ${session.osName}`,
+    device: nameDevice(session),
     address_created: session.ipCreated,
     address_last_used: session.ipLastUsed,
     created_at: session.createdAt.toISOString(),

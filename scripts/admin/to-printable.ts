@@ -1,3 +1,5 @@
+import { shorten } from '../../shared/runtime/shorten.ts';
+
 /**
  * What moves the cursor of a terminal, clears it, sets its title or turns the direction of a line: control characters, those
  * that are not seen, and the separators of lines. Error messages of vendors may hold any of them.
@@ -13,3 +15,6 @@ export function toPrintable(text: string): string {
     ).join(''),
   );
 }
+
+/** A word of the command line, as messages repeat it. */
+export const quote = (given: string): string => `"${toPrintable(shorten(given, 100))}"`;

@@ -1,12 +1,14 @@
-import { shorten } from '../../shared/runtime/shorten.ts';
 import { normalizeEmail } from '../../shared/web/email-address.ts';
 import { unlinkAccount } from '../../shared/web/unlink-account.ts';
 import type { WebUser } from '../../shared/web/web-models.ts';
-import { findAccountId } from './account.ts';
-import { RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { readInteger, RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { findAccountId } from './find-account.ts';
 import { describeUser, describeUserInFull } from './show-user.ts';
-import { toPrintable } from './to-printable.ts';
 import { withEvent } from './with-event.ts';
+import { quote } from './to-printable.ts';
+
+/** Of one user; the audit log goes back for 400 days. */
+const maxEvents = 1000;
 
 export const userVerbs: Record<string, AdminVerb> = {
   list: {
@@ -18,10 +20,10 @@ export const userVerbs: Record<string, AdminVerb> = {
     run: listUsers,
   },
   show: {
-    usage: '<user>',
-    help: 'shows the user’s linked accounts, sessions, and last 20 events of the audit log',
+    usage: '<user> [--events 20]',
+    help: 'shows the user’s linked accounts, sessions, and this many of the last events of the audit log, 1 to 1000',
     positionals: 1,
-    options: [],
+    options: ['events'],
     run: showUser,
   },
   'revoke-sessions': {
@@ -33,7 +35,7 @@ export const userVerbs: Record<string, AdminVerb> = {
   },
   ban: {
     usage: '<user> --reason "stolen mailbox"',
-    help: 'ends all sessions of the user at once and refuses sign-in; keys of the user’s accounts keep working',
+    help: 'ends all sessions of the user at once and refuses sign-in; keys of the user’s accounts keep working; of a user who is banned already, --reason replaces the reason and may be left out',
     positionals: 1,
     options: ['reason'],
     run: banUser,
@@ -73,40 +75,52 @@ async function findUser({ web, positionals }: AdminContext): Promise<WebUser> {
 
 const noSuchUser = (given: string): RefusedError =>
   new RefusedError(
-    `No user "${toPrintable(shorten(given, 100))}". Give an id or the full email address; "user list" lists all users.`,
+    `No user ${quote(given)}. Give an id or the full email address; "user list" lists all users, and "account show" names the user of an account.`,
   );
 
 async function showUser(context: AdminContext): Promise<unknown> {
-  return await describeUserInFull(context, await findUser(context));
+  const events = readInteger(context.options, 'events', 20, 1, maxEvents);
+  return await describeUserInFull(context, await findUser(context), events);
 }
 
 async function revokeSessions(context: AdminContext): Promise<unknown> {
-  const { _id: userId, email } = await findUser(context);
-  const sessionsEnded = await withEvent(context, { action: 'sessions-revoked', userId }, () =>
-    context.web.sessions.revokeAll(userId),
-  );
-  return { id: userId, email, sessions_ended: sessionsEnded };
+  const { _id, email } = await findUser(context);
+  return { id: _id, email, sessions_ended: await endSessions(context, _id) };
 }
 
+/** @returns how many sessions there were */
+const endSessions = (context: AdminContext, userId: string): Promise<number> =>
+  withEvent(context, { action: 'sessions-revoked', userId }, () => context.web.sessions.revokeAll(userId));
+
 async function banUser(context: AdminContext): Promise<unknown> {
-  const reason = context.options['reason'];
-  if (!reason) throw new UsageError('--reason is required, for example --reason "stolen mailbox".');
-  const { _id: userId } = await findUser(context);
+  const { reason } = context.options;
+  if (reason === '') throw reasonRequired();
+  const user = await findUser(context);
+  if (user.bannedAt !== null && reason === undefined) {
+    const sessions_ended = await endSessions(context, user._id);
+    return { ...describeUser(user), was_already_banned: true, sessions_ended };
+  }
+  if (reason === undefined) throw reasonRequired();
   const { users, sessions } = context.web;
-  return await withEvent(context, { action: 'user-banned', userId }, async () => {
-    const user = await users.ban(userId, reason);
-    if (user === null) throw noSuchUser(userId);
+  return await withEvent(context, { action: 'user-banned', userId: user._id }, async () => {
+    const banned = await users.ban(user._id, reason);
+    if (banned === null) throw noSuchUser(user._id);
     // After the ban: a sign-in under way that started its session later looks for the ban once more.
-    return { ...describeUser(user), sessions_ended: await sessions.revokeAll(userId) };
+    const sessions_ended = await sessions.revokeAll(user._id);
+    return { ...describeUser(banned), was_already_banned: user.bannedAt !== null, sessions_ended };
   });
 }
 
+const reasonRequired = (): UsageError =>
+  new UsageError('--reason is required, for example --reason "stolen mailbox".');
+
 async function unbanUser(context: AdminContext): Promise<unknown> {
-  const { _id: userId } = await findUser(context);
-  return await withEvent(context, { action: 'user-unbanned', userId }, async () => {
-    const user = await context.web.users.unban(userId);
-    if (user === null) throw noSuchUser(userId);
-    return describeUser(user);
+  const user = await findUser(context);
+  if (user.bannedAt === null) return { ...describeUser(user), was_banned: false };
+  return await withEvent(context, { action: 'user-unbanned', userId: user._id }, async () => {
+    const unbanned = await context.web.users.unban(user._id);
+    if (unbanned === null) throw noSuchUser(user._id);
+    return { ...describeUser(unbanned), was_banned: true };
   });
 }
 

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { errorKinds, type ErrorCode } from './error-kinds.ts';
 import { errorKind } from './errors.ts';
 import { Nullable, StringEnum } from './fields.ts';
+import type { NotFoundText } from './web-errors.ts';
 
 const errorTypes = [...new Set(Object.values(errorKinds).map((kind) => kind.type))];
 
@@ -64,20 +65,25 @@ export const TranslatedValidationErrorBody = Type.Object(
   { title: 'TranslatedValidationError' },
 );
 
+interface ExampleOptions {
+  readonly status?: number;
+  readonly translatesFaults?: boolean;
+  readonly text?: NotFoundText | undefined;
+}
+
 /**
  * An error of this code as a caller sees it, with the general text.
  * @param loc where a 422's fault lies
- * @param options `status` where it is not the code's own; `translatesFaults` for an operation of the account area
+ * @param options `status` where it is not the code's own; `translatesFaults` for an operation of the account area; `text` in
+ * place of the general one
  */
 export function createErrorExample(
   code: ErrorCode,
   loc: readonly string[],
-  {
-    status: ofStatus,
-    translatesFaults = false,
-  }: { readonly status?: number; readonly translatesFaults?: boolean } = {},
+  { status: ofStatus, translatesFaults = false, text }: ExampleOptions = {},
 ): object {
-  const { status, type, en, ru } = errorKind(code, ofStatus);
+  const { status, type, ...general } = errorKind(code, ofStatus);
+  const { message: en, messageRu: ru } = text ?? { message: general.en, messageRu: general.ru };
   const texts = { message_ru: ru, message_en: en };
   const param = status === 422 ? loc.slice(1).join('.') || null : null;
   return {

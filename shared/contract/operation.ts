@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { ErrorCode } from './error-kinds.ts';
 import type { ModelType } from './models.ts';
+import type { NotFoundText } from './web-errors.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
@@ -52,7 +53,7 @@ export interface Operation {
   readonly path: string;
   /** The path has no version segment in front. */
   readonly atRoot?: true;
-  /** `web`: the session of the web area. `refresh`: the refresh token of one. */
+  /** `web`: the session of the account area. `refresh`: the refresh token of one. */
   readonly auth: 'key' | 'none' | 'web' | 'refresh';
   /** Where the session cookie opens nothing, the refresh cookie opens the session, without a CSRF token. */
   readonly acceptsRefreshCookie?: true;
@@ -84,6 +85,8 @@ export interface Operation {
   readonly servesRanges?: true;
   /** What it can fail with, beside what its authentication, query and body already tell. */
   readonly errors: readonly ErrorCode[];
+  /** What its 404 says of what its example names. */
+  readonly notFound?: NotFoundText;
   readonly example?: OperationExample;
 }
 

@@ -183,7 +183,7 @@ export const WebConfig = Type.Object(
       description:
         '`on`: a `captcha_token` is required. `optional`: it may be left out, within stricter limits. `off`: none is needed.',
     }),
-    default_account_label: Type.String({ description: 'What an account is called unless it is named.' }),
+    default_account_label: Type.String({ description: 'The label of an account that was given none.' }),
     currency: Type.Literal('RUB'),
     code_ttl_seconds: Type.Integer({ description: 'How long a mailed code can be used.' }),
   },
@@ -194,7 +194,7 @@ export type WebConfig = Static<typeof WebConfig>;
 export const getWebConfig = defineOperation({
   operationId: 'getWebConfig',
   tag: 'System',
-  summary: 'Get the web area’s settings',
+  summary: 'Get the account area’s settings',
   method: 'get',
   path: '/web/config',
   auth: 'none',

@@ -11,6 +11,7 @@ import {
 } from './users.ts';
 import { refillLogsExample, requestLogsExample, statsExample } from './users-examples.ts';
 import { accountExample, accountPath, firstAccountExample, keyExample } from './web-accounts-examples.ts';
+import { noSuchLinkText } from './web-errors.ts';
 
 const rub = (description: string) =>
   Type.String({ pattern: '^-?\\d+(\\.\\d+)?$', description: `${description} Roubles, as a decimal.` });
@@ -20,7 +21,7 @@ export const defaultAccountLabel = 'Основной';
 
 export const ApiAccount = Type.Object(
   {
-    id: Type.Integer({ description: 'Names the account in the addresses of the web area.' }),
+    id: Type.Integer({ description: 'Names the account in the addresses of the account area.' }),
     user_balance_id: Type.String({ description: 'The account’s own id: the `id` of `/users/profile`.' }),
     label: Type.String({ description: 'What the user calls it.' }),
     is_primary: Type.Boolean({
@@ -78,6 +79,7 @@ export const ofAccount = {
   tag: 'Web API Accounts',
   auth: 'web',
   pathParameters: AccountPath,
+  notFound: noSuchLinkText(accountPath.account_id),
 } as const;
 
 export const listApiAccounts = defineOperation({
@@ -132,7 +134,7 @@ export const createFirstApiAccount = defineOperation({
   tag: 'Web API Accounts',
   summary: 'Create the first account of the user',
   description:
-    'With what the operator gives to new users, once for each of them. Returns 409 if the user already has an account.',
+    'Adds the operator’s grant for new users, which each user gets once. Returns 409 if the user already has an account.',
   method: 'post',
   path: '/web/api-accounts/first',
   auth: 'web',

@@ -112,7 +112,7 @@ export const verifyCode = defineOperation({
   summary: 'Sign in with a mailed code',
   description:
     'Starts a session: the answer sets the cookies `mg_session` (15 minutes) and `mg_refresh`, with the prefix `__Host-` ' +
-    'where the service is reached by https. `timezone` is that of a new user, and changes nothing of one that exists.',
+    'where the service is reached by https. `timezone` is stored for new users only; for others it is ignored.',
   method: 'post',
   path: '/web/auth/verify-code',
   auth: 'none',

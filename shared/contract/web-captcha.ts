@@ -61,7 +61,7 @@ export const CaptchaVerification = Type.Object({
   points: Type.Array(ClickCaptchaPoint, {
     minItems: 2,
     maxItems: 5,
-    description: 'Where the icons of the prompt are in `image`, in the order of the prompt.',
+    description: 'Where the icons of the prompt are in `image`: exactly four, in the order of the prompt.',
   }),
 });
 export type CaptchaVerification = Static<typeof CaptchaVerification>;

@@ -76,8 +76,7 @@ export const revealApiKey = defineOperation({
   ...ofAccount,
   operationId: 'revealApiKey',
   summary: 'Show the key of an account',
-  description:
-    'A 404 also where the operator keeps keys in a form that cannot be shown again: such a key can be replaced.',
+  description: 'Also returns 404 if the operator stores keys as hashes only. Replace the key instead.',
   method: 'post',
   path: '/web/api-accounts/{account_id}/reveal',
   body: SensitiveActionConfirm,

@@ -3,6 +3,7 @@ import { Nullable, StringEnum, Time } from './fields.ts';
 import { defineOperation } from './operation.ts';
 import { authResultExample, sessionsExample } from './web-auth-examples.ts';
 import { AuthResult } from './web-auth.ts';
+import { noSuchSessionText } from './web-errors.ts';
 
 export const refreshSession = defineOperation({
   operationId: 'refreshSession',
@@ -115,5 +116,6 @@ export const revokeSession = defineOperation({
   response: Type.Null(),
   status: 204,
   errors: ['not_found'],
+  notFound: noSuchSessionText(sessionsExample[0].id),
   example: { path: { session_id: sessionsExample[0].id } },
 });

@@ -8,7 +8,7 @@ import { readCorsOrigins, type CorsOrigins } from './cors-origins.ts';
 import { addressFormats } from './check-addresses.ts';
 import { ConfigError } from './config-error.ts';
 import { explainFileError } from './explain-file-error.ts';
-import { readMailSender, type MailSender } from './mail-sender.ts';
+import { defaultServiceName, readMailSender, type MailSender } from './mail-sender.ts';
 
 const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
 
@@ -44,7 +44,7 @@ export const Environment = Type.Object({
   METRICS_TOKEN: Type.Optional(Type.String()),
   SUPPORT_EMAIL: Address('mail-address'),
   SMTP_URL: Address('smtp-url'),
-  MAIL_FROM: Type.String({ default: 'Model Gateway <no-reply@localhost>', format: 'mail-sender' }),
+  MAIL_FROM: Type.String({ default: `${defaultServiceName} <no-reply@localhost>`, format: 'mail-sender' }),
   SIGNUP: OnOff('on'),
   SIGNUP_BALANCE: Type.String({ default: '0', format: 'roubles' }),
   SIGNUP_FREE_REQUESTS: Type.Integer({ default: 10, minimum: 0, maximum: 1_000_000 }),

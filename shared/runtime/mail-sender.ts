@@ -7,6 +7,12 @@ export interface MailSender {
   readonly address: string;
 }
 
+/** What the service is called where `MAIL_FROM` has no name. */
+export const defaultServiceName = 'Model Gateway';
+
+/** What the service is called, in mails and by the pages of the account area. */
+export const nameService = (sender: MailSender): string => sender.name || defaultServiceName;
+
 /** RFC 5321, 4.5.3.1: the longest address that a mail server has to take. */
 const maxAddressLength = 254;
 

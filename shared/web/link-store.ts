@@ -72,6 +72,11 @@ export class LinkStore {
     );
   }
 
+  /** Whoever has made the link: for support alone. */
+  async findById(linkId: number): Promise<WebLink | null> {
+    return await this.#database.call(({ links }) => links.findOne({ _id: linkId }).lean<WebLink>().exec());
+  }
+
   async findByAccount(accountId: string): Promise<WebLink | null> {
     return await this.#database.call(({ links }) => links.findOne({ accountId }).lean<WebLink>().exec());
   }

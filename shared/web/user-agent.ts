@@ -20,10 +20,12 @@ const maxHeaderLength = 512;
 const osNames = new Set(Object.values(Bowser.OS_MAP));
 const browserNames = new Set(Object.values(Bowser.BROWSER_MAP));
 
+const unknown = 'unknown';
+
 const unknownDevice: DeviceDescription = {
-  osName: 'unknown',
-  browserName: 'unknown',
-  deviceType: 'unknown',
+  osName: unknown,
+  browserName: unknown,
+  deviceType: unknown,
 };
 
 /**
@@ -39,10 +41,19 @@ export function describeUserAgent(header: string | undefined): DeviceDescription
   return {
     osName: knownName(osNames, os.name),
     browserName: knownName(browserNames, browser.name),
-    deviceType: deviceTypes.find((type) => type === platform.type) ?? 'unknown',
+    deviceType: deviceTypes.find((type) => type === platform.type) ?? unknown,
   };
 }
 
+/** As mails, the audit log and support name a device. @returns null if nothing is known of it */
+export function nameDevice({
+  browserName,
+  osName,
+}: Pick<DeviceDescription, 'browserName' | 'osName'>): string | null {
+  const known = [browserName, osName].filter((name) => name !== unknown);
+  return known.length === 0 ? null : known.join(', ');
+}
+
 function knownName(known: ReadonlySet<string>, name: string | undefined): string {
-  return name !== undefined && known.has(name) ? name : 'unknown';
+  return name !== undefined && known.has(name) ? name : unknown;
 }

@@ -37,7 +37,7 @@ export interface WebSession extends DeviceDescription {
 
 /** An API account that a user manages. */
 export interface WebLink {
-  /** From 1 to 2^31 - 1: the `id` of the account in the web area. */
+  /** From 1 to 2^31 - 1: the `id` of the account in the account area. */
   readonly _id: number;
   readonly userId: string;
   readonly accountId: string;

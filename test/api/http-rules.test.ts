@@ -96,6 +96,16 @@ test('a method that no address takes is a 501, one that this address does not ta
   }
 });
 
+test('an address without parameters does not take the methods of one with parameters that would match it', async (t) => {
+  for (const [method, path] of [
+    ['GET', '/v1/web/api-accounts/link'],
+    ['DELETE', '/v1/web/api-accounts/first'],
+  ] as const) {
+    const response = await fetch(`${stack.url}${path}`, { method });
+    t.deepEqual([response.status, response.headers.get('allow')], [405, 'POST'], path);
+  }
+});
+
 test('an upgrade that is not offered is passed over, and HTTP/1.0 needs no Host', async (t) => {
   const upgrade = 'host: gateway\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n';
   t.deepEqual(await statusOf('GET /v1/models HTTP/1.1', upgrade), [200]);

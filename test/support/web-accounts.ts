@@ -16,7 +16,7 @@ import { startStack, type StackOptions, type TestAccount, type TestStack } from 
 import { waitFor } from './wait-for.ts';
 import { createWebUser, webStoresOf, type WebClient, type WebClientOptions } from './web-client.ts';
 
-/** An answer of the web area, read to its end; its body is null where there is none. */
+/** An answer of the account area, read to its end; its body is null where there is none. */
 export interface WebAnswer<T> {
   readonly status: number;
   readonly body: T;
@@ -38,7 +38,7 @@ async function readText(request: Promise<Response>) {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** A stack for users of the web area, each from an address of its own. */
+/** A stack for users of the account area, each from an address of its own. */
 export async function startWebStack({ env, ...options }: StackOptions = {}): Promise<TestStack> {
   const stack = await startStack({ ...options, env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on', ...env } });
   await createIndexes(stack);

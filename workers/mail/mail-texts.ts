@@ -15,7 +15,7 @@ export interface Words {
 /** All words of a language. `service` is the service's name, `label` the name that its user gave an account. */
 export interface MailTexts {
   signIn(signInCase: SignInCase, service: string): Words;
-  noAccount(email: string, service: string, isSignUpOpen: boolean): Words;
+  noProfile(email: string, service: string, isSignUpOpen: boolean): Words;
   confirmation(action: ConfirmedAction, label: string): Words;
   notice(event: NoticeEvent, label: string, service: string): Words;
   /** How long a code holds. */
@@ -24,7 +24,10 @@ export interface MailTexts {
   /** Of a notice about something that may not have been completed. */
   readonly uncertain: string;
   readonly when: string;
+  /** Of a notice: where the action came from. */
   readonly address: string;
+  /** Of a code: the address that asked for it. */
+  readonly requestedFrom: string;
   readonly device: string;
   /** In UTC. */
   formatTime(at: number): string;

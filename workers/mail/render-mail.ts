@@ -67,7 +67,7 @@ function findWords(
   if (mail.kind === 'confirmation-code') return texts.confirmation(mail.action, toLine(mail.accountLabel));
   const { purpose, email } = mail;
   if (!hasCode(purpose, isKnown, isSignUpOpen))
-    return texts.noAccount(toLine(email, maxEmailLength), service, isSignUpOpen);
+    return texts.noProfile(toLine(email, maxEmailLength), service, isSignUpOpen);
   return texts.signIn(purpose === 'signup' && isKnown ? 'signup-of-known' : purpose, service);
 }
 
@@ -89,7 +89,7 @@ function listFacts(mail: Mail, texts: MailTexts): [string, string][] {
   const facts: [string, string | null][] = [
     [texts.when, mail.kind === 'notice' ? texts.formatTime(mail.at) : null],
     [texts.device, mail.device ?? null],
-    [texts.address, mail.address ?? null],
+    [mail.kind === 'notice' ? texts.address : texts.requestedFrom, mail.address ?? null],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, toLine(value)]]));
 }

@@ -1,6 +1,6 @@
 import { UnrecoverableError, type Job as BullJob } from 'bullmq';
 import { decryptSecret } from '../../shared/accounts/credentials.ts';
-import type { MailSender } from '../../shared/runtime/mail-sender.ts';
+import { nameService, type MailSender } from '../../shared/runtime/mail-sender.ts';
 import type { Mail } from '../../shared/web/mail.ts';
 import type { SealedMail } from '../../shared/web/mail-queue.ts';
 import { renderMail } from './render-mail.ts';
@@ -29,9 +29,8 @@ export async function sendMail(dependencies: MailDependencies, job: BullJob<Seal
   if (now >= job.data.expiresAt) throw new MailDropped('It could not be sent in time.');
   // Under another MASTER_KEY this fails, and a worker with the right one may be next.
   const mail = JSON.parse(decryptSecret(job.data.sealed, masterKey)) as Mail;
-  const service = from.name === '' ? from.address.slice(from.address.lastIndexOf('@') + 1) : from.name;
   const rendered = renderMail(mail, {
-    service,
+    service: nameService(from),
     supportEmail,
     isSignUpOpen,
     isKnown: mail.kind !== 'sign-in-code' || (await isKnown(mail.email)),

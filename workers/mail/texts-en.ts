@@ -19,14 +19,14 @@ export const textsEn: MailTexts = {
     }[signInCase],
     advice: ignore,
   }),
-  noAccount: (email, service, isSignUpOpen) => ({
-    subject: `No ${service} account for this address`,
-    heading: 'There is no account for this address',
+  noProfile: (email, service, isSignUpOpen) => ({
+    subject: `No ${service} profile for this address`,
+    heading: 'There is no profile for this address',
     lead:
       `Someone requested a code to sign in to ${service} as ${email}, but nobody has signed up with this address. ` +
       (isSignUpOpen
         ? 'To sign up, choose “Sign up” on the sign-in page and enter this address again.'
-        : 'If you have an account, sign in with the address that you signed up with. New accounts cannot be created at the moment.'),
+        : 'If you have a profile, sign in with the address that you signed up with. Nobody can sign up at the moment.'),
     advice: 'If this was not you, ignore this email. Nothing has been created or changed.',
   }),
   confirmation: (action, label) => ({
@@ -65,7 +65,7 @@ export const textsEn: MailTexts = {
       ],
       'sessions-ended': [
         'A session was ended for your security',
-        'A session of your profile was ended because its refresh token was used twice. This can be a page error, or somebody may have copied your cookies.',
+        'A session of your profile was ended because it seemed to be in use in two places. A page may have made a mistake, or somebody may have copied your cookies.',
         'If you do not recognise the address above, sign in, end all other sessions and replace the API keys of your accounts.',
       ],
       'first-account': ['Your account is ready', `The account “${label}” was created for you at ${service}.`],
@@ -77,6 +77,7 @@ export const textsEn: MailTexts = {
   neverShare: 'Never share this code. We will never ask you for it.',
   when: 'When',
   address: 'IP address',
+  requestedFrom: 'Requested from',
   device: 'Device',
   formatTime: (at) => `${time.format(at)} UTC`,
   sentBy: (service) => `This email was sent automatically by ${service}.`,

@@ -1,5 +1,5 @@
 import type { MailLanguage, MailOrigin } from '../../../shared/web/mail.ts';
-import { describeUserAgent, type DeviceDescription } from '../../../shared/web/user-agent.ts';
+import { describeUserAgent, nameDevice, type DeviceDescription } from '../../../shared/web/user-agent.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 
 /** Longer ones are no browser's, and reading them takes a while. */
@@ -17,7 +17,5 @@ export function deviceOf(context: ApiContext): DeviceDescription {
 
 /** Where a call comes from, as mails and the audit log say it. */
 export function originOf(context: ApiContext): Required<MailOrigin> {
-  const { browserName, osName } = deviceOf(context);
-  const device = [browserName, osName].filter((name) => name !== 'unknown').join(', ');
-  return { address: context.ip, device: device === '' ? null : device };
+  return { address: context.ip, device: nameDevice(deviceOf(context)) };
 }

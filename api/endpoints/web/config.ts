@@ -1,6 +1,7 @@
 import type { WebConfig } from '../../../shared/contract/system.ts';
 import { defaultAccountLabel } from '../../../shared/contract/web-accounts.ts';
 import { codeLifetimeSeconds } from '../../../shared/contract/web-auth.ts';
+import { nameService } from '../../../shared/runtime/mail-sender.ts';
 import { PreparedBody } from '../../present/prepared-body.ts';
 import type { Services } from '../../services.ts';
 import { servePrepared } from '../send-prepared.ts';
@@ -8,15 +9,13 @@ import { servePrepared } from '../send-prepared.ts';
 /** It changes with the configuration alone, which takes a new start. */
 const cacheControl = 'public, max-age=300';
 
-const serviceName = 'Model Gateway';
-
 export function getWebConfig(services: Services) {
   return servePrepared(() => PreparedBody.ofJson(describe(services)), cacheControl);
 }
 
 function describe({ config, publicUrl }: Services): WebConfig {
   return {
-    name: serviceName,
+    name: nameService(config.mailFrom),
     api_base_url: `${publicUrl}/v1`,
     support_email: config.supportEmail,
     signup_enabled: config.signup.isOpen,

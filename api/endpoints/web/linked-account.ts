@@ -1,5 +1,6 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { AccountPath } from '../../../shared/contract/web-accounts.ts';
+import { noSuchLinkText } from '../../../shared/contract/web-errors.ts';
 import type { HotAccount } from '../../../shared/billing/hot-account-store.ts';
 import { mapBounded } from '../../../shared/runtime/map-bounded.ts';
 import { waitForLookUp } from '../../../shared/runtime/within.ts';
@@ -18,11 +19,7 @@ export async function findLink(services: Services, context: ApiContext): Promise
   return link;
 }
 
-export const noSuchLink = (linkId: number): AppError =>
-  new AppError('not_found', {
-    message: `You have no account ${linkId}. GET /v1/web/api-accounts lists those you have.`,
-    messageRu: `У вас нет аккаунта ${linkId}. Список ваших аккаунтов: GET /v1/web/api-accounts.`,
-  });
+export const noSuchLink = (linkId: number): AppError => new AppError('not_found', noSuchLinkText(linkId));
 
 /** The account behind a link, in Redis from here on. @throws AppError `service_unavailable` */
 async function loadAccount({ hotAccounts, accountWaitMs }: Services, accountId: string): Promise<HotAccount> {

@@ -1,6 +1,7 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { WebUserChange } from '../../../shared/contract/web-auth.ts';
 import type { SessionPath } from '../../../shared/contract/web-sessions.ts';
+import { noSuchSessionText } from '../../../shared/contract/web-errors.ts';
 import type { WebSession } from '../../../shared/web/web-models.ts';
 import { currentSession, sessionOf, unauthenticated } from '../../middleware/authenticate-session.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
@@ -148,7 +149,4 @@ export function revokeSession(services: Services) {
 }
 
 const noSuchSession = (sessionId: string): AppError =>
-  new AppError('not_found', {
-    message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
-    messageRu: `Сессии ${sessionId} нет. Список сессий: GET /v1/web/auth/sessions.`,
-  });
+  new AppError('not_found', noSuchSessionText(sessionId));

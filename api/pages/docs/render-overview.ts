@@ -33,10 +33,11 @@ export function renderOverview({ info, servers }: Description): Html {
           </p>
           <p>The commands on this page read the key from <code>API_KEY</code>.</p>
           <p>
-            Operations of the web area take a session in cookies instead, as browsers keep them. The commands
-            keep them in <code>${cookieFile}</code>: first <a href="#requestCode">have a code mailed</a>, then
-            <a href="#verifyCode">sign in with it</a>, and set <code>CSRF_TOKEN</code> to the
-            <code>csrf_token</code> of the answer.
+            Operations of the account area take a session in cookies instead, as browsers keep them. The
+            commands keep them in <code>${cookieFile}</code>: first
+            <a href="#requestCode">have a code mailed</a>, then <a href="#verifyCode">sign in with it</a>, and
+            set <code>CSRF_TOKEN</code> to the <code>csrf_token</code> of the answer. A captcha needs a page
+            to click in, so that works with curl only if the operator has set <code>WEB_CAPTCHA=off</code>.
           </p>
         </div>
         <div class="examples">

@@ -28,7 +28,7 @@ export const securitySchemes = {
       in: 'cookie',
       name: 'mg_session',
       description:
-        'A session of the web area, as `/web/auth/verify-code` sets it. Where the service is reached by https, the cookie ' +
+        'A session of the account area, as `/web/auth/verify-code` sets it. Where the service is reached by https, the cookie ' +
         'is called `__Host-mg_session`.',
     },
   },

@@ -88,7 +88,11 @@ function describeStatus(
             code,
             {
               summary: textOf(code),
-              value: createErrorExample(code, locateFault(operation, code), { status, translatesFaults }),
+              value: createErrorExample(code, locateFault(operation, code), {
+                status,
+                translatesFaults,
+                text: code === 'not_found' ? operation.notFound : undefined,
+              }),
             },
           ]),
         ),

@@ -30,7 +30,7 @@ export const responseHeaders = {
     schema: { type: 'string' },
   },
   'retry-after': {
-    description: 'After how many seconds to try again; under 60, but for limits of the web area.',
+    description: 'After how many seconds to try again; under 60, but for limits of the account area.',
     schema: { type: 'integer' },
   },
   etag: {

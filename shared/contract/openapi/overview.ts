@@ -7,9 +7,9 @@ export const overview =
   'Every answer carries `x-request-id`. An unknown address, or one with a doubled slash, is a 404 `not_found`; paths ' +
   'are case-sensitive. A method that an address does not take is a 405, one that no address takes a 501, both ' +
   '`method_not_allowed`. Integers in a query are decimal digits, and each parameter is given once.\n\n' +
-  'What is no valid HTTP request is answered in the form of all errors too, by the nearest of the codes, and its ' +
-  'connection is closed: `validation_failed` for 400 (malformed, or without exactly one `Host`), 417 (an unknown ' +
-  '`Expect`) and 505 (another version of HTTP), `payload_too_large` for 431 (headers) and 413 (extensions of chunks), ' +
+  'Malformed HTTP requests get the same error format, with the closest code, and their connection is closed: ' +
+  '`validation_failed` for 400 (malformed, or without exactly one `Host`), 417 (an unknown `Expect`) and 505 ' +
+  '(another version of HTTP), `payload_too_large` for 431 (headers) and 413 (extensions of chunks), ' +
   '`deadline_exceeded` for 408, `method_not_allowed` for 501. A server whose connections are all taken answers a further ' +
   'one with 503 `queue_full` and `retry-after`, and closes it.\n\n' +
   'Requests to models count against the account’s requests per minute once they passed validation, and reserve the ' +
@@ -27,11 +27,11 @@ export const tagDescriptions: Record<Tag, string> = {
   Models: 'What there is and what it costs. No key is needed.',
   Users: 'The account behind the key: its balance and limits, refills, history, and the key itself.',
   'Web Auth':
-    'Signing in to the web area with a mailed code, and its sessions. Browsers carry a session in cookies. Calls that ' +
+    'Signing in to the account area with a mailed code, and its sessions. Browsers carry a session in cookies. Calls that ' +
     'change something need the `csrf_token` of the last sign-in or refresh as `X-CSRF-Token`, and are refused if their ' +
     '`Origin` is another site.',
   'Web API Accounts':
-    'The accounts that a user of the web area has linked: balances, refills, history, and keys. What gives a key away, or ' +
+    'The accounts that a user of the account area has linked: balances, refills, history, and keys. What gives a key away, or ' +
     'takes it, is confirmed by a mailed code.',
   System: 'The service itself. No key is needed.',
 };

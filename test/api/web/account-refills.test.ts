@@ -31,7 +31,7 @@ test.after.always(() => stack.close());
 interface Party {
   readonly client: WebClient;
   readonly account: TestAccount;
-  /** Of the account in the web area. */
+  /** Of the account in the account area. */
   readonly path: string;
   readonly userId: string;
 }
@@ -82,7 +82,7 @@ test.serial(
   },
 );
 
-test('a code counts once, whether it is redeemed by the key or in the web area, also at the same time', async (t) => {
+test('a code counts once, whether it is redeemed by the key or in the account area, also at the same time', async (t) => {
   const party = await createParty('1', 0);
   const code = await createRefillCode(stack);
   const answers = await Promise.all([

@@ -3,7 +3,7 @@ import type { TestStack } from '../../support/stack.ts';
 import { createWebUser, webStoresOf, type WebClient } from '../../support/web-client.ts';
 import { ownAddress, type Bounds } from './spec-bounds.ts';
 
-/** Calls of the web area of which any part may be wrong. */
+/** Calls of the account area of which any part may be wrong. */
 
 export interface Caller {
   readonly client: WebClient;

@@ -153,7 +153,7 @@ test('sixty captchas a minute are handed out to a client address, and sixty answ
   await checkLimited(t, await client.request('POST', '/auth/captcha/verify', answer), 60);
 });
 
-test('the configuration of the web area says what a page must know, and whether a captcha is needed', async (t) => {
+test('the configuration of the account area says what a page must know, and whether a captcha is needed', async (t) => {
   const read = async (url: string): Promise<unknown> =>
     (await new WebClient(url).request('GET', '/config')).json();
   const config = {
@@ -168,9 +168,15 @@ test('the configuration of the web area says what a page must know, and whether 
     code_ttl_seconds: 600,
   };
   t.deepEqual(await read(stack.url), config);
-  const env = { WEB_CAPTCHA: 'optional', SIGNUP: 'off', PUBLIC_URL: 'https://gateway.example' };
+  const env = {
+    WEB_CAPTCHA: 'optional',
+    SIGNUP: 'off',
+    PUBLIC_URL: 'https://gateway.example',
+    MAIL_FROM: 'Шлюз <a@b.example>',
+  };
   t.deepEqual(await read(await startOtherApi(t, stack, env)), {
     ...config,
+    name: 'Шлюз',
     api_base_url: 'https://gateway.example/v1',
     signup_enabled: false,
     captcha_required: false,

@@ -10,7 +10,7 @@ import { startStack, type TestStack } from '../../support/stack.ts';
 import { createWebUser, webStoresOf, type WebClient } from '../../support/web-client.ts';
 import { createEmail } from '../../support/web-sign-in.ts';
 
-/** What holds of every operation of the web area, read from the contract: one that is added later is tested as well. */
+/** What holds of every operation of the account area, read from the contract: one that is added later is tested as well. */
 
 const webArea = Object.values<Operation>(operations).filter(isOfWebArea);
 const withSession = webArea.filter(({ auth }) => auth === 'web');

@@ -16,7 +16,7 @@ import {
 } from './call-with-parts.ts';
 import { bounds, type Bounds, type FieldName } from './spec-bounds.ts';
 
-/** Whatever is sent to the web area is answered or refused as the specification says, and never a fault of the server. */
+/** Whatever is sent to the account area is answered or refused as the specification says, and never a fault of the server. */
 
 let stack: TestStack;
 

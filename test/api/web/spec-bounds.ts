@@ -71,7 +71,7 @@ const codeRequest: Bounds = {
   outcomes: ['ok', 'too_many_attempts'],
 };
 
-/** The bounds of every field of the web area, as the specification has them. */
+/** The bounds of every field of the account area, as the specification has them. */
 export const bounds = {
   getWebConfig: { fields: {}, outcomes: ['ok'] },
   createCaptcha: {

@@ -107,8 +107,14 @@ test('an account that cannot be is not found, whatever it is called', async (t) 
   await stack.createAccount();
   for (const name of ['x'.repeat(100_000), '__proto__', '{"$gt":""}']) {
     const { exitCode, stderr } = await runAdmin('account', 'show', name);
-    t.deepEqual([exitCode, stderr.trim()], [1, 'There is no such account.']);
+    t.is(exitCode, 1);
+    t.true(stderr.startsWith(`No account "${name.slice(0, 50)}`), 'what was looked for is repeated');
+    t.true(stderr.includes('account list') && stderr.length < 300, 'at no length, and with what to do');
   }
+  const key = `mg-${'k'.repeat(43)}`;
+  const { exitCode, stderr } = await runAdmin('account', 'show', key);
+  t.is(exitCode, 1);
+  t.true(stderr.startsWith('No account has this API key.') && !stderr.includes(key), stderr);
 });
 
 test('a ban shows its reason, an unban forgets it and the guesses that led to it', async (t) => {
@@ -130,15 +136,17 @@ test('a ban shows its reason, an unban forgets it and the guesses that led to it
   t.is(rows.find((row) => row.id === id)?.ban_reason, 'unpaid bills');
 });
 
+const accountMeaning = '<account> is an account id, an API key, or the number that the account area shows.';
+
 test.serial(
   'of a mistake what is wrong comes first, then the usage of its verb, or of its resource, alone',
   async (t) => {
     const mistakes = [
       {
         args: ['account', 'create', '--balanc', '5'],
-        says: `Unknown option '--balanc', in "account create".`,
+        says: `Unknown option "--balanc", in "account create".`,
       },
-      { args: ['account', 'show'], says: '"account show" takes <account>.' },
+      { args: ['account', 'show'], says: '"account show" takes one argument, <account>; none was given.' },
       { args: ['account', 'sho', 'x'], says: 'There is no "account sho".' },
       { args: ['account'], says: 'Say what to do with "account".' },
     ];
@@ -148,7 +156,7 @@ test.serial(
       t.deepEqual([exitCode, first], [2, says]);
       t.regex(usage!, /^Usage: /);
       const isKnown = ['create', 'show'].includes(args[1] ?? '');
-      if (args[1] !== 'create') t.is(verbs.pop(), '<account> is an account id or an API key.');
+      if (args[1] !== 'create') t.is(verbs.pop(), accountMeaning);
       t.true(isKnown ? verbs.length === 2 : verbs.length > 10, stderr);
       // A verb, and below it what it does.
       for (const [i, line] of verbs.entries())

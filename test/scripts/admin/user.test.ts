@@ -124,13 +124,27 @@ test('a ban ends sessions at once and refuses the right code with 403; keys go o
   const headers = { authorization: `Bearer ${apiKey}` };
   t.is((await fetch(`${stack.url}/v1/users/profile`, { headers })).status, 200);
 
-  t.like(await admin('unban', email), { banned: false, ban_reason: null });
+  t.like(await admin('unban', email), { banned: false, ban_reason: null, was_banned: true });
   t.is((await tryToSignIn(new WebClient(stack.url), email)).status, 200);
   const { events } = await admin('show', email);
   t.deepEqual(
     events.map(({ action }) => action),
     ['signed-in', 'user-unbanned', 'sign-in-refused', 'user-banned', 'account-linked'],
   );
+});
+
+test('a repeated ban keeps its reason unless it is given a new one, and lifting no ban changes nothing', async (t) => {
+  const { _id: id } = (await createWebUser(stack, 'twice@example.com')).user;
+  t.like(await admin('unban', id), { banned: false, was_banned: false });
+  t.like(await admin('ban', id, '--reason', 'first'), { ban_reason: 'first', was_already_banned: false });
+  const repeated = { ban_reason: 'first', was_already_banned: true, sessions_ended: 0 };
+  t.like(await admin('ban', id), repeated);
+  t.like(await admin('ban', id, '--reason', 'second'), { ...repeated, ban_reason: 'second' });
+  const actions = async (...options: string[]) =>
+    (await admin('show', id, ...options)).events.map(({ action }) => action);
+  t.deepEqual(await actions(), ['user-banned', 'sessions-revoked', 'user-banned']);
+  t.deepEqual(await actions('--events', '1'), ['user-banned']);
+  t.is((await runAdmin(stack.env, 'user', 'show', id, '--events', '1001')).exitCode, 2);
 });
 
 test('support takes an account from its user: the user is told by mail, and whoever has the key may link it', async (t) => {
@@ -143,8 +157,17 @@ test('support takes an account from its user: the user is told by mail, and whoe
   await stack.mailbox!.waitForMail('thief@example.com');
   t.is((await link(owner.client)).status, 409);
 
+  // The user knows the account by the number that the account area shows.
+  const [shown] = (await (await thief.client.request('GET', '/api-accounts')).json()) as { id: number }[];
+  const owned = { id, link: shown!.id, user_id: thief.user._id, user_email: 'thief@example.com' };
+  t.like(await readAdmin<object>(stack.env, 'account', 'show', String(shown!.id)), owned);
   const unlinked = { id, label: 'Loot', user_id: thief.user._id, email: 'thief@example.com' };
-  t.deepEqual(await admin<object>('unlink', apiKey), unlinked);
+  t.deepEqual(await admin<object>('unlink', String(shown!.id)), unlinked);
+  t.like(await readAdmin<object>(stack.env, 'account', 'show', id), {
+    link: null,
+    user_id: null,
+    user_email: null,
+  });
   const { subject, text } = await stack.mailbox!.waitForMail('thief@example.com');
   t.is(subject, 'Аккаунт отвязан');
   t.regex(text!.replaceAll(/\s+/g, ' '), /Поддержка отвязала аккаунт «Loot»/);
@@ -209,7 +232,11 @@ test('a user or a link that is not there is refused, whatever it is called', asy
     t.true(reason.includes('user list') && reason.length < 300, 'at no length, and with what to do');
   }
   t.deepEqual(await refuse('unlink', id), { exitCode: 1, reason: 'No user has linked this account.' });
-  t.deepEqual(await refuse('unlink', 'none'), { exitCode: 1, reason: 'There is no such account.' });
+  t.deepEqual(await refuse('unlink', '4294967296'), {
+    exitCode: 1,
+    reason:
+      'No account is linked under the number 4294967296. An unlinked account has no number: give its id or API key; "account list" lists all accounts.',
+  });
   const { exitCode, stderr } = await runAdmin(stack.env, 'user', 'unban');
   t.is(exitCode, 2);
   t.true(

@@ -5,6 +5,8 @@ import { errorKinds, type ErrorCode } from '../../../shared/contract/error-kinds
 import { AppError } from '../../../shared/contract/errors.ts';
 import { presentError } from '../../../api/present/error-body.ts';
 import type { Operation, OperationExample } from '../../../shared/contract/operation.ts';
+import { describeErrors } from '../../../shared/contract/openapi/error-responses.ts';
+import { SchemaComponents } from '../../../shared/contract/openapi/schema-components.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { compileChecker } from '../../../shared/contract/validation.ts';
 import { parseNamedEvents } from '../../support/named-events.ts';
@@ -82,6 +84,22 @@ test('the example of a body that is late is what a caller is really sent, and va
   const example = createErrorExample('deadline_exceeded', [], { status: 408 });
   t.deepEqual(example, presentError(new AppError('deadline_exceeded', { status: 408 })));
   t.deepEqual(findFaults(ErrorBody, example), []);
+});
+
+test('the 404 of an account or a session says of the one in the example what a caller is really told', (t) => {
+  const sentences = new Set(
+    all
+      .filter(({ path, errors }) => path.startsWith('/web/') && errors.includes('not_found'))
+      .map((operation) => {
+        const { content } = describeErrors(operation, new SchemaComponents())['404']!;
+        const { value } = content['application/json']!.examples!['not_found']!;
+        const { notFound } = operation;
+        t.deepEqual(value, presentError(new AppError('not_found', notFound ?? {})), operation.operationId);
+        return (value as { error: { message: string } }).error.message;
+      }),
+  );
+  t.is(sentences.size, 2);
+  for (const sentence of sentences) t.regex(sentence, /^(You have no account|There is no session) [^ ]+\./);
 });
 
 for (const code of Object.keys(errorKinds) as ErrorCode[]) {

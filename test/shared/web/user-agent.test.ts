@@ -1,5 +1,5 @@
 import test from 'ava';
-import { describeUserAgent, deviceTypes } from '../../../shared/web/user-agent.ts';
+import { describeUserAgent, deviceTypes, nameDevice } from '../../../shared/web/user-agent.ts';
 
 const unknown = { osName: 'unknown', browserName: 'unknown', deviceType: 'unknown' };
 
@@ -22,6 +22,12 @@ test('a device is described by the names that its owner knows', (t) => {
 test('what a header does not tell is unknown', (t) => {
   for (const header of [undefined, '', '   ']) t.deepEqual(describeUserAgent(header), unknown);
   t.is(describeUserAgent('-').osName, 'unknown');
+});
+
+test('the name of a device leaves out what is unknown, and is null where nothing is known', (t) => {
+  t.is(nameDevice({ browserName: 'Firefox', osName: 'Linux' }), 'Firefox, Linux');
+  t.is(nameDevice({ browserName: 'unknown', osName: 'Windows' }), 'Windows');
+  t.is(nameDevice(describeUserAgent(undefined)), null);
 });
 
 test('a bot is no device of anybody', (t) => {

@@ -52,6 +52,9 @@ test('a code is mailed to a user, and to a stranger who may sign up; a stranger 
       const title = JSON.stringify({ purpose, language, ...more });
       t.is(text.includes(mail.code) && html.includes(mail.code), hasCode, title);
       t.is(text.includes(mail.email), !hasCode, title);
+      // An account is what has a balance and keys; what an address may lack is a profile.
+      t.is(/profile|Профиля/.test(text), !hasCode, title);
+      if (!hasCode) t.notRegex(text, /account|аккаунт/i);
       if (!hasCode) t.is(/Sign up|Регистрация/.test(text), more.isSignUpOpen, title);
     }
 });
@@ -64,6 +67,7 @@ test('a mail says who asked, as far as that is known, and what to do when it was
     );
     for (const part of [known.text, known.html]) {
       t.true(part.includes('203.0.113.7') && part.includes('Firefox on Linux'));
+      t.regex(part, { ru: /Запрошено с адреса/, en: /Requested from/ }[language]);
       t.true(part.includes('support@gateway.example'));
     }
     const unknown = renderMail(createSignInMail({ language, expiresAt }), { ...context, supportEmail: null });
@@ -106,7 +110,7 @@ test('a notice says who did it: support, somebody with a copied cookie, or whoev
       true,
     ],
     ['account-unlinked-by-support', { ru: /Поддержка отвязала/, en: /Support unlinked/ }, false],
-    ['sessions-ended', { ru: /использован дважды/, en: /used twice/ }, false],
+    ['sessions-ended', { ru: /в двух местах/, en: /in use in two places/ }, false],
   ] as const;
   for (const language of languages)
     for (const [event, words, advisesOfIntruder] of expected) {

@@ -1,0 +1,45 @@
+import { AppError } from '../../shared/contract/errors.ts';
+import { fullPathOf } from '../../shared/contract/openapi/describe-operation.ts';
+import type { Operation } from '../../shared/contract/operation.ts';
+import { operations } from '../../shared/contract/operations.ts';
+import { shorten } from '../../shared/runtime/shorten.ts';
+import type { ApiContext, ApiMiddleware } from './request-context.ts';
+
+/** The methods of each address without parameters. */
+const methodsOfPath = new Map<string, Set<string>>();
+for (const operation of Object.values<Operation>(operations)) {
+  const path = fullPathOf(operation);
+  if (path.includes('{')) continue;
+  const methods = methodsOfPath.get(path) ?? new Set();
+  // Whatever takes GET takes HEAD.
+  for (const method of operation.method === 'get' ? ['HEAD', 'GET'] : [operation.method.toUpperCase()])
+    methods.add(method);
+  methodsOfPath.set(path, methods);
+}
+
+const methodsOfPatterns = new Set(['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
+
+/**
+ * For the router, `GET /web/api-accounts/link` is one of `/web/api-accounts/{account_id}`: an address without parameters
+ * does not take the methods of those with them.
+ */
+export const refuseMethodOfFixedPath: ApiMiddleware = async (context, next) => {
+  const methods = methodsOfPath.get(context.path);
+  if (methods !== undefined && methodsOfPatterns.has(context.method) && !methods.has(context.method))
+    throw methodNotAllowed(context, 405, [...methods].join(', '));
+  await next();
+};
+
+/** The router says which methods an address takes; a wrong one is an error in our own form. */
+export const refuseMethod: ApiMiddleware = async (context, next) => {
+  await next();
+  if (context.status !== 405 && context.status !== 501) return;
+  throw methodNotAllowed(context, context.status, context.response.get('allow'));
+};
+
+const methodNotAllowed = ({ path, method }: ApiContext, status: number, allow: string): AppError =>
+  new AppError('method_not_allowed', {
+    status,
+    message: `${shorten(path)} does not take ${method}; it takes ${allow}.`,
+    headers: { allow },
+  });

@@ -1,0 +1,34 @@
+import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
+import { RefusedError, type AdminContext } from './command.ts';
+import { quote } from './to-printable.ts';
+
+/** The `id` of a linked account in the account area, as users read it out to support. Ids of accounts are UUIDs. */
+const linkNumber = /^\d{1,10}$/;
+
+/** @throws RefusedError if there is no account of that id or key, and none is linked under that number */
+export async function findAccountId(
+  { accounts, web, positionals }: AdminContext,
+  given = positionals[0]!,
+): Promise<string> {
+  if (linkNumber.test(given)) {
+    const link = await web.links.findById(Number(given));
+    if (link === null) throw noSuchLink(given);
+    return link.accountId;
+  }
+  const id = isApiKey(given) ? await accounts.findIdByKeyHash(hashSecret(given)) : given;
+  if (id === null || (await accounts.findById(id)) === null) throw noSuchAccount(given);
+  return id;
+}
+
+/** A key is not repeated: it may be a working one with a typing mistake, and the output of commands is often kept. */
+export const noSuchAccount = (given: string): RefusedError =>
+  new RefusedError(
+    given.startsWith('mg-')
+      ? 'No account has this API key. Check it, or give the account id; "account list" lists all accounts.'
+      : `No account ${quote(given)}. Give an id, an API key, or the number that the account area shows; "account list" lists all accounts.`,
+  );
+
+const noSuchLink = (given: string): RefusedError =>
+  new RefusedError(
+    `No account is linked under the number ${given}. An unlinked account has no number: give its id or API key; "account list" lists all accounts.`,
+  );

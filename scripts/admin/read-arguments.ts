@@ -1,0 +1,66 @@
+import { parseArgs } from 'node:util';
+import { UsageError, type AdminVerb } from './command.ts';
+import { quote } from './to-printable.ts';
+
+export interface CommandArguments {
+  readonly positionals: readonly string[];
+  readonly options: Readonly<Record<string, string>>;
+  readonly flags: ReadonlySet<string>;
+  readonly json: boolean;
+}
+
+type Shape = Pick<AdminVerb, 'usage' | 'positionals' | 'options' | 'flags'>;
+
+/**
+ * What follows the verb on the command line.
+ * @param command as messages name it, such as `user ban`
+ * @throws UsageError if it is not what the verb takes
+ */
+export function readArguments(args: readonly string[], command: string, verb: Shape): CommandArguments {
+  const flagNames = new Set([...(verb.flags ?? []), 'json']);
+  const { tokens } = parseArgs({
+    // An amount may be negative, and would be taken for an option.
+    args: args.flatMap(joinNegative),
+    options: Object.fromEntries([
+      ...verb.options.map((option) => [option, { type: 'string' as const }] as const),
+      ...[...flagNames].map((flag) => [flag, { type: 'boolean' as const }] as const),
+    ]),
+    // Node's own check explains what nobody meant, such as how a file could be called "--balanc".
+    strict: false,
+    tokens: true,
+  });
+  const options: Record<string, string> = {};
+  const flags = new Set<string>();
+  const positionals: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value, inlineValue } = token;
+    if (flagNames.has(name)) {
+      if (value !== undefined) throw new UsageError(`${rawName} takes no value, in "${command}".`);
+      flags.add(name);
+    } else if (!verb.options.includes(name)) {
+      throw new UsageError(`Unknown option ${quote(rawName)}, in "${command}".`);
+    } else if (value === undefined || (!inlineValue && value.startsWith('-'))) {
+      throw new UsageError(`${rawName} needs a value, in "${command}".`);
+    } else {
+      options[name] = value;
+    }
+  }
+  if (positionals.length !== verb.positionals) throw wrongNumber(positionals.length, command, verb);
+  return { positionals, options, flags, json: flags.delete('json') };
+}
+
+/** Each verb takes one argument or none. */
+function wrongNumber(given: number, command: string, { usage, positionals }: Shape): UsageError {
+  const taken = positionals === 0 ? 'no argument' : `one argument, ${usage.split(' ')[0]}`;
+  const counted = given === 0 ? 'none was given' : given === 1 ? 'one was given' : `${given} were given`;
+  return new UsageError(`"${command}" takes ${taken}; ${counted}.`);
+}
+
+/** `--balance -5` as `--balance=-5`. */
+function joinNegative(arg: string, i: number, all: string[]): string[] {
+  if (/^-\d/.test(arg) && all[i - 1]?.startsWith('--')) return [];
+  const next = all[i + 1];
+  return arg.startsWith('--') && next !== undefined && /^-\d/.test(next) ? [`${arg}=${next}`] : [arg];
+}
