@@ -1,5 +1,6 @@
 import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import { unknownKeyText } from '../../shared/contract/web-errors.ts';
 import type { NewLink } from '../../shared/web/link-store.ts';
 import type { WebLink } from '../../shared/web/web-models.ts';
 import type { WebStores } from '../../shared/web/web-stores.ts';
@@ -39,11 +40,8 @@ export async function findByKey(
   return isApiKey(apiKey) ? await accounts.findIdByKeyHash(hashSecret(apiKey)) : null;
 }
 
-/** About a field, and not about who calls: a page that refreshed its session on it would try the wrong key again. */
-export const unknownKeyToLink = (): AppError => {
-  const message = 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.';
-  const messageRu =
-    'Аккаунта с таким API-ключом нет. Проверьте, что вы вставили: ключ — это «mg-» и 43 символа.';
-  const issue = { loc: ['body', 'api_key'], msg: message, type: 'invalid_api_key' };
+export function unknownKeyToLink(): AppError {
+  const { message, messageRu, param } = unknownKeyText;
+  const issue = { loc: ['body', param], msg: message, type: 'invalid_api_key' };
   return new AppError('invalid_api_key', { message, messageRu, issues: [issue] });
-};
+}

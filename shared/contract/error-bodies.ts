@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { errorKinds, type ErrorCode } from './error-kinds.ts';
 import { errorKind } from './errors.ts';
 import { Nullable, StringEnum } from './fields.ts';
-import type { NotFoundText } from './web-errors.ts';
+import type { ErrorText } from './web-errors.ts';
 
 const errorTypes = [...new Set(Object.values(errorKinds).map((kind) => kind.type))];
 
@@ -68,7 +68,7 @@ export const TranslatedValidationErrorBody = Type.Object(
 interface ExampleOptions {
   readonly status?: number;
   readonly translatesFaults?: boolean;
-  readonly text?: NotFoundText | undefined;
+  readonly text?: ErrorText | undefined;
 }
 
 /**
@@ -85,7 +85,7 @@ export function createErrorExample(
   const { status, type, ...general } = errorKind(code, ofStatus);
   const { message: en, messageRu: ru } = text ?? { message: general.en, messageRu: general.ru };
   const texts = { message_ru: ru, message_en: en };
-  const param = status === 422 ? loc.slice(1).join('.') || null : null;
+  const param = status === 422 ? loc.slice(1).join('.') || null : (text?.param ?? null);
   return {
     error: { message: en, type, param, code },
     detail:

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { ErrorCode } from './error-kinds.ts';
 import type { ModelType } from './models.ts';
-import type { NotFoundText } from './web-errors.ts';
+import type { ErrorText } from './web-errors.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
@@ -85,8 +85,8 @@ export interface Operation {
   readonly servesRanges?: true;
   /** What it can fail with, beside what its authentication, query and body already tell. */
   readonly errors: readonly ErrorCode[];
-  /** What its 404 says of what its example names. */
-  readonly notFound?: NotFoundText;
+  /** What its errors say where that is not the general text of their code; a 404, of what its example names. */
+  readonly errorTexts?: Partial<Record<ErrorCode, ErrorText>>;
   readonly example?: OperationExample;
 }
 

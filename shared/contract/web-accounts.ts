@@ -11,7 +11,7 @@ import {
 } from './users.ts';
 import { refillLogsExample, requestLogsExample, statsExample } from './users-examples.ts';
 import { accountExample, accountPath, firstAccountExample, keyExample } from './web-accounts-examples.ts';
-import { noSuchLinkText } from './web-errors.ts';
+import { noSuchLinkText, unknownKeyText } from './web-errors.ts';
 
 const rub = (description: string) =>
   Type.String({ pattern: '^-?\\d+(\\.\\d+)?$', description: `${description} Roubles, as a decimal.` });
@@ -79,7 +79,7 @@ export const ofAccount = {
   tag: 'Web API Accounts',
   auth: 'web',
   pathParameters: AccountPath,
-  notFound: noSuchLinkText(accountPath.account_id),
+  errorTexts: { not_found: noSuchLinkText(accountPath.account_id) },
 } as const;
 
 export const listApiAccounts = defineOperation({
@@ -114,6 +114,7 @@ export const linkApiAccount = defineOperation({
   response: ApiAccount,
   status: 201,
   errors: ['invalid_api_key', 'already_linked'],
+  errorTexts: { invalid_api_key: unknownKeyText },
   example: { body: { api_key: keyExample, label: defaultAccountLabel }, response: accountExample },
 });
 

@@ -1,15 +1,24 @@
-/** What a 404 says in place of the general text; operations show it in their examples. */
-export interface NotFoundText {
+/** What an error says in place of the general text of its code; operations show it in their examples. */
+export interface ErrorText {
   readonly message: string;
   readonly messageRu: string;
+  /** The field of the body that it is about. */
+  readonly param?: string;
 }
 
-export const noSuchLinkText = (linkId: number): NotFoundText => ({
+export const noSuchLinkText = (linkId: number): ErrorText => ({
   message: `You have no account ${linkId}. GET /v1/web/api-accounts lists those you have.`,
   messageRu: `У вас нет аккаунта ${linkId}. Список ваших аккаунтов: GET /v1/web/api-accounts.`,
 });
 
-export const noSuchSessionText = (sessionId: string): NotFoundText => ({
+export const noSuchSessionText = (sessionId: string): ErrorText => ({
   message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
   messageRu: `Сессии ${sessionId} нет. Список сессий: GET /v1/web/auth/sessions.`,
 });
+
+/** About a field, and not about who calls: a page that refreshed its session on it would try the wrong key again. */
+export const unknownKeyText = {
+  message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',
+  messageRu: 'Аккаунта с таким API-ключом нет. Проверьте, что вы вставили: ключ — это «mg-» и 43 символа.',
+  param: 'api_key',
+} as const satisfies ErrorText;

@@ -116,6 +116,6 @@ export const revokeSession = defineOperation({
   response: Type.Null(),
   status: 204,
   errors: ['not_found'],
-  notFound: noSuchSessionText(sessionsExample[0].id),
+  errorTexts: { not_found: noSuchSessionText(sessionsExample[0].id) },
   example: { path: { session_id: sessionsExample[0].id } },
 });

@@ -76,7 +76,9 @@ function describeStatus(
       ...(isValidation ? {} : { detail: { properties: { error: only } } }),
     },
   };
-  const textOf = (code: ErrorCode): string => errorKind(code, status).en;
+  // The text of a 404 names what the example asks for: only the example shows it.
+  const ownTextOf = (code: ErrorCode) => (code === 'not_found' ? undefined : operation.errorTexts?.[code]);
+  const textOf = (code: ErrorCode): string => ownTextOf(code)?.message ?? errorKind(code, status).en;
   return {
     description: codes.map((code) => `\`${code}\`: ${textOf(code)}`).join('\n\n'),
     headers: headersOf(operation, status),
@@ -91,7 +93,7 @@ function describeStatus(
               value: createErrorExample(code, locateFault(operation, code), {
                 status,
                 translatesFaults,
-                text: code === 'not_found' ? operation.notFound : undefined,
+                text: operation.errorTexts?.[code],
               }),
             },
           ]),

@@ -106,8 +106,7 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   }
   if (status === 206 || status === 416) names.push('content-range');
   if (status === 429 || (status === 503 && !isReport(operation, status))) names.push('retry-after');
-  if (status === 401 && (operation.auth === 'key' || operation.errors.includes('invalid_api_key')))
-    names.push('www-authenticate');
+  if (status === 401 && operation.auth === 'key') names.push('www-authenticate');
   if (operation.setsCookies === true && status < 300) names.push('set-cookie');
   if (status === 409) names.push('x-should-retry');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

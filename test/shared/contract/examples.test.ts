@@ -93,7 +93,7 @@ test('the 404 of an account or a session says of the one in the example what a c
       .map((operation) => {
         const { content } = describeErrors(operation, new SchemaComponents())['404']!;
         const { value } = content['application/json']!.examples!['not_found']!;
-        const { notFound } = operation;
+        const notFound = operation.errorTexts?.not_found;
         t.deepEqual(value, presentError(new AppError('not_found', notFound ?? {})), operation.operationId);
         return (value as { error: { message: string } }).error.message;
       }),
