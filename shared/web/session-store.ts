@@ -169,6 +169,23 @@ export class SessionStore {
     );
   }
 
+  /**
+   * The IDs of the user's sessions, this one included, as they were at a moment when it had not ended. A request that ends
+   * sessions ends only these: if its own session is ended meanwhile, it cannot end one that is started after that.
+   * @returns null where the session has ended
+   */
+  async listIdsWhileOpen({ _id, userId }: WebSession): Promise<string[] | null> {
+    const notExpired = { expiresAt: { $gt: new Date() } };
+    return await this.#database.call(async ({ sessions }) => {
+      const all = await sessions
+        .find({ userId, ...notExpired }, { _id: 1 })
+        .lean<Pick<WebSession, '_id'>[]>()
+        .exec();
+      const isOpen = (await sessions.exists({ _id, ...notExpired }).exec()) !== null;
+      return isOpen ? all.map((session) => session._id) : null;
+    });
+  }
+
   /** @returns false where the user has no such session */
   async revoke(userId: string, sessionId: string): Promise<boolean> {
     const result = await this.#database.call(({ sessions }) =>
@@ -190,10 +207,10 @@ export class SessionStore {
     return result.deletedCount;
   }
 
-  /** Ends all sessions of the user but this one. @returns how many there were */
-  async revokeOthers(userId: string, sessionId: string): Promise<number> {
+  /** Ends these sessions of the user. @returns how many of them there were */
+  async revokeThese(userId: string, sessionIds: readonly string[]): Promise<number> {
     const result = await this.#database.call(({ sessions }) =>
-      sessions.deleteMany({ userId, _id: { $ne: sessionId } }),
+      sessions.deleteMany({ userId, _id: { $in: sessionIds } }),
     );
     return result.deletedCount;
   }

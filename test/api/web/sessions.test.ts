@@ -331,9 +331,24 @@ test('sessions can be ended however many changes a stolen one makes', async (t) 
   t.false(await isOpen(client));
 });
 
-test('a session that is not there is not written down as ended', async (t) => {
+test('only what is ended is written down as ended, however often it is asked for', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
+  const { audit } = webStoresOf(stack);
   const missing = await client.request('DELETE', `/auth/sessions/${randomUUID()}`);
   t.is(await readErrorCode(missing, 404), 'not_found');
-  t.deepEqual(await webStoresOf(stack).audit.list(user._id, 10), []);
+  for (let i = 0; i < 3; i++) t.is((await client.request('POST', '/auth/logout-others')).status, 204);
+  t.deepEqual(await audit.list(user._id, 10), []);
+  await createWebUser(stack, user.email);
+  for (let i = 0; i < 3; i++) t.is((await client.request('POST', '/auth/logout-others')).status, 204);
+  t.is((await audit.list(user._id, 10)).length, 1);
+  const copies = Array.from({ length: 5 }, () => copyOf(client));
+  await Promise.all(copies.map((copy) => copy.request('POST', '/auth/logout-all')));
+  t.false(await isOpen(client));
+  for (const copy of copies) t.is((await copy.request('POST', '/auth/logout-all')).status, 401);
+});
+
+test('a session is ended by its ID in capitals as well', async (t) => {
+  const [{ client }, { sessionId }] = (await createSessions(2)) as [Created, Created];
+  t.is((await client.request('DELETE', `/auth/sessions/${sessionId.toUpperCase()}`)).status, 204);
+  t.is((await listSessions(client)).length, 1);
 });

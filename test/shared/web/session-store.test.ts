@@ -198,16 +198,33 @@ test('a session is revoked by its refresh token, also by one that was replaced, 
   t.deepEqual(await sessions.list(session.userId), []);
 });
 
-test('all sessions of a user are revoked, or all but one, and none of another user', async (t) => {
+test('all sessions of a user are revoked, or those that are named, and none of another user', async (t) => {
   const { sessions } = await openStores(t);
   const stranger = await sessions.start(newSession());
   const options = newSession();
   const [kept] = await Promise.all(Array.from({ length: 3 }, () => sessions.start(options)));
-  t.is(await sessions.revokeOthers(options.userId, kept!.session._id), 2);
+  const ids = (await sessions.listIdsWhileOpen(kept!.session))!;
+  t.is(ids.length, 3);
+  const others = ids.filter((id) => id !== kept!.session._id);
+  t.is(await sessions.revokeThese(options.userId, [...others, stranger.session._id]), 2);
   t.deepEqual(await sessions.list(options.userId), [kept!.session]);
   t.is(await sessions.revokeAll(options.userId), 1);
   t.deepEqual(await sessions.list(options.userId), []);
   t.truthy(await sessions.find(stranger.accessToken));
+});
+
+test('a session that has ended lists none: those that are started later are not its to end', async (t) => {
+  const { sessions } = await openStores(t);
+  const options = newSession();
+  const [own, expired] = [
+    await sessions.start(options),
+    await sessions.start({ ...options, now: ago(25 * hourMs) }),
+  ];
+  t.deepEqual(await sessions.listIdsWhileOpen(own.session), [own.session._id], 'nor what has expired');
+  t.is(await sessions.listIdsWhileOpen(expired.session), null);
+  await sessions.revokeAll(options.userId);
+  await sessions.start(options);
+  t.is(await sessions.listIdsWhileOpen(own.session), null);
 });
 
 test('the last use of a session is noted once a minute at most', async (t) => {
