@@ -17,7 +17,8 @@ import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { generateKey } from '../generate-key.ts';
 import { record, subjectOf } from './record.ts';
 import { languageOf, originOf } from './caller.ts';
-import { readEmail, refuseMailedCode } from './fields.ts';
+import { enterCode } from './enter-code.ts';
+import { readEmail } from './fields.ts';
 import { findLink, noSuchLink, openLink } from './linked-account.ts';
 import { mailCode } from './mail-code.ts';
 import { findUser } from './find-user.ts';
@@ -73,13 +74,10 @@ async function confirm<T>(
   { action, check }: { readonly action: ConfirmedAction; readonly check: Check },
   work: (link: WebLink) => Promise<T>,
 ): Promise<T> {
-  const { limits, emailCodes } = services.web;
-  const { challenge_id: challengeId, code } = context.state.body as SensitiveActionConfirm;
+  const typed = context.state.body as SensitiveActionConfirm;
   return await inDatabaseTurn(services, context, async () => {
     const link = await check(services, context);
-    await limits.take([{ name: 'verify-code-network', who: callerNetwork(context.ip) }]);
-    const expected = { purposes: [action], subject: subjectOfCode(link) };
-    if ((await emailCodes.verify(challengeId, code, expected)) === null) throw refuseMailedCode();
+    await enterCode(services, context, typed, { purposes: [action], subject: subjectOfCode(link) });
     return await record(services, context, { action: auditActionOf[action], ...subjectOf(link) }, () =>
       work(link),
     );

@@ -12,6 +12,7 @@ import type { Services } from '../../services.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { answerWithSession } from './answer-with-session.ts';
 import { deviceOf, languageOf, originOf } from './caller.ts';
+import { enterCode } from './enter-code.ts';
 import { readEmail, readTimeZone, refuseMailedCode } from './fields.ts';
 import { mailCode } from './mail-code.ts';
 import { record } from './record.ts';
@@ -94,19 +95,15 @@ const captchaFailed = (message: string): AppError =>
 
 /** Signs in with a mailed code: the mailbox is all that a user has to prove. */
 export function verifyCode(services: Services) {
-  const { limits, emailCodes, users, sessions } = services.web;
+  const { users, sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
     const request = context.state.body as CodeVerification;
     const { timezone: asked = null } = request;
     const timezone = asked === null ? undefined : readTimeZone(asked);
-    await limits.take([{ name: 'verify-code-network', who: callerNetwork(context.ip) }]);
     // In its turn: a code is used up by the attempt, so nothing that may be waited for comes after it.
     await inDatabaseTurn(services, context, async () => {
-      const found = await emailCodes.verify(request.challenge_id, request.code, {
-        purposes: ['login', 'signup'],
-        subject: '',
-      });
-      if (found === null) throw refuseMailedCode();
+      const expected = { purposes: ['login', 'signup'], subject: '' } as const;
+      const found = await enterCode(services, context, request, expected);
       const language = languageOf(context);
       const signsUp = found.purpose === 'signup' && services.config.signup.isOpen;
       const { user, isNew } = signsUp

@@ -304,10 +304,10 @@ test('ten codes an hour are mailed to a mailbox, and the next is told when to co
   t.true(retryAfter > 3_000 && retryAfter <= 3_600);
 });
 
-test('where too many codes were tried from a network, a right one is not tried', async (t) => {
+test('where too many wrong codes were entered from a network, a right one is not tried', async (t) => {
   const party = await createParty();
   const right = await getCode(party, 'reveal');
-  await useUp(stack, 'verify-code-network', party.address);
+  await useUp(stack, 'wrong-codes-network', party.address);
   const refused = await act<{ error: { code: string } }>(party, 'reveal', right);
   t.is(refused.status, 429);
   t.is(refused.body.error.code, 'too_many_attempts');
