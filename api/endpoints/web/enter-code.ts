@@ -11,13 +11,15 @@ import { refuseMailedCode } from './fields.ts';
  * @throws AppError `invalid_code`, `too_many_attempts`, `service_unavailable`
  */
 export async function enterCode(
-  { web: { limits, emailCodes } }: Services,
+  { web: { limits, emailCodes, users } }: Services,
   context: ApiContext,
   typed: { readonly challenge_id: string; readonly code: string },
   expected: ExpectedCode,
 ): Promise<AcceptedCode> {
   const guesses = [{ name: 'wrong-codes-network', who: callerNetwork(context.ip) }] as const;
   await limits.check(guesses);
+  // The attempt uses the code up, and what it is good for takes MongoDB.
+  await users.checkReachable();
   const entered = await emailCodes.verify(typed.challenge_id, typed.code, expected);
   if (entered.outcome === 'right') return entered;
   if (entered.outcome === 'wrong') await limits.count(guesses);

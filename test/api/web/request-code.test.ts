@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { findMailCode } from '../../../scripts/embedded/smtp/read-mail.ts';
 import { readCode } from '../../support/mailbox.ts';
+import { startOtherApi } from '../../support/other-api.ts';
 import { readErrorCode } from '../../support/read-error.ts';
 import { allQueues, startStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -151,6 +152,15 @@ test('a hundred wrong codes an hour are entered from a client address, and a rig
   await checkLimited(t, await verifyCode(client, code));
   const elsewhere = new WebClient(stack.url, { headers: from('198.18.1.2') });
   t.is((await verifyCode(elsewhere, code)).status, 200);
+});
+
+test('a code that is entered while MongoDB is away is a 503, and is good once it is back', async (t) => {
+  const url = await startOtherApi(t, stack, { MONGODB_URL: 'mongodb://127.0.0.1:1' });
+  const code = await issueCode(stack, createEmail());
+  const client = new WebClient(stack.url, { headers: from(createAddress()) });
+  const away = new WebClient(url, { headers: from(createAddress()) });
+  t.is(await readErrorCode(await verifyCode(away, code), 503), 'service_unavailable');
+  t.is((await verifyCode(client, code)).status, 200);
 });
 
 test('challenges that were made up, have ended or are for something else lock no network out', async (t) => {
