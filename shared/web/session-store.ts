@@ -22,6 +22,8 @@ export const maxSessions = 50;
 const touchIntervalMs = 60_000;
 
 export interface NewSession {
+  /** Chosen at random unless given: it may have to be written down before the session is started. */
+  readonly id?: string;
   readonly userId: string;
   readonly rememberMe: boolean;
   readonly device: DeviceDescription;
@@ -51,8 +53,7 @@ export class SessionStore {
   }
 
   async start(options: NewSession): Promise<SessionWithTokens> {
-    const { userId, rememberMe, device, address, now = new Date() } = options;
-    const _id = randomUUID();
+    const { id: _id = randomUUID(), userId, rememberMe, device, address, now = new Date() } = options;
     const tokens = createSessionTokens(_id, this.#keys);
     const session: WebSession = {
       _id,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import type {
   CodeRequest,
@@ -116,10 +117,12 @@ export function verifyCode(services: Services) {
         const action = { action: 'sign-in-refused', userId } as const;
         throw await record(services, context, action, () => Promise.resolve(userBanned()));
       }
-      const action = { action: isNew ? 'signed-up' : 'signed-in', userId } as const;
+      const sessionId = randomUUID();
+      const action = { action: isNew ? 'signed-up' : 'signed-in', userId, sessionId } as const;
       await record(services, context, action, async () => {
         await endFormerSession(services, context);
         const opened = await sessions.start({
+          id: sessionId,
           userId,
           rememberMe: request.remember_me,
           device: deviceOf(context),

@@ -151,6 +151,22 @@ test('a sign-in ends the session that the browser had, also where its access coo
   }
 });
 
+test('the audit log names the session that each sign-in has started', async (t) => {
+  const [email, client] = [createEmail(), createClient()];
+  await signIn(stack, createClient(), email);
+  await signIn(stack, client, email);
+  const { audit, sessions, users } = webStoresOf(stack);
+  const { _id: userId } = (await users.findByEmail(email))!;
+  const [second, first] = await audit.list(userId, 10);
+  t.like(second, {
+    action: 'signed-in',
+    sessionId: (await sessions.find(client.cookies.get('mg_session')!))!._id,
+  });
+  t.like(first, { action: 'signed-up' });
+  const ids = (await sessions.list(userId)).map(({ _id }) => _id);
+  t.deepEqual(new Set([first!.sessionId, second!.sessionId]), new Set(ids));
+});
+
 test('a sign-in that is refused leaves the session of the browser as it was', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const code = await issueCode(stack, user.email);
