@@ -195,13 +195,6 @@ export class SessionStore {
     return result.deletedCount === 1;
   }
 
-  /** Ends the session of a browser, also where its refresh token was replaced since. A made-up token ends nothing. */
-  async revokeByToken(refreshToken: string): Promise<void> {
-    const issued = readToken('refresh', refreshToken, this.#keys);
-    if (issued === null) return;
-    await this.#database.call(({ sessions }) => sessions.deleteOne({ _id: issued.sessionId }));
-  }
-
   /** @returns how many there were */
   async revokeAll(userId: string): Promise<number> {
     const result = await this.#database.call(({ sessions }) => sessions.deleteMany({ userId }));
@@ -232,6 +225,11 @@ export class SessionStore {
 /** Whether a request's CSRF token is the one that the session was last given. */
 export function checkCsrf(session: WebSession, token: string): boolean {
   return isSameHash(session.csrfHash, hashSecret(token));
+}
+
+/** Whether a refresh token of the session is the one that it was last given, and was not replaced since. */
+export function isLastRefreshToken(session: WebSession, refreshToken: string): boolean {
+  return isSameHash(session.refreshHash, hashSecret(refreshToken));
 }
 
 function lifeFrom(now: Date, rememberMe: boolean): Pick<WebSession, 'accessExpiresAt' | 'expiresAt'> {

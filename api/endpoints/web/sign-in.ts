@@ -8,11 +8,11 @@ import type {
 } from '../../../shared/contract/web-auth.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
-import { readCookie } from '../../middleware/session-cookies.ts';
 import type { Services } from '../../services.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { answerWithSession } from './answer-with-session.ts';
 import { deviceOf, languageOf, originOf } from './caller.ts';
+import { endFormerSession } from './end-former-sessions.ts';
 import { enterCode } from './enter-code.ts';
 import { readEmail, readTimeZone, refuseMailedCode } from './fields.ts';
 import { mailCode } from './mail-code.ts';
@@ -146,12 +146,3 @@ const userBanned = (): AppError =>
     message: 'This user is banned. Ask the support of this service why.',
     messageRu: 'Пользователь заблокирован. Причину сообщит поддержка сервиса.',
   });
-
-/**
- * A browser has one session: the one that it had before would be left open, and nobody could see which it was. Its refresh
- * cookie tells which: the other one has expired where somebody signs in again after a quarter of an hour.
- */
-async function endFormerSession({ web: { sessions }, config }: Services, context: ApiContext): Promise<void> {
-  const token = readCookie(context, config, 'refresh');
-  if (token !== null) await sessions.revokeByToken(token);
-}

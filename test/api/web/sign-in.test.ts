@@ -151,6 +151,19 @@ test('a sign-in ends the session that the browser had, also where its access coo
   }
 });
 
+test('the session that a sign-in ends is in the audit log, and where its token was replaced before, the user is told by mail', async (t) => {
+  const { audit, sessions } = webStoresOf(stack);
+  for (const isReplaced of [false, true]) {
+    const { client, user, sessionId } = await createWebUser(stack, createEmail());
+    if (isReplaced) await sessions.refresh(client.cookies.get('mg_refresh')!, '203.0.113.8');
+    await signIn(stack, client, createEmail());
+    const action = isReplaced ? 'refresh-replayed' : 'signed-out';
+    t.like(await audit.list(user._id, 10), [{ action, sessionId }]);
+    t.deepEqual(await sessions.list(user._id), []);
+    if (isReplaced) t.truthy(await stack.mailbox!.waitForMail(user.email));
+  }
+});
+
 test('the audit log names the session that each sign-in has started', async (t) => {
   const [email, client] = [createEmail(), createClient()];
   await signIn(stack, createClient(), email);
