@@ -18,3 +18,19 @@ export async function endFormerSession(services: Services, context: ApiContext):
   const action = isLastRefreshToken(former, token) ? 'signed-out' : 'refresh-replayed';
   await record(services, context, { action, userId, sessionId }, () => sessions.revoke(userId, sessionId));
 }
+
+/**
+ * Ends all sessions of a user who signs in, before the new one is started. A request that one of them has under way ends
+ * nothing that is started later (`listIdsWhileOpen`): so whoever ends sessions in a loop is out.
+ * @param sessionId of the session that is about to be started
+ */
+export async function endOtherSessions(
+  services: Services,
+  context: ApiContext,
+  { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
+): Promise<void> {
+  const { sessions } = services.web;
+  if ((await sessions.list(userId)).length === 0) return;
+  const action = { action: 'sessions-revoked', userId, sessionId } as const;
+  await record(services, context, action, () => sessions.revokeAll(userId));
+}

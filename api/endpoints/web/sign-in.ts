@@ -12,7 +12,7 @@ import type { Services } from '../../services.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { answerWithSession } from './answer-with-session.ts';
 import { deviceOf, languageOf, originOf } from './caller.ts';
-import { endFormerSession } from './end-former-sessions.ts';
+import { endFormerSession, endOtherSessions } from './end-former-sessions.ts';
 import { enterCode } from './enter-code.ts';
 import { readEmail, readTimeZone, refuseMailedCode } from './fields.ts';
 import { mailCode } from './mail-code.ts';
@@ -121,6 +121,7 @@ export function verifyCode(services: Services) {
       const action = { action: isNew ? 'signed-up' : 'signed-in', userId, sessionId } as const;
       await record(services, context, action, async () => {
         await endFormerSession(services, context);
+        if (request.end_other_sessions) await endOtherSessions(services, context, action);
         const opened = await sessions.start({
           id: sessionId,
           userId,

@@ -321,6 +321,29 @@ test('a request whose session is ended while its body is on its way does nothing
   t.deepEqual(await webStoresOf(stack).links.list(user._id), []);
 });
 
+test('a sign-in that ends the other sessions shuts out a thief who ends sessions in a loop', async (t) => {
+  const { client: thief, user } = await createWebUser(stack, createEmail());
+  const stranger = await createWebUser(stack, createEmail());
+  const loop = async (): Promise<void> => {
+    while ((await thief.request('POST', '/auth/logout-others')).status === 204);
+  };
+  const loops = Array.from({ length: 4 }, loop);
+  const owner = new WebClient(stack.url);
+  await signIn(stack, owner, user.email, { endOtherSessions: true });
+  await Promise.all(loops);
+  t.true(await isOpen(owner));
+  t.false(await isOpen(thief));
+  t.is((await thief.request('POST', '/auth/refresh')).status, 401);
+  t.true(await isOpen(stranger.client));
+  const own = (await listSessions(owner)).map(({ id }) => id);
+  t.is(own.length, 1);
+  const events = await webStoresOf(stack).audit.list(user._id, 10);
+  t.deepEqual(
+    events.filter(({ sessionId }) => sessionId === own[0]).map(({ action }) => action),
+    ['sessions-revoked', 'signed-in'],
+  );
+});
+
 test('sessions can be ended however many changes a stolen one makes', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await useUp(stack, 'changes-user', user._id);
