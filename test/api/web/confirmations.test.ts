@@ -246,6 +246,17 @@ test('of ten parallel confirmations with one code one counts', async (t) => {
   t.is(await statusOfKey(done[0]!.body.api_key), 200);
 });
 
+test('of two parallel replacements with a code each one is done, and its key works', async (t) => {
+  const party = await createParty();
+  const codes = [await getCode(party, 'regenerate'), await getCode(party, 'regenerate')];
+  const answers = await Promise.all(codes.map((code) => act<RegeneratedApiKey>(party, 'regenerate', code)));
+  t.deepEqual(
+    answers.map(({ status }) => status).toSorted((a, b) => a - b),
+    [200, 422],
+  );
+  t.is(await statusOfKey(answers.find(({ status }) => status === 200)!.body.api_key), 200);
+});
+
 test('of two parallel unlinks with a code each one is a 204 and the other finds no account', async (t) => {
   const party = await createParty();
   const codes = [await getCode(party, 'unlink'), await getCode(party, 'unlink')];
