@@ -15,7 +15,7 @@ export interface CodeRequest {
   readonly purpose: CodePurpose;
   /** A normalised address. */
   readonly email: string;
-  /** The user and the link whose action the code confirms, as `userId:linkId`. Empty for sign-in. */
+  /** Whom and what the code confirms an action for: the user, the link and, if it is about the key, the key's hash. Empty for sign-in. */
   readonly subject: string;
 }
 

@@ -40,8 +40,12 @@ interface Target {
 /** What must hold of the account before a code is mailed, and again before the action is done. */
 type Check<T extends Target> = (services: Services, context: ApiContext) => Promise<T>;
 
-/** A code is good for one action of one user on one account. */
-const subjectOfCode = ({ link: { userId, _id } }: Target): string => `${userId}:${_id}`;
+/**
+ * A code is good for one action of one user on one account, and where it is about the key, on the key of the moment: a code
+ * that a thief had mailed is good for nothing once the key is replaced.
+ */
+const subjectOfCode = ({ link: { userId, _id }, keyHash }: Target): string =>
+  [userId, _id, ...(keyHash === null ? [] : [keyHash])].join(':');
 
 function requestConfirmation(services: Services, action: ConfirmedAction, check: Check<Target>) {
   const { limits } = services.web;
@@ -81,12 +85,22 @@ async function confirm<T extends Target, R>(
   { action, check }: { readonly action: ConfirmedAction; readonly check: Check<T> },
   work: (target: T) => Promise<R>,
 ): Promise<R> {
+  const { links } = services.web;
   const typed = context.state.body as SensitiveActionConfirm;
   return await inDatabaseTurn(services, context, async () => {
     const target = await check(services, context);
     await enterCode(services, context, typed, { purposes: [action], subject: subjectOfCode(target) });
-    const what = { action: auditActionOf[action], ...subjectOf(target.link) };
-    return await record(services, context, what, () => work(target));
+    const { link } = target;
+    return await record(
+      services,
+      context,
+      { action: auditActionOf[action], ...subjectOf(link) },
+      async () => {
+        // MongoDB may have been slow to take the event, and support have taken the account from its user meanwhile.
+        if ((await links.find(link.userId, link._id)) === null) throw noSuchLink(link._id);
+        return await work(target);
+      },
+    );
   });
 }
 
@@ -146,8 +160,8 @@ export function revealApiKey(services: Services) {
       services,
       context,
       { action: 'reveal', check: findRevealable },
-      async ({ link: { accountId } }) => {
-        const key = await services.accounts.revealKey(accountId);
+      async ({ link: { accountId }, keyHash }) => {
+        const key = await services.accounts.revealKey(accountId, { expectedKeyHash: keyHash });
         if (key === null) throw noKeyToShow();
         return key;
       },

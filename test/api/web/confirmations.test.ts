@@ -246,6 +246,17 @@ test('of ten parallel confirmations with one code one counts', async (t) => {
   t.is(await statusOfKey(done[0]!.body.api_key), 200);
 });
 
+test('a code that shows or replaces the key is good for nothing once the key was replaced, and one that unlinks still is', async (t) => {
+  const party = await createParty();
+  const [reveal, regenerate] = [await getCode(party, 'reveal'), await getCode(party, 'regenerate')];
+  const unlink = await getCode(party, 'unlink');
+  const { apiKey } = party.account;
+  t.is((await callApi(stack.url, apiKey, 'PUT', '/users/regenerate_api_key')).status, 200);
+  await checkRefused(t, party, 'reveal', reveal);
+  await checkRefused(t, party, 'regenerate', regenerate);
+  t.is((await act(party, 'unlink', unlink)).status, 204);
+});
+
 test('of two parallel replacements with a code each one is done, and its key works', async (t) => {
   const party = await createParty();
   const codes = [await getCode(party, 'regenerate'), await getCode(party, 'regenerate')];
