@@ -131,7 +131,7 @@ export class AccountStore {
   }
 
   async findByIds(ids: readonly string[]): Promise<AccountDocument[]> {
-    return await this.#accounts.find({ _id: { $in: [...ids] } }).toArray();
+    return await callMongo(() => this.#accounts.find({ _id: { $in: [...ids] } }).toArray());
   }
 
   async findIdByKeyHash(keyHash: string): Promise<string | null> {
