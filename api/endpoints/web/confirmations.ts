@@ -19,7 +19,7 @@ import { record, subjectOf } from './record.ts';
 import { languageOf, originOf } from './caller.ts';
 import { enterCode } from './enter-code.ts';
 import { readEmail, refuseMailedCode } from './fields.ts';
-import { findLink, noSuchLink, openLink } from './linked-account.ts';
+import { accountGone, findLink, noSuchLink, openLink } from './linked-account.ts';
 import { mailCode } from './mail-code.ts';
 import { findUser } from './find-user.ts';
 
@@ -119,12 +119,6 @@ async function withKey({ accounts }: Services, link: WebLink): Promise<KeyTarget
   if (account === null) throw accountGone();
   return { link, keyHash: account.keyHash };
 }
-
-const accountGone = (): AppError =>
-  new AppError('not_found', {
-    message: 'This account does not exist any more.',
-    messageRu: 'Этого аккаунта больше нет.',
-  });
 
 export const requestUnlinkCode = (services: Services) => requestConfirmation(services, 'unlink', findOwn);
 
