@@ -103,9 +103,9 @@ export class EmailCodeStore {
     const id = challengeId.toLowerCase();
     const values = [this.#mac(id, code), maxCodeAttempts, expected.subject, ...expected.purposes];
     const reply = await callRedis(() => verifyScript.run(this.#redis, [redisKeys.emailCode(id)], values));
-    const [outcome, sealed] = reply as ['right', string] | ['wrong' | 'unknown'];
+    const [outcome, sealed = ''] = reply as [EnteredCode['outcome'], string?];
     if (outcome !== 'right') return { outcome };
-    const { challengeId: sealedFor, purpose, subject, email } = this.#open(sealed!);
+    const { challengeId: sealedFor, purpose, subject, email } = this.#open(sealed);
     const isOwn = sealedFor === id && subject === expected.subject && expected.purposes.includes(purpose);
     return isOwn ? { outcome, purpose, email } : { outcome: 'wrong' };
   }

@@ -177,7 +177,7 @@ test('the audit log names the session that each sign-in has started', async (t) 
   });
   t.like(first, { action: 'signed-up' });
   const ids = (await sessions.list(userId)).map(({ _id }) => _id);
-  t.deepEqual([first!.sessionId, second!.sessionId].sort(), ids.sort());
+  t.deepEqual([second!.sessionId, first!.sessionId], ids, 'the last used first');
 });
 
 test('a sign-in that is refused leaves the session of the browser as it was', async (t) => {
