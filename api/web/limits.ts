@@ -102,6 +102,12 @@ export const webLimits = {
     party: 'network',
     counted: 'first accounts made from one network',
   },
+  'daily-changes-user': {
+    limit: 2_000,
+    windowSeconds: day,
+    party: 'user',
+    counted: 'changes made by one user',
+  },
   'changes-user': { limit: 300, windowSeconds: minute, party: 'user', counted: 'changes made by one user' },
 } as const satisfies Record<string, WebLimit>;
 
