@@ -1,5 +1,5 @@
 import { AppError } from '../../shared/contract/errors.ts';
-import { FairQueue } from '../../shared/fairness/fair-queue.ts';
+import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { DrawnCaptcha } from './draw-captcha.ts';
 
@@ -42,19 +42,17 @@ export class CaptchaPool {
   }
 
   /**
-   * Sites take turns; callers of one site are served in the order they came.
+   * Sites take turns; callers of one site are served in the order they came. When too many wait, a site that has none
+   * waiting takes the newest place of the site that has most.
    * @param site of the caller, as `callerSite` names it
-   * @throws AppError `queue_full` when too many wait, or too many of this site; `service_unavailable` once it is closed; what `draw` throws
+   * @param signal aborted when the caller has left, who then gives up the place
+   * @throws AppError `queue_full` when too many wait, or too many of this site; `service_unavailable` once it is closed;
+   *   what `draw` throws; the signal's reason
    */
-  async take(site: string): Promise<DrawnCaptcha> {
+  async take(site: string, signal?: AbortSignal): Promise<DrawnCaptcha> {
+    signal?.throwIfAborted();
     if (this.#closed) throw new AppError('service_unavailable');
-    const captcha = this.#ready.shift();
-    if (captcha === undefined && this.#isFull(site)) throw new AppError('queue_full');
-    const taken =
-      captcha ??
-      new Promise<DrawnCaptcha>((resolve, reject) => {
-        this.#waiting.add(site, { resolve, reject });
-      });
+    const taken = this.#ready.shift() ?? this.#wait(site, signal);
     this.#startDrawing();
     return await taken;
   }
@@ -67,8 +65,35 @@ export class CaptchaPool {
     await this.#drawing;
   }
 
-  #isFull(site: string): boolean {
-    return this.#waiting.size >= this.#maxWaiting || this.#waiting.countOf(site) >= maxWaitingPerSite;
+  async #wait(site: string, signal: AbortSignal | undefined): Promise<DrawnCaptcha> {
+    this.#makeRoom(site);
+    return await new Promise<DrawnCaptcha>((resolve, reject) => {
+      const entry = this.#waiting.add(site, { resolve, reject });
+      const leave = (): void => {
+        if (this.#waiting.remove(entry)) reject(signal!.reason as Error);
+      };
+      signal?.addEventListener('abort', leave, { once: true });
+    });
+  }
+
+  #makeRoom(site: string): void {
+    const own = this.#waiting.countOf(site);
+    if (own >= maxWaitingPerSite) throw new AppError('queue_full');
+    if (this.#waiting.size < this.#maxWaiting) return;
+    const newest = own === 0 ? this.#findNewestOfMost() : undefined;
+    if (newest === undefined) throw new AppError('queue_full');
+    this.#waiting.remove(newest);
+    newest.item.reject(new AppError('queue_full'));
+  }
+
+  /** The newest place of the site that has most; none where no site has more than one. */
+  #findNewestOfMost(): QueueEntry<WaitingCaller> | undefined {
+    let [crowded, most] = ['', 1];
+    for (const site of this.#waiting.holders()) {
+      const count = this.#waiting.countOf(site);
+      if (count > most) [crowded, most] = [site, count];
+    }
+    return this.#waiting.tailOf(crowded);
   }
 
   #startDrawing(): void {

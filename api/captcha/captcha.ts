@@ -29,8 +29,8 @@ export class Captcha {
   }
 
   /** @throws AppError `queue_full` when too many wait for one, or too many of this network's site, `service_unavailable` while Redis is away */
-  async challenge(purpose: CaptchaPurpose, network: string): Promise<CaptchaChallenge> {
-    const { image, promptImage, icons } = await this.#pool.take(callerSite(network));
+  async challenge(purpose: CaptchaPurpose, network: string, signal?: AbortSignal): Promise<CaptchaChallenge> {
+    const { image, promptImage, icons } = await this.#pool.take(callerSite(network), signal);
     const solution = icons.slice(0, promptCount);
     return {
       challengeId: await this.#store.addChallenge({ purpose, network, solution }),

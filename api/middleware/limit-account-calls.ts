@@ -5,7 +5,7 @@ import { Holdings } from '../../shared/fairness/holdings.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import { callerSignal } from './caller-signal.ts';
 import type { ApiContext, ApiMiddleware } from './request-context.ts';
-import { requesterOf } from './requester.ts';
+import { callsHolderOf } from './requester.ts';
 
 /** Calls of this kind take milliseconds. */
 const retryAfterSeconds = 1;
@@ -16,18 +16,18 @@ export interface CallLimits {
 }
 
 /**
- * Bounds how many calls of an account, or of a user of the web area, that ask no model are under way at once: those that wait, those that work, and
- * those whose answers have not been read. Such calls cost nothing and are not counted by the minute. Nothing but the
- * session of a user is looked up for calls beyond the bound. They are refused after a second: a client that is refused at once asks again at once,
- * and thousands of refusals hold up the process as well.
+ * Bounds how many calls of an account, or of a session of the account area, that ask no model are under way at once: those
+ * that wait, those that work, and those whose answers have not been read. Such calls cost nothing and are not counted by
+ * the minute. Nothing but the session is looked up for calls beyond the bound. They are refused after a second: a client
+ * that is refused at once asks again at once, and thousands of refusals hold up the process as well.
  */
 export function limitAccountCalls({ refusalDelayMs = 1_000 }: CallLimits = {}): ApiMiddleware {
   const underWay = new Holdings();
   return async (context, next) => {
-    const requester = requesterOf(context);
-    if (underWay.of(requester) >= maxCallsPerAccount) throw await refuse(context, requester, refusalDelayMs);
-    underWay.change(requester, 1);
-    const release = (): void => underWay.change(requester, -1);
+    const holder = callsHolderOf(context);
+    if (underWay.of(holder) >= maxCallsPerAccount) throw await refuse(context, holder, refusalDelayMs);
+    underWay.change(holder, 1);
+    const release = (): void => underWay.change(holder, -1);
     try {
       await next();
     } finally {
@@ -39,7 +39,7 @@ export function limitAccountCalls({ refusalDelayMs = 1_000 }: CallLimits = {}): 
   };
 }
 
-async function refuse({ res }: ApiContext, requester: string, delayMs: number): Promise<AppError> {
+async function refuse({ res }: ApiContext, holder: string, delayMs: number): Promise<AppError> {
   const signal = callerSignal(res);
   try {
     await delay(delayMs, undefined, { signal });
@@ -48,10 +48,10 @@ async function refuse({ res }: ApiContext, requester: string, delayMs: number): 
     return new AppError('job_cancelled');
   }
   // Those that came together are refused one in each iteration of the event loop.
-  await nextWorkTurn(requester);
+  await nextWorkTurn(holder);
   return new AppError('rate_limit_exceeded', {
     message:
-      `An account, or a user of the web area, may have ${maxCallsPerAccount} calls of this kind under way at once: those that ask no model, or ` +
+      `An account, or a session of the account area, may have ${maxCallsPerAccount} calls of this kind under way at once: those that ask no model, or ` +
       'streams of events. ' +
       'Read the answers of those that are, and try again.',
     headers: { 'retry-after': String(retryAfterSeconds) },

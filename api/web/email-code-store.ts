@@ -15,7 +15,7 @@ export interface CodeRequest {
   readonly purpose: CodePurpose;
   /** A normalised address. */
   readonly email: string;
-  /** The user and the link whose action the code confirms, as `userId:linkId`. Empty for sign-in. */
+  /** Whom and what the code confirms an action for: the user, the link and, if it is about the key, the key's hash. Empty for sign-in. */
   readonly subject: string;
 }
 
@@ -40,6 +40,13 @@ export interface AcceptedCode {
   readonly email: string;
 }
 
+export type EnteredCode =
+  | (AcceptedCode & { readonly outcome: 'right' })
+  /** Another code was mailed. */
+  | { readonly outcome: 'wrong' }
+  /** Nothing was compared: the challenge was never made, is used up, has expired or is for something else. */
+  | { readonly outcome: 'unknown' };
+
 const createScript = new RedisScript(`
 redis.call('HSET', KEYS[1], 'purpose', ARGV[1], 'subject', ARGV[2], 'sealed', ARGV[3], 'mac', ARGV[4], 'attempts', 0)
 redis.call('EXPIRE', KEYS[1], ARGV[5])
@@ -53,15 +60,16 @@ redis.call('EXPIRE', KEYS[1], ARGV[5])
  */
 const verifyScript = new RedisScript(`
 local purpose, subject, sealed, mac = unpack(redis.call('HMGET', KEYS[1], 'purpose', 'subject', 'sealed', 'mac'))
-if not purpose or subject ~= ARGV[3] then return false end
+if not purpose or subject ~= ARGV[3] then return {'unknown'} end
 local isExpected = false
 for index = 4, #ARGV do isExpected = isExpected or ARGV[index] == purpose end
-if not isExpected then return false end
+if not isExpected then return {'unknown'} end
 
 local attempts = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
 local isRight = mac == ARGV[1]
 if isRight or attempts >= tonumber(ARGV[2]) then redis.call('DEL', KEYS[1]) end
-return isRight and sealed
+if isRight then return {'right', sealed} end
+return {'wrong'}
 `);
 
 /**
@@ -89,19 +97,17 @@ export class EmailCodeStore {
     return { challengeId, code, expiresAt };
   }
 
-  /**
-   * Uses up an attempt, and the code if it is right. Text that is not six digits is a wrong code like any other.
-   * @returns null if the challenge is unknown, used, expired or for something else, or if the code is wrong
-   */
-  async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<AcceptedCode | null> {
-    if (!isUuid(challengeId)) return null;
+  /** Uses up an attempt, and the code if it is right. Text that is not six digits is a wrong code like any other. */
+  async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<EnteredCode> {
+    if (!isUuid(challengeId)) return { outcome: 'unknown' };
     const id = challengeId.toLowerCase();
     const values = [this.#mac(id, code), maxCodeAttempts, expected.subject, ...expected.purposes];
     const reply = await callRedis(() => verifyScript.run(this.#redis, [redisKeys.emailCode(id)], values));
-    if (reply === null) return null;
-    const { challengeId: sealedFor, purpose, subject, email } = this.#open(reply as string);
+    const [outcome, sealed = ''] = reply as [EnteredCode['outcome'], string?];
+    if (outcome !== 'right') return { outcome };
+    const { challengeId: sealedFor, purpose, subject, email } = this.#open(sealed);
     const isOwn = sealedFor === id && subject === expected.subject && expected.purposes.includes(purpose);
-    return isOwn ? { purpose, email } : null;
+    return isOwn ? { outcome, purpose, email } : { outcome: 'wrong' };
   }
 
   /** Invalidates a code whose mail could not be queued. */

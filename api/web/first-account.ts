@@ -58,8 +58,10 @@ async function takeLink(
   const link = await web.links.create({ userId, accountId, label }).catch((error: unknown) => {
     throw error instanceof AppError && error.code === 'already_linked' ? accountExists() : error;
   });
-  if (await web.users.replaceReservedAccountId(userId, accountId)) return link;
-  // The account was linked and unlinked again since this request read its id: it may be somebody else's by now.
+  const isFirst = (await web.links.findOldest(userId))?._id === link._id;
+  if (isFirst && (await web.users.replaceReservedAccountId(userId, accountId))) return link;
+  // The user has linked another account meanwhile. Or this one was linked and unlinked again since this request read its
+  // id: it may be somebody else's by now.
   await web.links.delete(userId, link._id);
   throw accountExists();
 }

@@ -13,6 +13,8 @@ interface WebLimit {
   readonly party: 'mailbox' | 'user' | 'network';
   /** What the limit counts, in the words of its error message. */
   readonly counted: string;
+  /** What a limit of a network lets through for a site of IPv6, as a multiple of it. */
+  readonly siteFactor?: number;
 }
 
 const day = 86_400;
@@ -20,12 +22,15 @@ const hour = 3600;
 const minute = 60;
 const periodNames = { [day]: 'day', [hour]: 'hour', [minute]: 'minute' } as const;
 
-/** What a limit of a network lets through for a site of IPv6, as a multiple of it: many people can share a /48. */
-const siteFactor = 10;
+/** Unless the limit says otherwise: many people can share a /48. */
+const usualSiteFactor = 10;
+
+/** Of what bounds how often codes can be guessed: one person can have a /48 for the asking. */
+const guessingSiteFactor = 2;
 
 /**
  * All limits of the web account area. A network is what `callerNetwork` makes of an address. Where it is one of IPv6, its
- * site (`callerSite`) is counted as well, at `siteFactor` times the limit: one customer can have 65 536 networks. The limits
+ * site (`callerSite`) is counted as well, at a multiple of the limit: one customer can have 65 536 networks. The limits
  * of codes without a captcha apply in addition to those of mailed codes.
  */
 export const webLimits = {
@@ -40,6 +45,7 @@ export const webLimits = {
     windowSeconds: hour,
     party: 'network',
     counted: 'codes mailed for one network',
+    siteFactor: guessingSiteFactor,
   },
   'codes-without-captcha-mailbox': {
     limit: 3,
@@ -71,11 +77,12 @@ export const webLimits = {
     party: 'network',
     counted: 'captcha answers from one network',
   },
-  'verify-code-network': {
-    limit: 500,
+  'wrong-codes-network': {
+    limit: 100,
     windowSeconds: hour,
     party: 'network',
-    counted: 'codes entered from one network',
+    counted: 'wrong codes entered from one network',
+    siteFactor: guessingSiteFactor,
   },
   'wrong-keys-user': {
     limit: 10,
@@ -94,6 +101,12 @@ export const webLimits = {
     windowSeconds: day,
     party: 'network',
     counted: 'first accounts made from one network',
+  },
+  'daily-changes-user': {
+    limit: 2_000,
+    windowSeconds: day,
+    party: 'user',
+    counted: 'changes made by one user',
   },
   'changes-user': { limit: 300, windowSeconds: minute, party: 'user', counted: 'changes made by one user' },
 } as const satisfies Record<string, WebLimit>;
@@ -172,7 +185,7 @@ export class Limits {
   }
 }
 
-function toSiteLimit(rule: WebLimit): WebLimit {
+function toSiteLimit({ siteFactor = usualSiteFactor, ...rule }: WebLimit): WebLimit {
   return { ...rule, limit: rule.limit * siteFactor, counted: `${rule.counted} (a /48 of IPv6)` };
 }
 

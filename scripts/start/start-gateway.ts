@@ -1,6 +1,7 @@
 import { relative, resolve } from 'node:path';
 import type { Model } from '../../shared/contract/models.ts';
 import { readEnvironment, type Endpoints } from '../../shared/runtime/config.ts';
+import { toServerUrl } from '../../shared/runtime/server-url.ts';
 import { checkCatalogFile } from './check-catalog-file.ts';
 import { checkEnvironment } from './check-environment.ts';
 import { formatMs, type ConsoleOutput } from './console-output.ts';
@@ -98,7 +99,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       startRoles(stack, output, childEnv, url, stopping.signal),
     ]);
     const models = ((await getJson(`${url}/v1/models`)) as { data?: Model[] } | null)?.data ?? [];
-    const publicUrl = values.PUBLIC_URL?.replace(/\/+$/, '').replace(/\/v1$/, '') ?? url;
+    const publicUrl = values.PUBLIC_URL === undefined ? url : toServerUrl(values.PUBLIC_URL);
     const tookMs = performance.now();
     output.print('');
     output.print(

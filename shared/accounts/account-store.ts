@@ -53,6 +53,14 @@ export interface ReplacedKey {
   readonly old: DescribedKey;
 }
 
+/** The key that an account must still have; whichever it is, unless given. */
+export interface ExpectedKey {
+  readonly expectedKeyHash?: string;
+}
+
+const toFilter = (id: string, { expectedKeyHash }: ExpectedKey) =>
+  expectedKeyHash === undefined ? { _id: id } : { _id: id, keyHash: expectedKeyHash };
+
 /** Accounts in MongoDB. Money is not set here: it moves by ledger entries alone. */
 export class AccountStore {
   readonly #accounts: Collection<AccountDocument>;
@@ -123,7 +131,7 @@ export class AccountStore {
   }
 
   async findByIds(ids: readonly string[]): Promise<AccountDocument[]> {
-    return await this.#accounts.find({ _id: { $in: [...ids] } }).toArray();
+    return await callMongo(() => this.#accounts.find({ _id: { $in: [...ids] } }).toArray());
   }
 
   async findIdByKeyHash(keyHash: string): Promise<string | null> {
@@ -154,10 +162,13 @@ export class AccountStore {
     return result.matchedCount === 1;
   }
 
-  /** @returns the account's key in clear; null where there is no such account or its key is not stored (REVEAL=off) */
-  async revealKey(id: string): Promise<string | null> {
+  /**
+   * @returns the account's key in clear; null where there is no such account, its key is not the expected one, or is not
+   *   stored (REVEAL=off)
+   */
+  async revealKey(id: string, expected: ExpectedKey = {}): Promise<string | null> {
     const account = await callMongo(() =>
-      this.#accounts.findOne({ _id: id }, { projection: { keyHash: 1 } }),
+      this.#accounts.findOne(toFilter(id, expected), { projection: { keyHash: 1 } }),
     );
     return account === null ? null : await this.#secrets.reveal(account.keyHash);
   }
@@ -167,14 +178,13 @@ export class AccountStore {
    * account changed first, a crash in between would leave a key that nobody knows and nobody can reveal.
    * @returns null where there is no such account, or its key is not the expected one
    */
-  async replaceKey(id: string, options: { expectedKeyHash?: string } = {}): Promise<ReplacedKey | null> {
-    const { expectedKeyHash } = options;
+  async replaceKey(id: string, expected: ExpectedKey = {}): Promise<ReplacedKey | null> {
     const apiKey = createApiKey();
     const described = describeKey(apiKey);
     await this.#secrets.save(apiKey);
     const old = await callMongo(() =>
       this.#accounts.findOneAndUpdate(
-        { _id: id, ...(expectedKeyHash === undefined ? {} : { keyHash: expectedKeyHash }) },
+        toFilter(id, expected),
         // The secret of an older release stands here until it is taken over, and belongs to the old key.
         { $set: described, $unset: { keyEncrypted: '' } },
         { returnDocument: 'before', projection: { _id: 0, keyHash: 1, keyMasked: 1, keyEncrypted: 1 } },

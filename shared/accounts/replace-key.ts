@@ -1,4 +1,5 @@
 import { publishInvalidation } from '../redis/invalidation-channel.ts';
+import type { ExpectedKey } from './account-store.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { ChangeDependencies } from './change-account.ts';
 
@@ -9,15 +10,15 @@ export interface ReplaceKeyDependencies extends ChangeDependencies {
 /**
  * Gives an account another key, everywhere: the old one opens nothing from then on, while requests that it opened
  * before go on. MongoDB is the truth for keys; where Redis fails after it, the old key is put back.
- * @param options.expectedKeyHash the key that is to be replaced; whichever it is, unless given
+ * @param expected the key that is to be replaced
  * @returns the new key in clear, or null where there is no such account, or its key is not the expected one
  */
 export async function replaceKey(
   { redis, accounts, hotAccounts, apiKeys }: ReplaceKeyDependencies,
   accountId: string,
-  options: { expectedKeyHash?: string } = {},
+  expected: ExpectedKey = {},
 ): Promise<string | null> {
-  const replaced = await accounts.replaceKey(accountId, options);
+  const replaced = await accounts.replaceKey(accountId, expected);
   if (replaced === null) return null;
   try {
     await hotAccounts.update(accountId, { keyHash: replaced.keyHash });

@@ -111,7 +111,7 @@ export const changesUserData = (operation: Operation): boolean =>
 /** Whether its answer stays open for as long as something is to come. */
 export const answersAsStream = ({ responseType }: Operation): boolean => responseType === 'text/event-stream';
 
-/** Of those calls, how many an account, or a user, may have under way: more than programs in good faith open connections for. */
+/** Of those calls, how many an account, or a session, may have under way: more than programs in good faith open connections for. */
 export const maxCallsPerAccount = 128;
 
 /** What is read of a body where the operation sets no bound of its own. */

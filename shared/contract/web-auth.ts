@@ -102,6 +102,11 @@ export const CodeVerification = Type.Object({
     default: false,
     description: 'Whether the session lasts for 30 days from its last refresh, in place of 24 hours.',
   }),
+  end_other_sessions: Type.Boolean({
+    default: false,
+    description:
+      'Whether all other sessions of the user are ended, before the new one is started. None of them can end the new one.',
+  }),
   timezone: Type.Optional(Nullable(Timezone)),
 });
 export type CodeVerification = Static<typeof CodeVerification>;

@@ -86,6 +86,11 @@ export class FairQueue<T> {
     return this.#holders.get(holder)?.head ?? undefined;
   }
 
+  /** The holder's last entry. */
+  tailOf(holder: string): QueueEntry<T> | undefined {
+    return this.#holders.get(holder)?.tail ?? undefined;
+  }
+
   /** Takes an entry out; its holder keeps its turn. @returns false where the entry had left before */
   remove(entry: QueueEntry<T>): boolean {
     const node = entry as Node<T>;

@@ -8,6 +8,13 @@ function isUrl(value: string, schemes: readonly string[]): boolean {
   return schemes.includes(protocol) && hostname !== '';
 }
 
+/** It is published to callers, and paths are written behind it. */
+function isServerUrl(value: string): boolean {
+  if (!isUrl(value, ['http:', 'https:'])) return false;
+  const { username, password, search, hash } = new URL(value);
+  return [username, password, search, hash].every((part) => part === '');
+}
+
 /** Several hosts are separated by commas, which no URL takes. What follows them is the driver's to check. */
 function isMongoUrl(value: string): boolean {
   const [, hosts] = /^mongodb(?:\+srv)?:\/\/(?:[^/?#@]*@)?([^/?#@]+)(?:[/?].*)?$/.exec(value) ?? [];
@@ -53,6 +60,12 @@ function createFormat(example: string, isValid: (value: string) => boolean): Tex
 /** Addresses and other texts that variables hold. */
 export const addressFormats = {
   'http-url': createFormat('https://gateway.example', (value) => isUrl(value, ['http:', 'https:'])),
+  'server-url': {
+    isValid: isServerUrl,
+    describe: () =>
+      'must be an address such as https://gateway.example, without a user name, a password, a query or a fragment: ' +
+      'it is shown to callers',
+  },
   'redis-urls': createFormat(
     'redis://:password@10.0.0.1:6379; several nodes are separated by commas',
     (value) => value.split(',').every((node) => isUrl(node.trim(), ['redis:', 'rediss:'])),

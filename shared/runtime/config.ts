@@ -9,6 +9,7 @@ import { addressFormats } from './check-addresses.ts';
 import { ConfigError } from './config-error.ts';
 import { explainFileError } from './explain-file-error.ts';
 import { defaultServiceName, readMailSender, type MailSender } from './mail-sender.ts';
+import { toServerUrl } from './server-url.ts';
 
 const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
 
@@ -32,9 +33,9 @@ export const Environment = Type.Object({
   AWS_REGION: Type.String({ default: 'us-east-1' }),
   MASTER_KEY: Type.Optional(Type.String({ minLength: 32 })),
   REVEAL: OnOff('on'),
-  PUBLIC_URL: Address('http-url'),
-  BACKUP_URL: Address('http-url'),
-  DIRECT_URL: Address('http-url'),
+  PUBLIC_URL: Address('server-url'),
+  BACKUP_URL: Address('server-url'),
+  DIRECT_URL: Address('server-url'),
   TRUST_PROXY: OnOff('off'),
   KEEPALIVE_TIMEOUT_MS: Type.Integer({ default: 75_000, minimum: 1_000, maximum: 3_600_000 }),
   MAX_CONNECTIONS: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
@@ -191,9 +192,9 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     }),
     masterKey: values.MASTER_KEY!,
     revealsKeys: values.REVEAL === 'on',
-    publicUrl: toServerUrl(values.PUBLIC_URL),
-    backupUrl: toServerUrl(values.BACKUP_URL),
-    directUrl: toServerUrl(values.DIRECT_URL),
+    publicUrl: readServerUrl(values.PUBLIC_URL),
+    backupUrl: readServerUrl(values.BACKUP_URL),
+    directUrl: readServerUrl(values.DIRECT_URL),
     trustProxy: values.TRUST_PROXY === 'on',
     keepAliveTimeoutMs: values.KEEPALIVE_TIMEOUT_MS,
     maxConnections: values.MAX_CONNECTIONS ?? null,
@@ -214,10 +215,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   });
 }
 
-/** An operator may give the address as callers know it, with the version at its end. */
-function toServerUrl(url: string | undefined): string | null {
-  return url?.replace(/\/+$/, '').replace(/\/+v1$/, '') ?? null;
-}
+const readServerUrl = (url: string | undefined): string | null =>
+  url === undefined ? null : toServerUrl(url);
 
 const s3Variables = [
   'S3_ENDPOINT',

@@ -100,6 +100,13 @@ export function readDuplicateKey(error: unknown): string[] | null {
   return Object.keys((error['keyPattern'] as object | undefined) ?? {});
 }
 
+/**
+ * Of a primary that steps down or shuts down (NotWritablePrimary, PrimarySteppedDown, ShutdownInProgress, Interrupted…,
+ * NotPrimary…), and of a write that too few members have taken (WriteConcernTimeout). The driver labels them as retryable
+ * only where it retries: a `deleteMany` and the making of an index it does not.
+ */
+const steppedDownCodes: ReadonlySet<unknown> = new Set([10_107, 189, 91, 11_600, 11_602, 13_435, 13_436, 64]);
+
 /** Of a connection whose other end is gone. */
 const cutConnectionCodes = new Set(['EPIPE', 'ECONNRESET']);
 
@@ -113,6 +120,7 @@ export function isMongoAway(error: unknown): boolean {
   return (
     error.code === tooSlowCode ||
     error.code === outOfDiskSpaceCode ||
+    steppedDownCodes.has(error.code) ||
     error.hasErrorLabel('RetryableWriteError')
   );
 }

@@ -22,6 +22,8 @@ export const maxSessions = 50;
 const touchIntervalMs = 60_000;
 
 export interface NewSession {
+  /** Chosen at random unless given: it may have to be written down before the session is started. */
+  readonly id?: string;
   readonly userId: string;
   readonly rememberMe: boolean;
   readonly device: DeviceDescription;
@@ -51,8 +53,7 @@ export class SessionStore {
   }
 
   async start(options: NewSession): Promise<SessionWithTokens> {
-    const { userId, rememberMe, device, address, now = new Date() } = options;
-    const _id = randomUUID();
+    const { id: _id = randomUUID(), userId, rememberMe, device, address, now = new Date() } = options;
     const tokens = createSessionTokens(_id, this.#keys);
     const session: WebSession = {
       _id,
@@ -169,6 +170,23 @@ export class SessionStore {
     );
   }
 
+  /**
+   * The IDs of the user's sessions, this one included, as they were at a moment when it had not ended. A request that ends
+   * sessions ends only these: if its own session is ended meanwhile, it cannot end one that is started after that.
+   * @returns null where the session has ended
+   */
+  async listIdsWhileOpen({ _id, userId }: WebSession): Promise<string[] | null> {
+    const notExpired = { expiresAt: { $gt: new Date() } };
+    return await this.#database.call(async ({ sessions }) => {
+      const all = await sessions
+        .find({ userId, ...notExpired }, { _id: 1 })
+        .lean<Pick<WebSession, '_id'>[]>()
+        .exec();
+      const isOpen = (await sessions.exists({ _id, ...notExpired }).exec()) !== null;
+      return isOpen ? all.map((session) => session._id) : null;
+    });
+  }
+
   /** @returns false where the user has no such session */
   async revoke(userId: string, sessionId: string): Promise<boolean> {
     const result = await this.#database.call(({ sessions }) =>
@@ -177,23 +195,16 @@ export class SessionStore {
     return result.deletedCount === 1;
   }
 
-  /** Ends the session of a browser, also where its refresh token was replaced since. A made-up token ends nothing. */
-  async revokeByToken(refreshToken: string): Promise<void> {
-    const issued = readToken('refresh', refreshToken, this.#keys);
-    if (issued === null) return;
-    await this.#database.call(({ sessions }) => sessions.deleteOne({ _id: issued.sessionId }));
-  }
-
   /** @returns how many there were */
   async revokeAll(userId: string): Promise<number> {
     const result = await this.#database.call(({ sessions }) => sessions.deleteMany({ userId }));
     return result.deletedCount;
   }
 
-  /** Ends all sessions of the user but this one. @returns how many there were */
-  async revokeOthers(userId: string, sessionId: string): Promise<number> {
+  /** Ends these sessions of the user. @returns how many of them there were */
+  async revokeThese(userId: string, sessionIds: readonly string[]): Promise<number> {
     const result = await this.#database.call(({ sessions }) =>
-      sessions.deleteMany({ userId, _id: { $ne: sessionId } }),
+      sessions.deleteMany({ userId, _id: { $in: sessionIds } }),
     );
     return result.deletedCount;
   }
@@ -214,6 +225,11 @@ export class SessionStore {
 /** Whether a request's CSRF token is the one that the session was last given. */
 export function checkCsrf(session: WebSession, token: string): boolean {
   return isSameHash(session.csrfHash, hashSecret(token));
+}
+
+/** Whether a refresh token of the session is the one that it was last given, and was not replaced since. */
+export function isLastRefreshToken(session: WebSession, refreshToken: string): boolean {
+  return isSameHash(session.refreshHash, hashSecret(refreshToken));
 }
 
 function lifeFrom(now: Date, rememberMe: boolean): Pick<WebSession, 'accessExpiresAt' | 'expiresAt'> {

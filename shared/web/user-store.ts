@@ -17,6 +17,11 @@ export class UserStore {
     this.#database = database;
   }
 
+  /** Reads what is not there. @throws AppError `service_unavailable` where MongoDB is away or too slow */
+  async checkReachable(): Promise<void> {
+    await this.findById('');
+  }
+
   async findById(id: string): Promise<WebUser | null> {
     return await this.#database.call(({ users }) => users.findOne({ _id: id }).lean<WebUser>().exec());
   }

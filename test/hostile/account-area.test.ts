@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import http from 'node:http';
 import test from 'ava';
+import { maxCallsPerAccount } from '../../shared/contract/operation.ts';
 import { postJson } from '../support/post-json.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { createWebUser, webStoresOf } from '../support/web-client.ts';
+import { createWebUser, WebClient, webStoresOf } from '../support/web-client.ts';
+import { from, signIn } from '../support/web-sign-in.ts';
 import { floodCaptchas } from './attacks/captcha-flood.ts';
 import { sendMadeUpSessions } from './attacks/made-up-sessions.ts';
 import { readInParallel } from './attacks/parallel-reads.ts';
@@ -63,6 +66,53 @@ test.serial('of a user whose calls MongoDB is slow to answer, others see nothing
   t.true(proxy.countSent(user._id) <= 8, `${proxy.countSent(user._id)} at once`);
   proxy.release();
   for (const response of await Promise.all(calls)) t.is(response.status, 200);
+});
+
+test.serial(
+  'a call for the end of other sessions that is under way when its own is ended ends none that is started later',
+  async (t) => {
+    const { client: thief, user } = await createWebUser(stack, 'robbed@example.com', {
+      headers: from('203.0.113.66'),
+    });
+    await createWebUser(stack, user.email);
+    const proxy = stack.mongoProxy!;
+    // The thief's call has looked for sessions, and is about to end them: it has just written that down.
+    proxy.hold('203.0.113.66');
+    const stolen = thief.request('POST', '/auth/logout-others');
+    await waitFor('the thief to write', () => proxy.countSent('203.0.113.66') > 0);
+    const owner = new WebClient(stack.url);
+    await signIn(stack, owner, user.email, { endOtherSessions: true });
+    proxy.release();
+    t.is((await stolen).status, 204);
+    t.is((await owner.request('GET', '/auth/me')).status, 200);
+    t.is((await thief.request('GET', '/auth/me')).status, 401);
+  },
+);
+
+test.serial('calls that a stolen session leaves hanging do not keep the owner from ending it', async (t) => {
+  const [{ client: thief }, { client: owner }] = [
+    await createWebUser(stack, 'hanging@example.com'),
+    await createWebUser(stack, 'hanging@example.com'),
+  ];
+  const headers = {
+    cookie: thief.cookieHeader,
+    'x-csrf-token': thief.csrfToken!,
+    'content-type': 'application/json',
+    'content-length': '100',
+  };
+  // One more than there is room for: once it is refused, all others are under way.
+  const refused = await new Promise<number | undefined>((resolve) => {
+    for (let i = 0; i <= maxCallsPerAccount; i++) {
+      const request = http.request(`${stack.url}/v1/web/auth/me`, { method: 'PATCH', headers, agent: false });
+      request.once('response', ({ statusCode }) => resolve(statusCode));
+      request.on('error', () => undefined).write('{');
+      t.teardown(() => request.destroy());
+    }
+  });
+  t.is(refused, 429);
+  t.is((await owner.request('GET', '/auth/sessions')).status, 200);
+  t.is((await owner.request('POST', '/auth/logout-others')).status, 204);
+  t.is((await thief.request('GET', '/auth/me')).status, 401);
 });
 
 test.serial('a flood of captchas from one network is bounded, and another network is served', async (t) => {

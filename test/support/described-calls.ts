@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EmailCodeStore } from '../../api/web/email-code-store.ts';
+import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import type { Description, OperationObject } from '../../shared/contract/openapi/description.ts';
 import type { ConfirmedAction } from '../../shared/web/mail.ts';
@@ -112,7 +113,7 @@ async function prepareSignIn(stack: TestStack, email: string) {
 async function prepareBody(
   stack: TestStack,
   operationId: string,
-  { userId, _id }: WebLink,
+  { userId, _id, accountId }: WebLink,
 ): Promise<{ body?: string }> {
   if (operationId === 'redeemForApiAccount') {
     const grant = { balanceNano: 1n, freeRequests: 0, expiresAt: null };
@@ -121,7 +122,9 @@ async function prepareBody(
   }
   const purpose = confirmedActions[operationId];
   if (purpose === undefined) return {};
-  const what = { purpose, email: 'anna@example.com', subject: `${userId}:${_id}` };
-  const { challengeId, code } = await codesOf(stack).create(what);
+  const ofLink = `${userId}:${_id}`;
+  const account = await new AccountStore(stack.mongo.db, stack.config).findById(accountId);
+  const subject = purpose === 'unlink' ? ofLink : `${ofLink}:${account!.keyHash}`;
+  const { challengeId, code } = await codesOf(stack).create({ purpose, email: 'anna@example.com', subject });
   return { body: JSON.stringify({ challenge_id: challengeId, code }) };
 }

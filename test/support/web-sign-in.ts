@@ -27,18 +27,20 @@ export async function issueCode(
 export interface VerifyOptions {
   readonly rememberMe?: boolean;
   readonly timezone?: string;
+  readonly endOtherSessions?: boolean;
 }
 
 export async function verifyCode(
   client: WebClient,
   { challengeId, code }: Pick<IssuedCode, 'challengeId' | 'code'>,
-  { rememberMe, timezone }: VerifyOptions = {},
+  { rememberMe, timezone, endOtherSessions }: VerifyOptions = {},
 ): Promise<Response> {
   return await client.request('POST', '/auth/verify-code', {
     challenge_id: challengeId,
     code,
     ...(rememberMe === undefined ? {} : { remember_me: rememberMe }),
     ...(timezone === undefined ? {} : { timezone }),
+    ...(endOtherSessions === undefined ? {} : { end_other_sessions: endOtherSessions }),
   });
 }
 

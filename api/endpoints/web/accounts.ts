@@ -17,7 +17,7 @@ import { createFirstAccount } from '../../web/first-account.ts';
 import { findByKey, linkByKey, unknownKeyToLink } from '../../web/link-by-key.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { record, subjectOf } from './record.ts';
-import { describeLinks, findLink, noSuchLink, openLink } from './linked-account.ts';
+import { accountGone, describeLinks, findLink, noSuchLink, openLink } from './linked-account.ts';
 import { findUser } from './find-user.ts';
 
 export function listApiAccounts(services: Services) {
@@ -41,7 +41,8 @@ export function getApiAccount(services: Services) {
 async function showLink(services: Services, link: WebLink) {
   const primary = await services.web.links.findOldest(link.userId);
   const [shown] = await describeLinks(services, [link], primary);
-  return presentApiAccount(shown!);
+  if (shown === undefined) throw accountGone();
+  return presentApiAccount(shown);
 }
 
 export function renameApiAccount(services: Services) {

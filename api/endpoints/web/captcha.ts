@@ -5,6 +5,7 @@ import type {
   ClickCaptchaVerified,
 } from '../../../shared/contract/web-captcha.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
+import { callerSignal } from '../../middleware/caller-signal.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 import type { Services } from '../../services.ts';
 
@@ -13,7 +14,7 @@ export function createCaptcha({ web: { captcha, limits } }: Services) {
     const { purpose } = context.state.body as CaptchaRequest;
     const network = callerNetwork(context.ip);
     await limits.take([{ name: 'captcha-challenges-network', who: network }]);
-    const challenge = await captcha.challenge(purpose, network);
+    const challenge = await captcha.challenge(purpose, network, callerSignal(context.res));
     context.status = 201;
     context.body = {
       challenge_id: challenge.challengeId,

@@ -17,8 +17,9 @@ import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { generateKey } from '../generate-key.ts';
 import { record, subjectOf } from './record.ts';
 import { languageOf, originOf } from './caller.ts';
+import { enterCode } from './enter-code.ts';
 import { readEmail, refuseMailedCode } from './fields.ts';
-import { findLink, noSuchLink, openLink } from './linked-account.ts';
+import { accountGone, findLink, noSuchLink, openLink } from './linked-account.ts';
 import { mailCode } from './mail-code.ts';
 import { findUser } from './find-user.ts';
 
@@ -29,18 +30,29 @@ const auditActionOf = {
   regenerate: 'key-regenerated',
 } as const;
 
+/** What an action is about. */
+interface Target {
+  readonly link: WebLink;
+  /** Of the account's key; null where the action is not about the key. */
+  readonly keyHash: string | null;
+}
+
 /** What must hold of the account before a code is mailed, and again before the action is done. */
-type Check = (services: Services, context: ApiContext) => Promise<WebLink>;
+type Check<T extends Target> = (services: Services, context: ApiContext) => Promise<T>;
 
-/** A code is good for one action of one user on one account. */
-const subjectOfCode = ({ userId, _id }: WebLink): string => `${userId}:${_id}`;
+/**
+ * A code is good for one action of one user on one account, and where it is about the key, on the key of the moment: a code
+ * that a thief had mailed is good for nothing once the key is replaced.
+ */
+const subjectOfCode = ({ link: { userId, _id }, keyHash }: Target): string =>
+  [userId, _id, ...(keyHash === null ? [] : [keyHash])].join(':');
 
-function requestConfirmation(services: Services, action: ConfirmedAction, check: Check) {
+function requestConfirmation(services: Services, action: ConfirmedAction, check: Check<Target>) {
   const { limits } = services.web;
   return async (context: ApiContext): Promise<void> => {
     const email = readEmail((context.state.body as SensitiveActionCodeRequest).email);
     await inDatabaseTurn(services, context, async () => {
-      const link = await check(services, context);
+      const target = await check(services, context);
       const user = await findUser(services, context);
       if (user.email !== email) {
         throw invalidField(['body', 'email'], 'must be the email address you are signed in with', {
@@ -53,12 +65,12 @@ function requestConfirmation(services: Services, action: ConfirmedAction, check:
         { name: 'mailed-codes-network', who: callerNetwork(context.ip) },
       ]);
       const language = languageOf(context);
-      const what = { purpose: action, email, subject: subjectOfCode(link) };
+      const what = { purpose: action, email, subject: subjectOfCode(target) };
       context.body = await mailCode(services, what, (code) => ({
         kind: 'confirmation-code',
         email,
         action,
-        accountLabel: link.label,
+        accountLabel: target.link.label,
         language,
         ...originOf(context),
         ...code,
@@ -69,30 +81,52 @@ function requestConfirmation(services: Services, action: ConfirmedAction, check:
 }
 
 /** Does an action once the mailed code says that it is the user who wants it, writes it down and mails a notice. */
-async function confirm<T>(
+async function confirm<T extends Target, R>(
   services: Services,
   context: ApiContext,
-  { action, check }: { readonly action: ConfirmedAction; readonly check: Check },
-  work: (link: WebLink) => Promise<T>,
-): Promise<T> {
-  const { limits, emailCodes } = services.web;
-  const { challenge_id: challengeId, code } = context.state.body as SensitiveActionConfirm;
+  { action, check }: { readonly action: ConfirmedAction; readonly check: Check<T> },
+  work: (target: T) => Promise<R>,
+): Promise<R> {
+  const { links } = services.web;
+  const typed = context.state.body as SensitiveActionConfirm;
   return await inDatabaseTurn(services, context, async () => {
-    const link = await check(services, context);
-    await limits.take([{ name: 'verify-code-network', who: callerNetwork(context.ip) }]);
-    const expected = { purposes: [action], subject: subjectOfCode(link) };
-    if ((await emailCodes.verify(challengeId, code, expected)) === null) throw refuseMailedCode();
-    return await record(services, context, { action: auditActionOf[action], ...subjectOf(link) }, () =>
-      work(link),
+    const target = await check(services, context);
+    await enterCode(services, context, typed, { purposes: [action], subject: subjectOfCode(target) });
+    const { link } = target;
+    return await record(
+      services,
+      context,
+      { action: auditActionOf[action], ...subjectOf(link) },
+      async () => {
+        // MongoDB may have been slow to take the event, and support have taken the account from its user meanwhile.
+        if ((await links.find(link.userId, link._id)) === null) throw noSuchLink(link._id);
+        return await work(target);
+      },
     );
   });
 }
 
-export const requestUnlinkCode = (services: Services) => requestConfirmation(services, 'unlink', findLink);
+const findOwn: Check<Target> = async (services, context) => ({
+  link: await findLink(services, context),
+  keyHash: null,
+});
+
+/** A target with the key that its account has now. */
+interface KeyTarget extends Target {
+  readonly keyHash: string;
+}
+
+async function withKey({ accounts }: Services, link: WebLink): Promise<KeyTarget> {
+  const account = await accounts.findById(link.accountId);
+  if (account === null) throw accountGone();
+  return { link, keyHash: account.keyHash };
+}
+
+export const requestUnlinkCode = (services: Services) => requestConfirmation(services, 'unlink', findOwn);
 
 export function unlinkApiAccount(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    await confirm(services, context, { action: 'unlink', check: findLink }, async (link) => {
+    await confirm(services, context, { action: 'unlink', check: findOwn }, async ({ link }) => {
       if (!(await unlinkAccount(services.web, link))) throw noSuchLink(link._id);
     });
     context.status = 204;
@@ -100,9 +134,9 @@ export function unlinkApiAccount(services: Services) {
 }
 
 /** Told before a code is mailed as well: it would be good for nothing. */
-const findRevealable: Check = async (services, context) => {
+const findRevealable: Check<KeyTarget> = async (services, context) => {
   if (!services.config.revealsKeys) throw noKeyToShow();
-  return await findLink(services, context);
+  return await withKey(services, await findLink(services, context));
 };
 
 const noKeyToShow = (): AppError =>
@@ -122,8 +156,8 @@ export function revealApiKey(services: Services) {
       services,
       context,
       { action: 'reveal', check: findRevealable },
-      async ({ accountId }) => {
-        const key = await services.accounts.revealKey(accountId);
+      async ({ link: { accountId }, keyHash }) => {
+        const key = await services.accounts.revealKey(accountId, { expectedKeyHash: keyHash });
         if (key === null) throw noKeyToShow();
         return key;
       },
@@ -132,10 +166,10 @@ export function revealApiKey(services: Services) {
   };
 }
 
-const findUsable: Check = async (services, context) => {
+const findUsable: Check<KeyTarget> = async (services, context) => {
   const link = await findLink(services, context);
   await openLink(services, link);
-  return link;
+  return await withKey(services, link);
 };
 
 export const requestRegenerateCode = (services: Services) =>
@@ -143,22 +177,16 @@ export const requestRegenerateCode = (services: Services) =>
 
 export function regenerateKeyOfApiAccount(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    const apiKey = await confirm(
-      services,
-      context,
-      { action: 'regenerate', check: findUsable },
-      ({ accountId }) => regenerate(services, accountId),
+    const apiKey = await confirm(services, context, { action: 'regenerate', check: findUsable }, (target) =>
+      regenerate(services, target),
     );
     context.body = { api_key: apiKey, key_masked: maskApiKey(apiKey) } satisfies RegeneratedApiKey;
   };
 }
 
-async function regenerate(services: Services, accountId: string): Promise<string> {
-  const apiKey = await generateKey(() => replaceKey(services, accountId));
-  if (apiKey === null)
-    throw new AppError('not_found', {
-      message: 'This account does not exist any more.',
-      messageRu: 'Этого аккаунта больше нет.',
-    });
+async function regenerate(services: Services, { link, keyHash }: KeyTarget): Promise<string> {
+  const apiKey = await generateKey(() => replaceKey(services, link.accountId, { expectedKeyHash: keyHash }));
+  // Another call has replaced the key meanwhile, and its caller was given a key that must not die at once.
+  if (apiKey === null) throw refuseMailedCode();
   return apiKey;
 }

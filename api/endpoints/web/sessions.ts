@@ -2,14 +2,13 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import type { WebUserChange } from '../../../shared/contract/web-auth.ts';
 import type { SessionPath } from '../../../shared/contract/web-sessions.ts';
 import { noSuchSessionText } from '../../../shared/contract/web-errors.ts';
-import type { WebSession } from '../../../shared/web/web-models.ts';
 import { currentSession, sessionOf, unauthenticated } from '../../middleware/authenticate-session.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
 import { clearCookies, readCookie } from '../../middleware/session-cookies.ts';
 import { presentSession, presentWebUser } from '../../present/web.ts';
 import type { Services } from '../../services.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
-import { record, type WebAction } from './record.ts';
+import { record } from './record.ts';
 import { answerWithoutSession, answerWithSession } from './answer-with-session.ts';
 import { readTimeZone } from './fields.ts';
 import { findUser } from './find-user.ts';
@@ -77,45 +76,47 @@ export function updateWebUser(services: Services) {
   };
 }
 
-/** Ends sessions, in the user's turn at the database, and writes it down. */
+/**
+ * Ends sessions, in the user's turn at the database, and writes it down. They are looked for first: where there is nothing
+ * to end, nothing is written down, however often it is asked for.
+ * @returns whether there were any
+ */
 async function endSessions(
   services: Services,
   context: ApiContext,
-  action: Omit<WebAction, 'userId'>,
-  end: (session: WebSession) => Promise<unknown>,
-): Promise<void> {
-  await inDatabaseTurn(services, context, async () => {
+  action: 'signed-out' | 'sessions-revoked',
+  isMeant: (sessionId: string, ownId: string) => boolean,
+): Promise<boolean> {
+  const { sessions } = services.web;
+  return await inDatabaseTurn(services, context, async () => {
     const session = await currentSession(services, context);
-    await record(services, context, { ...action, userId: session.userId }, () => end(session));
+    const { _id: ownId, userId } = session;
+    const open = await sessions.listIdsWhileOpen(session);
+    if (open === null) throw sessionEnded();
+    const meant = open.filter((id) => isMeant(id, ownId));
+    if (meant.length === 0) return false;
+    await record(services, context, { action, userId }, () => sessions.revokeThese(userId, meant));
+    return true;
   });
 }
 
 export function logOut(services: Services) {
-  const { sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
-    await endSessions(services, context, { action: 'signed-out' }, ({ userId, _id }) =>
-      sessions.revoke(userId, _id),
-    );
+    await endSessions(services, context, 'signed-out', (id, ownId) => id === ownId);
     answerWithoutSession(services, context);
   };
 }
 
 export function logOutEverywhere(services: Services) {
-  const { sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
-    await endSessions(services, context, { action: 'sessions-revoked' }, ({ userId }) =>
-      sessions.revokeAll(userId),
-    );
+    await endSessions(services, context, 'sessions-revoked', () => true);
     answerWithoutSession(services, context);
   };
 }
 
 export function logOutOthers(services: Services) {
-  const { sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
-    await endSessions(services, context, { action: 'sessions-revoked' }, ({ userId, _id }) =>
-      sessions.revokeOthers(userId, _id),
-    );
+    await endSessions(services, context, 'sessions-revoked', (id, ownId) => id !== ownId);
     context.status = 204;
   };
 }
@@ -131,18 +132,11 @@ export function listSessions(services: Services) {
 }
 
 export function revokeSession(services: Services) {
-  const { sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
-    const { session_id: sessionId } = context.state.path as SessionPath;
-    await inDatabaseTurn(services, context, async () => {
-      const { userId } = await currentSession(services, context);
-      // Looked for first: what is not there is not written down, however often it is asked for.
-      const isThere = (await sessions.list(userId)).some(({ _id }) => _id === sessionId);
-      if (!isThere) throw noSuchSession(sessionId);
-      await record(services, context, { action: 'sessions-revoked', userId }, () =>
-        sessions.revoke(userId, sessionId),
-      );
-    });
+    // A UUID may be written in capitals.
+    const sessionId = (context.state.path as SessionPath).session_id.toLowerCase();
+    const isFound = await endSessions(services, context, 'sessions-revoked', (id) => id === sessionId);
+    if (!isFound) throw noSuchSession(sessionId);
     if (sessionId === sessionOf(context)._id) answerWithoutSession(services, context);
     else context.status = 204;
   };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import type {
   CodeRequest,
@@ -7,11 +8,12 @@ import type {
 } from '../../../shared/contract/web-auth.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
 import type { ApiContext } from '../../middleware/request-context.ts';
-import { readCookie } from '../../middleware/session-cookies.ts';
 import type { Services } from '../../services.ts';
 import { inDatabaseTurn } from '../../middleware/in-database-turn.ts';
 import { answerWithSession } from './answer-with-session.ts';
 import { deviceOf, languageOf, originOf } from './caller.ts';
+import { endFormerSession, endOtherSessions } from './end-former-sessions.ts';
+import { enterCode } from './enter-code.ts';
 import { readEmail, readTimeZone, refuseMailedCode } from './fields.ts';
 import { mailCode } from './mail-code.ts';
 import { record } from './record.ts';
@@ -101,19 +103,15 @@ const captchaFailed = (msg: string, msgRu: string): AppError =>
 
 /** Signs in with a mailed code: the mailbox is all that a user has to prove. */
 export function verifyCode(services: Services) {
-  const { limits, emailCodes, users, sessions } = services.web;
+  const { users, sessions } = services.web;
   return async (context: ApiContext): Promise<void> => {
     const request = context.state.body as CodeVerification;
     const { timezone: asked = null } = request;
     const timezone = asked === null ? undefined : readTimeZone(asked);
-    await limits.take([{ name: 'verify-code-network', who: callerNetwork(context.ip) }]);
     // In its turn: a code is used up by the attempt, so nothing that may be waited for comes after it.
     await inDatabaseTurn(services, context, async () => {
-      const found = await emailCodes.verify(request.challenge_id, request.code, {
-        purposes: ['login', 'signup'],
-        subject: '',
-      });
-      if (found === null) throw refuseMailedCode();
+      const expected = { purposes: ['login', 'signup'], subject: '' } as const;
+      const found = await enterCode(services, context, request, expected);
       const language = languageOf(context);
       const signsUp = found.purpose === 'signup' && services.config.signup.isOpen;
       const { user, isNew } = signsUp
@@ -126,10 +124,13 @@ export function verifyCode(services: Services) {
         const action = { action: 'sign-in-refused', userId } as const;
         throw await record(services, context, action, () => Promise.resolve(userBanned()));
       }
-      const action = { action: isNew ? 'signed-up' : 'signed-in', userId } as const;
+      const sessionId = randomUUID();
+      const action = { action: isNew ? 'signed-up' : 'signed-in', userId, sessionId } as const;
       await record(services, context, action, async () => {
         await endFormerSession(services, context);
+        if (request.end_other_sessions) await endOtherSessions(services, context, action);
         const opened = await sessions.start({
+          id: sessionId,
           userId,
           rememberMe: request.remember_me,
           device: deviceOf(context),
@@ -153,12 +154,3 @@ const userBanned = (): AppError =>
     message: 'This user is banned. Ask the support of this service why.',
     messageRu: 'Пользователь заблокирован. Причину сообщит поддержка сервиса.',
   });
-
-/**
- * A browser has one session: the one that it had before would be left open, and nobody could see which it was. Its refresh
- * cookie tells which: the other one has expired where somebody signs in again after a quarter of an hour.
- */
-async function endFormerSession({ web: { sessions }, config }: Services, context: ApiContext): Promise<void> {
-  const token = readCookie(context, config, 'refresh');
-  if (token !== null) await sessions.revokeByToken(token);
-}

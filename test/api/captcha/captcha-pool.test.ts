@@ -81,6 +81,43 @@ test('five callers of one network may wait, and those of others are served in tu
   await closed;
 });
 
+test('when too many wait, a network that has none waiting takes the newest place of the one that has most', async (t) => {
+  const { draw, finish } = useBrush();
+  const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 4 });
+  const [first, second, third] = [pool.take('192.0.2.2'), pool.take(site), pool.take(site)];
+  const newest = t.throwsAsync(pool.take(site), { code: 'queue_full' });
+  await t.throwsAsync(pool.take('192.0.2.2'), { code: 'queue_full' }, 'one that has a place takes no other');
+  const others = [pool.take('192.0.2.3')];
+  await newest;
+  const evicted = t.throwsAsync(third, { code: 'queue_full' });
+  others.push(pool.take('192.0.2.4'));
+  await evicted;
+  await t.throwsAsync(pool.take('192.0.2.5'), { code: 'queue_full' }, 'each has one');
+  for (let i = 0; i < 4; i++) await finish();
+  t.deepEqual(await Promise.all([first, second, ...others].map(numberOf)), [0, 1, 2, 3]);
+  const closed = pool.close();
+  await finish();
+  await closed;
+});
+
+test('a caller who leaves gives up the place', async (t) => {
+  const { draw, finish } = useBrush();
+  const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 2 });
+  const [leaving, gone] = [new AbortController(), new Error('gone')];
+  const left = t.throwsAsync(pool.take(site, leaving.signal), { is: gone });
+  const kept = pool.take(site);
+  leaving.abort(gone);
+  await left;
+  await t.throwsAsync(pool.take(site, leaving.signal), { is: gone });
+  const next = pool.take('192.0.2.2');
+  await finish();
+  await finish();
+  t.deepEqual(await Promise.all([kept, next].map(numberOf)), [0, 1]);
+  const closed = pool.close();
+  await finish();
+  await closed;
+});
+
 test('a failure is told to those who wait, and the next caller has one drawn', async (t) => {
   const { draw, begun, finish } = useBrush();
   const pool = new CaptchaPool({ draw, log, size: 1 });

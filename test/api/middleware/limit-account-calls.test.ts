@@ -8,6 +8,7 @@ import { renderError } from '../../../api/middleware/render-error.ts';
 import type { RequestState } from '../../../api/middleware/request-context.ts';
 import { maxCallsPerAccount } from '../../../shared/contract/operation.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import type { WebSession } from '../../../shared/web/web-models.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 interface Served {
@@ -18,7 +19,7 @@ interface Served {
   readonly answer: () => void;
 }
 
-/** An api whose only call waits until the test lets it be answered; the key is the account's name. */
+/** An api whose only call waits until the test lets it be answered; the key is the account's name, or `user/session`. */
 async function serve(t: ExecutionContext): Promise<Served> {
   let begun = 0;
   let answer = (): void => undefined;
@@ -28,7 +29,9 @@ async function serve(t: ExecutionContext): Promise<Served> {
   const app = new Koa<RequestState>();
   app.use(renderError(createLogger('test', 'silent')));
   app.use(async (context, next) => {
-    context.state.holder = { accountId: context.get('authorization'), keyHash: '' };
+    const [name, sessionId] = context.get('authorization').split('/');
+    if (sessionId === undefined) context.state.holder = { accountId: name!, keyHash: '' };
+    else context.state.session = { _id: sessionId, userId: name! } as WebSession;
     await next();
   });
   app.use(limitAccountCalls({ refusalDelayMs: 1 }));
@@ -73,6 +76,18 @@ test('an account has so many calls under way at once and no more, and is told ho
     await response.text();
   }
   t.is((await call(served, 'ann')).status, 200);
+});
+
+test('what one session of a user has under way keeps no other session of that user out', async (t) => {
+  const served = await serve(t);
+  const stolen = repeat(maxCallsPerAccount, () => call(served, 'ann/stolen'));
+  await waitFor('all to begin', () => served.begun() === maxCallsPerAccount);
+  t.is((await call(served, 'ann/stolen')).status, 429);
+  const own = call(served, 'ann/own');
+  await waitFor('the other session', () => served.begun() === maxCallsPerAccount + 1);
+  served.answer();
+  t.is((await own).status, 200);
+  for (const response of await Promise.all(stolen)) await response.text();
 });
 
 test('a caller that leaves gives its place back, and one that waits for its refusal is forgotten', async (t) => {

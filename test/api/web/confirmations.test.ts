@@ -246,6 +246,28 @@ test('of ten parallel confirmations with one code one counts', async (t) => {
   t.is(await statusOfKey(done[0]!.body.api_key), 200);
 });
 
+test('a code that shows or replaces the key is good for nothing once the key was replaced, and one that unlinks still is', async (t) => {
+  const party = await createParty();
+  const [reveal, regenerate] = [await getCode(party, 'reveal'), await getCode(party, 'regenerate')];
+  const unlink = await getCode(party, 'unlink');
+  const { apiKey } = party.account;
+  t.is((await callApi(stack.url, apiKey, 'PUT', '/users/regenerate_api_key')).status, 200);
+  await checkRefused(t, party, 'reveal', reveal);
+  await checkRefused(t, party, 'regenerate', regenerate);
+  t.is((await act(party, 'unlink', unlink)).status, 204);
+});
+
+test('of two parallel replacements with a code each one is done, and its key works', async (t) => {
+  const party = await createParty();
+  const codes = [await getCode(party, 'regenerate'), await getCode(party, 'regenerate')];
+  const answers = await Promise.all(codes.map((code) => act<RegeneratedApiKey>(party, 'regenerate', code)));
+  t.deepEqual(
+    answers.map(({ status }) => status).toSorted((a, b) => a - b),
+    [200, 422],
+  );
+  t.is(await statusOfKey(answers.find(({ status }) => status === 200)!.body.api_key), 200);
+});
+
 test('of two parallel unlinks with a code each one is a 204 and the other finds no account', async (t) => {
   const party = await createParty();
   const codes = [await getCode(party, 'unlink'), await getCode(party, 'unlink')];
@@ -304,10 +326,10 @@ test('ten codes an hour are mailed to a mailbox, and the next is told when to co
   t.true(retryAfter > 3_000 && retryAfter <= 3_600);
 });
 
-test('where too many codes were tried from a network, a right one is not tried', async (t) => {
+test('where too many wrong codes were entered from a network, a right one is not tried', async (t) => {
   const party = await createParty();
   const right = await getCode(party, 'reveal');
-  await useUp(stack, 'verify-code-network', party.address);
+  await useUp(stack, 'wrong-codes-network', party.address);
   const refused = await act<{ error: { code: string } }>(party, 'reveal', right);
   t.is(refused.status, 429);
   t.is(refused.body.error.code, 'too_many_attempts');

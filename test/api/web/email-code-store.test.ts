@@ -10,14 +10,19 @@ const openStore = (masterKey = 'test master key'): EmailCodeStore => new EmailCo
 const email = 'somebody@example.com';
 const signIn = { purpose: 'login', email, subject: '' } as const;
 const forSignIn: ExpectedCode = { purposes: ['login', 'signup'], subject: '' };
+const unknown = { outcome: 'unknown' };
 /** Another code than this one. */
 const wrong = (code: string): string => String((Number(code) + 1) % 1_000_000).padStart(6, '0');
 
 test('the right code is accepted once, and tells its purpose and mailbox', async (t) => {
   const store = openStore();
   const { challengeId, code } = await store.create({ ...signIn, purpose: 'signup' });
-  t.deepEqual(await store.verify(challengeId, code, forSignIn), { purpose: 'signup', email });
-  t.is(await store.verify(challengeId, code, forSignIn), null);
+  t.deepEqual(await store.verify(challengeId, code, forSignIn), {
+    outcome: 'right',
+    purpose: 'signup',
+    email,
+  });
+  t.deepEqual(await store.verify(challengeId, code, forSignIn), unknown);
   t.is(await redis().exists(redisKeys.emailCode(challengeId)), 0);
 });
 
@@ -27,7 +32,7 @@ test('of parallel verifications of one code, one wins', async (t) => {
   const results = await Promise.all(
     Array.from({ length: 20 }, () => store.verify(challengeId, code, forSignIn)),
   );
-  t.is(results.filter((accepted) => accepted !== null).length, 1);
+  t.is(results.filter(({ outcome }) => outcome === 'right').length, 1);
 });
 
 for (let wrongOnes = 0; wrongOnes < 8; wrongOnes++) {
@@ -38,7 +43,7 @@ for (let wrongOnes = 0; wrongOnes < 8; wrongOnes++) {
     // One connection: Redis runs them in the order in which they are sent.
     const attempts = [...Array.from({ length: wrongOnes }, () => wrong(code)), code];
     const results = await Promise.all(attempts.map((code) => store.verify(challengeId, code, forSignIn)));
-    t.is(results.at(-1) !== null, isAccepted);
+    t.is(results.at(-1)!.outcome, isAccepted ? 'right' : 'unknown');
     t.is(await redis().exists(redisKeys.emailCode(challengeId)), 0, 'used up either way');
   });
 }
@@ -47,12 +52,13 @@ test('whatever is sent as a code is an attempt, never an error', async (t) => {
   const store = openStore();
   const { challengeId, code } = await store.create(signIn);
   const texts = ['', '12345', `${code}0`, '\ud800'];
-  for (const text of texts) t.is(await store.verify(challengeId, text, forSignIn), null);
+  for (const text of texts)
+    t.deepEqual(await store.verify(challengeId, text, forSignIn), { outcome: 'wrong' });
   t.is(await redis().hget(redisKeys.emailCode(challengeId), 'attempts'), String(texts.length));
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 40 }), async (text) => {
       const { challengeId, code } = await store.create(signIn);
-      return text === code || (await store.verify(challengeId, text, forSignIn)) === null;
+      return text === code || (await store.verify(challengeId, text, forSignIn)).outcome === 'wrong';
     }),
     { numRuns: 50 },
   );
@@ -71,11 +77,12 @@ test('a code serves no other purpose and no other subject, and is not used up by
     forSignIn,
   ];
   for (const expected of others) {
-    t.is(await store.verify(challengeId, code, expected), null);
-    t.is(await store.verify(challengeId, wrong(code), expected), null);
+    t.deepEqual(await store.verify(challengeId, code, expected), unknown);
+    t.deepEqual(await store.verify(challengeId, wrong(code), expected), unknown);
   }
   t.is(await redis().hget(redisKeys.emailCode(challengeId), 'attempts'), '0');
   t.deepEqual(await store.verify(challengeId, code, { purposes: ['reveal'], subject }), {
+    outcome: 'right',
     purpose: 'reveal',
     email,
   });
@@ -86,18 +93,18 @@ test('a code of one challenge is wrong for another', async (t) => {
   const one = await store.create(signIn);
   let other = await store.create(signIn);
   while (other.code === one.code) other = await store.create(signIn);
-  t.is(await store.verify(other.challengeId, one.code, forSignIn), null);
+  t.is((await store.verify(other.challengeId, one.code, forSignIn)).outcome, 'wrong');
 });
 
 test('a challenge that was never made, or whose id is none, is unknown', async (t) => {
   for (const challengeId of [randomUUID(), '', 'x'.repeat(10_000), '*', '\ud800']) {
-    t.is(await openStore().verify(challengeId, '000000', forSignIn), null);
+    t.deepEqual(await openStore().verify(challengeId, '000000', forSignIn), unknown);
   }
 });
 
 test('an id in capitals names the same challenge', async (t) => {
   const { challengeId, code } = await openStore().create(signIn);
-  t.not(await openStore().verify(challengeId.toUpperCase(), code, forSignIn), null);
+  t.is((await openStore().verify(challengeId.toUpperCase(), code, forSignIn)).outcome, 'right');
 });
 
 test('codes have six digits, zeros at their start included', async (t) => {
@@ -106,8 +113,8 @@ test('codes have six digits, zeros at their start included', async (t) => {
   t.true(issued.every(({ code }) => /^\d{6}$/.test(code)));
   const withZero = issued.find(({ code }) => code.startsWith('0'));
   t.truthy(withZero, 'none of 300 is a matter of 1 in 10^13');
-  t.is(await store.verify(withZero!.challengeId, withZero!.code.slice(1), forSignIn), null);
-  t.not(await store.verify(withZero!.challengeId, withZero!.code, forSignIn), null);
+  t.is((await store.verify(withZero!.challengeId, withZero!.code.slice(1), forSignIn)).outcome, 'wrong');
+  t.is((await store.verify(withZero!.challengeId, withZero!.code, forSignIn)).outcome, 'right');
 });
 
 test('a code lives for ten minutes by the clock of Redis, however often it is tried', async (t) => {
@@ -124,14 +131,14 @@ test('a code lives for ten minutes by the clock of Redis, however often it is tr
   const left = await redis().ttl(key);
   t.true(left > 0 && left <= 100);
   await redis().pexpireat(key, 1);
-  t.is(await store.verify(challengeId, code, forSignIn), null);
+  t.deepEqual(await store.verify(challengeId, code, forSignIn), unknown);
 });
 
 test('a code that could not be mailed is worth nothing', async (t) => {
   const store = openStore();
   const { challengeId, code } = await store.create(signIn);
   await store.discard(challengeId);
-  t.is(await store.verify(challengeId, code, forSignIn), null);
+  t.deepEqual(await store.verify(challengeId, code, forSignIn), unknown);
 });
 
 test('a challenge that was given what another is for signs nobody in', async (t) => {
@@ -140,7 +147,7 @@ test('a challenge that was given what another is for signs nobody in', async (t)
   const others = await store.create(signIn);
   const [ownKey, othersKey] = [own, others].map(({ challengeId }) => redisKeys.emailCode(challengeId));
   await redis().hset(ownKey!, 'sealed', (await redis().hget(othersKey!, 'sealed'))!);
-  t.is(await store.verify(own.challengeId, own.code, forSignIn), null);
+  t.deepEqual(await store.verify(own.challengeId, own.code, forSignIn), { outcome: 'wrong' });
 });
 
 test('Redis holds no code and no address in the clear, and equal codes look different', async (t) => {
@@ -160,5 +167,7 @@ test('Redis holds no code and no address in the clear, and equal codes look diff
 
 test('a code is worth nothing under another master key', async (t) => {
   const { challengeId, code } = await openStore().create(signIn);
-  t.is(await openStore('another master key').verify(challengeId, code, forSignIn), null);
+  t.deepEqual(await openStore('another master key').verify(challengeId, code, forSignIn), {
+    outcome: 'wrong',
+  });
 });

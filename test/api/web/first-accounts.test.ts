@@ -27,6 +27,7 @@ import {
   linkAccount,
   startWebStack,
 } from '../../support/web-accounts.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { watchCalls, type CallHooks } from '../../support/watch-calls.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
@@ -309,6 +310,29 @@ test('where a process dies after the account was promised its grant, and nobody 
   await finishGrant(user);
   const account = await stack.readAccount(user.reservedAccountId);
   t.is(formatRub(account.balanceNano), '5.000000001');
+});
+
+test('a first account that is asked for while another is linked is not made the second, and its grant is kept', async (t) => {
+  const { client, user } = await createSeparateUser(stack);
+  const { links } = stores.web;
+  const { id: accountId } = await stack.createAccount();
+  const { web, ...rest } = stores;
+  const watch = watchCalls({
+    before: async (call) => {
+      if (call !== 2) return;
+      const { createdAt } = await links.create({ userId: user._id, accountId, label: 'other' });
+      await waitFor('the next millisecond', () => Date.now() > createdAt.getTime());
+    },
+  });
+  const racing = { ...rest, web: { users: web.users, links: watch(links) } };
+  await t.throwsAsync(createFirstAccount(racing, user, 'first'), { code: 'account_exists' });
+  const [other, ...more] = await links.list(user._id);
+  t.is(other!.accountId, accountId);
+  t.deepEqual(more, []);
+  await unlink(user, other!._id);
+  const { status, body } = await createFirst(client);
+  t.is(status, 201);
+  t.like(body.account, { balance: '5.000000001', free_requests: 3 });
 });
 
 test('an outage after the account was linked does not lose its key', async (t) => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
@@ -312,6 +313,31 @@ test('a banned account can be linked and is shown as banned, with a key that ope
   t.is(status, 201);
   t.like(body, { ban: true, key_active: false });
   t.like(await list(client), [{ ban: true, key_active: false }]);
+});
+
+test('an account that does not exist any more is left out of the list, and alone it is a 404', async (t) => {
+  const { client, user } = await createSeparateUser(stack);
+  const { links } = webStoresOf(stack);
+  const gone = await links.create({ userId: user._id, accountId: randomUUID(), label: 'Gone' });
+  const kept = await linkAccount(client, await stack.createAccount());
+  const listed = await callWeb<ApiAccount[]>(client, 'GET', '/api-accounts');
+  t.is(listed.status, 200);
+  t.deepEqual(
+    listed.body.map(({ id }) => id),
+    [kept.id],
+  );
+  for (const [method, path, body] of [
+    ['GET', '', undefined],
+    ['GET', '/stats', undefined],
+    ['PATCH', '', { label: 'Still gone' }],
+    ['POST', '/redeem', { code: 'ABCD-EFGH-JKLM-NPQR' }],
+    ['POST', '/reveal/request-code', { email: user.email }],
+    ['POST', '/regenerate-api-key/request-code', { email: user.email }],
+  ] as const) {
+    const answer = await callWeb(client, method, `/api-accounts/${gone._id}${path}`, body);
+    t.is(answer.status, 404, `${method} ${path}`);
+    t.is(answer.body.error.code, 'not_found');
+  }
 });
 
 test('the oldest account is the primary one, and when it is unlinked the next oldest is', async (t) => {

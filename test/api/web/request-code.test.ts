@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { findMailCode } from '../../../scripts/embedded/smtp/read-mail.ts';
 import { readCode } from '../../support/mailbox.ts';
+import { startOtherApi } from '../../support/other-api.ts';
 import { readErrorCode } from '../../support/read-error.ts';
 import { allQueues, startStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -141,13 +143,38 @@ test('a hundred codes an hour are mailed for a client address, and for a /64 of 
   }
 });
 
-test('five hundred codes an hour are tried from a client address, and a right one beyond is kept for later', async (t) => {
+test('a hundred wrong codes an hour are entered from a client address, and a right one beyond is kept for later', async (t) => {
   const address = '198.18.1.1';
   const client = new WebClient(stack.url, { headers: from(address) });
-  await countAttempts(stack, 'verify-code-network', address, 499);
+  await countAttempts(stack, 'wrong-codes-network', address, 99);
   const [code, other] = [await issueCode(stack, createEmail()), await issueCode(stack, createEmail())];
   t.is(await readErrorCode(await verifyCode(client, { ...other, code: 'x' }), 422), 'invalid_code');
   await checkLimited(t, await verifyCode(client, code));
   const elsewhere = new WebClient(stack.url, { headers: from('198.18.1.2') });
   t.is((await verifyCode(elsewhere, code)).status, 200);
+});
+
+test('a code that is entered while MongoDB is away is a 503, and is good once it is back', async (t) => {
+  const url = await startOtherApi(t, stack, { MONGODB_URL: 'mongodb://127.0.0.1:1' });
+  const code = await issueCode(stack, createEmail());
+  const client = new WebClient(stack.url, { headers: from(createAddress()) });
+  const away = new WebClient(url, { headers: from(createAddress()) });
+  t.is(await readErrorCode(await verifyCode(away, code), 503), 'service_unavailable');
+  t.is((await verifyCode(client, code)).status, 200);
+});
+
+test('challenges that were made up, have ended or are for something else lock no network out', async (t) => {
+  const address = '198.18.1.3';
+  const client = new WebClient(stack.url, { headers: from(address) });
+  await countAttempts(stack, 'wrong-codes-network', address, 99);
+  const [code, used] = [await issueCode(stack, createEmail()), await issueCode(stack, createEmail())];
+  t.is((await verifyCode(client, used)).status, 200);
+  const unknown = [
+    used,
+    { ...code, challengeId: randomUUID() },
+    await issueCode(stack, createEmail(), 'reveal'),
+  ];
+  for (const entered of unknown)
+    t.is(await readErrorCode(await verifyCode(client, entered), 422), 'invalid_code');
+  t.is((await verifyCode(client, code)).status, 200);
 });

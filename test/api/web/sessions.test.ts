@@ -325,6 +325,29 @@ test('a request whose session is ended while its body is on its way does nothing
   t.deepEqual(await webStoresOf(stack).links.list(user._id), []);
 });
 
+test('a sign-in that ends the other sessions shuts out a thief who ends sessions in a loop', async (t) => {
+  const { client: thief, user } = await createWebUser(stack, createEmail());
+  const stranger = await createWebUser(stack, createEmail());
+  const loop = async (): Promise<void> => {
+    while ((await thief.request('POST', '/auth/logout-others')).status === 204);
+  };
+  const loops = Array.from({ length: 4 }, loop);
+  const owner = new WebClient(stack.url);
+  await signIn(stack, owner, user.email, { endOtherSessions: true });
+  await Promise.all(loops);
+  t.true(await isOpen(owner));
+  t.false(await isOpen(thief));
+  t.is((await thief.request('POST', '/auth/refresh')).status, 401);
+  t.true(await isOpen(stranger.client));
+  const own = (await listSessions(owner)).map(({ id }) => id);
+  t.is(own.length, 1);
+  const events = await webStoresOf(stack).audit.list(user._id, 10);
+  t.deepEqual(
+    events.filter(({ sessionId }) => sessionId === own[0]).map(({ action }) => action),
+    ['sessions-revoked', 'signed-in'],
+  );
+});
+
 test('sessions can be ended however many changes a stolen one makes', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await useUp(stack, 'changes-user', user._id);
@@ -335,9 +358,24 @@ test('sessions can be ended however many changes a stolen one makes', async (t) 
   t.false(await isOpen(client));
 });
 
-test('a session that is not there is not written down as ended', async (t) => {
+test('only what is ended is written down as ended, however often it is asked for', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
+  const { audit } = webStoresOf(stack);
   const missing = await client.request('DELETE', `/auth/sessions/${randomUUID()}`);
   t.is(await readErrorCode(missing, 404), 'not_found');
-  t.deepEqual(await webStoresOf(stack).audit.list(user._id, 10), []);
+  for (let i = 0; i < 3; i++) t.is((await client.request('POST', '/auth/logout-others')).status, 204);
+  t.deepEqual(await audit.list(user._id, 10), []);
+  await createWebUser(stack, user.email);
+  for (let i = 0; i < 3; i++) t.is((await client.request('POST', '/auth/logout-others')).status, 204);
+  t.is((await audit.list(user._id, 10)).length, 1);
+  const copies = Array.from({ length: 5 }, () => copyOf(client));
+  await Promise.all(copies.map((copy) => copy.request('POST', '/auth/logout-all')));
+  t.false(await isOpen(client));
+  for (const copy of copies) t.is((await copy.request('POST', '/auth/logout-all')).status, 401);
+});
+
+test('a session is ended by its ID in capitals as well', async (t) => {
+  const [{ client }, { sessionId }] = (await createSessions(2)) as [Created, Created];
+  t.is((await client.request('DELETE', `/auth/sessions/${sessionId.toUpperCase()}`)).status, 204);
+  t.is((await listSessions(client)).length, 1);
 });

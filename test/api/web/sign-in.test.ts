@@ -151,6 +151,35 @@ test('a sign-in ends the session that the browser had, also where its access coo
   }
 });
 
+test('the session that a sign-in ends is in the audit log, and where its token was replaced before, the user is told by mail', async (t) => {
+  const { audit, sessions } = webStoresOf(stack);
+  for (const isReplaced of [false, true]) {
+    const { client, user, sessionId } = await createWebUser(stack, createEmail());
+    if (isReplaced) await sessions.refresh(client.cookies.get('mg_refresh')!, '203.0.113.8');
+    await signIn(stack, client, createEmail());
+    const action = isReplaced ? 'refresh-replayed' : 'signed-out';
+    t.like(await audit.list(user._id, 10), [{ action, sessionId }]);
+    t.deepEqual(await sessions.list(user._id), []);
+    if (isReplaced) t.truthy(await stack.mailbox!.waitForMail(user.email));
+  }
+});
+
+test('the audit log names the session that each sign-in has started', async (t) => {
+  const [email, client] = [createEmail(), createClient()];
+  await signIn(stack, createClient(), email);
+  await signIn(stack, client, email);
+  const { audit, sessions, users } = webStoresOf(stack);
+  const { _id: userId } = (await users.findByEmail(email))!;
+  const [second, first] = await audit.list(userId, 10);
+  t.like(second, {
+    action: 'signed-in',
+    sessionId: (await sessions.find(client.cookies.get('mg_session')!))!._id,
+  });
+  t.like(first, { action: 'signed-up' });
+  const ids = (await sessions.list(userId)).map(({ _id }) => _id);
+  t.deepEqual([second!.sessionId, first!.sessionId], ids, 'the last used first');
+});
+
 test('a sign-in that is refused leaves the session of the browser as it was', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const code = await issueCode(stack, user.email);

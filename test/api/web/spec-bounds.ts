@@ -101,6 +101,7 @@ export const bounds = {
       'body.challenge_id': uuid({ isRequired: true }),
       'body.code': text(1, 32, { isRequired: true }),
       'body.remember_me': flag(),
+      'body.end_other_sessions': flag(),
       'body.timezone': timezone(false),
     },
     body: { challenge_id: someUuid, code: '000000' },

@@ -40,6 +40,15 @@ test('a key is revealed, and lies apart from its account, under the master key',
   t.is(await accounts.revealKey('nobody'), null);
 });
 
+test('a key that is not the expected one is not revealed', async (t) => {
+  const accounts = new AccountStore(openDatabase(t), on);
+  const { id, apiKey } = await accounts.create(newAccount);
+  const expectedKeyHash = hashSecret(apiKey);
+  t.is(await accounts.revealKey(id, { expectedKeyHash }), apiKey);
+  await accounts.replaceKey(id);
+  t.is(await accounts.revealKey(id, { expectedKeyHash }), null);
+});
+
 test('with REVEAL=off a key is stored as its hash alone, also a new one, and nothing is revealed', async (t) => {
   const db = openDatabase(t);
   const accounts = new AccountStore(db, off);

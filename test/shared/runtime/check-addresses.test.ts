@@ -57,6 +57,9 @@ test('what is no address is named, and its value is told to nobody', (t) => {
     ['S3_ENDPOINT', 'minio:9000'],
     ['S3_ENDPOINT', 'http://'],
     ['PUBLIC_URL', 'gateway.example'],
+    ['PUBLIC_URL', 'https://ann:hush@gateway.example'],
+    ['BACKUP_URL', 'https://gateway.example/v1?key=hush'],
+    ['DIRECT_URL', 'https://gateway.example/#hush'],
   ] as const) {
     const [fault = '', ...more] = findWrongAddresses({ [name]: value });
     t.deepEqual(more, []);

@@ -72,6 +72,16 @@ test('the addresses for callers lose their last slash and their version', (t) =>
   t.is(config.directUrl, null);
 });
 
+test('the addresses for callers are compared in one spelling: of their scheme, their host and their port', (t) => {
+  for (const url of [
+    'HTTPS://Gateway.Example',
+    'https://gateway.example:443/',
+    ' https:gateway.example/V1/../v1',
+  ])
+    t.is(loadConfig({ ...complete, PUBLIC_URL: url }).publicUrl, 'https://gateway.example', url);
+  t.is(loadConfig({ ...complete, PUBLIC_URL: 'http://[::1]:80/api/v1' }).publicUrl, 'http://[::1]/api');
+});
+
 test('without settings of its own mail has a sender and no server, and new users get free requests alone', (t) => {
   const config = loadConfig(complete);
   t.is(config.smtpUrl, null);

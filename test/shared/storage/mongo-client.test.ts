@@ -4,11 +4,15 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
+import mongoose from 'mongoose';
 import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
+import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { callMongo, isMongoAway, openMongo } from '../../../shared/storage/mongo-client.ts';
 import { openAbsentMongo } from '../../support/use-mongo.ts';
 import { waitFor } from '../../support/wait-for.ts';
+
+const { MongoServerError } = mongoose.mongo;
 
 test('a command that meets a connection in the moment of its end is told again, and does not wait for ever', async (t) => {
   t.timeout(10_000);
@@ -56,4 +60,18 @@ test('a connection that is cut under a command is an outage, also where the driv
     callMongo(() => Promise.reject(new TypeError('ours'))),
     { instanceOf: TypeError },
   );
+});
+
+test('a primary that steps down is an outage, also for what the driver does not try again; a refused command is not', async (t) => {
+  const fail = (code: number) => (): Promise<never> =>
+    Promise.reject(new MongoServerError({ code, message: 'the server said so' }));
+  for (const code of [10_107, 189, 91, 11_600, 11_602, 13_435, 13_436, 64])
+    await t.throwsAsync(callMongo(fail(code)), { code: 'service_unavailable' }, String(code));
+  for (const code of [2, 13, 11_000]) await t.throwsAsync(callMongo(fail(code)), { code }, String(code));
+});
+
+test('looking accounts up by their ids while MongoDB is away is an outage like any other', async (t) => {
+  const { mongo } = await openAbsentMongo(t);
+  const accounts = new AccountStore(mongo.db, { masterKey: 'm'.repeat(32), revealsKeys: true });
+  await t.throwsAsync(accounts.findByIds(['a']), { code: 'service_unavailable' });
 });

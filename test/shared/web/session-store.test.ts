@@ -1,6 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
-import { checkCsrf, maxSessions, SessionStore, type NewSession } from '../../../shared/web/session-store.ts';
+import {
+  checkCsrf,
+  isLastRefreshToken,
+  maxSessions,
+  SessionStore,
+  type NewSession,
+} from '../../../shared/web/session-store.ts';
 import { createSessionTokens, deriveKeys } from '../../../shared/web/session-tokens.ts';
 import { openWebDatabase, type WebDatabase } from '../../../shared/web/web-database-store.ts';
 import type { WebSession } from '../../../shared/web/web-models.ts';
@@ -188,26 +194,44 @@ test('a session is revoked at once, by its user alone', async (t) => {
   t.false(await sessions.revoke(session.userId, session._id));
 });
 
-test('a session is revoked by its refresh token, also by one that was replaced, and by no other text', async (t) => {
+test('a session is found by its refresh token, also by one that was replaced, which is then not its last, and by no other text', async (t) => {
   const { sessions } = await openStores(t);
   const { session, accessToken, refreshToken } = await sessions.start(newSession());
-  for (const token of ['', 'x', accessToken, `${refreshToken}x`]) await sessions.revokeByToken(token);
-  t.deepEqual(await sessions.list(session.userId), [session]);
+  for (const token of ['', 'x', accessToken, `${refreshToken}x`])
+    t.is(await sessions.findByRefreshToken(token), null);
+  t.deepEqual(await sessions.findByRefreshToken(refreshToken), session);
+  t.true(isLastRefreshToken(session, refreshToken));
   await sessions.refresh(refreshToken, '203.0.113.8');
-  await sessions.revokeByToken(refreshToken);
-  t.deepEqual(await sessions.list(session.userId), []);
+  t.false(isLastRefreshToken((await sessions.findByRefreshToken(refreshToken))!, refreshToken));
 });
 
-test('all sessions of a user are revoked, or all but one, and none of another user', async (t) => {
+test('all sessions of a user are revoked, or those that are named, and none of another user', async (t) => {
   const { sessions } = await openStores(t);
   const stranger = await sessions.start(newSession());
   const options = newSession();
   const [kept] = await Promise.all(Array.from({ length: 3 }, () => sessions.start(options)));
-  t.is(await sessions.revokeOthers(options.userId, kept!.session._id), 2);
+  const ids = (await sessions.listIdsWhileOpen(kept!.session))!;
+  t.is(ids.length, 3);
+  const others = ids.filter((id) => id !== kept!.session._id);
+  t.is(await sessions.revokeThese(options.userId, [...others, stranger.session._id]), 2);
   t.deepEqual(await sessions.list(options.userId), [kept!.session]);
   t.is(await sessions.revokeAll(options.userId), 1);
   t.deepEqual(await sessions.list(options.userId), []);
   t.truthy(await sessions.find(stranger.accessToken));
+});
+
+test('a session that has ended lists none: those that are started later are not its to end', async (t) => {
+  const { sessions } = await openStores(t);
+  const options = newSession();
+  const [own, expired] = [
+    await sessions.start(options),
+    await sessions.start({ ...options, now: ago(25 * hourMs) }),
+  ];
+  t.deepEqual(await sessions.listIdsWhileOpen(own.session), [own.session._id], 'nor what has expired');
+  t.is(await sessions.listIdsWhileOpen(expired.session), null);
+  await sessions.revokeAll(options.userId);
+  await sessions.start(options);
+  t.is(await sessions.listIdsWhileOpen(own.session), null);
 });
 
 test('the last use of a session is noted once a minute at most', async (t) => {

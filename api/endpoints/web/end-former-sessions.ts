@@ -1,0 +1,36 @@
+import { isLastRefreshToken } from '../../../shared/web/session-store.ts';
+import type { ApiContext } from '../../middleware/request-context.ts';
+import { readCookie } from '../../middleware/session-cookies.ts';
+import type { Services } from '../../services.ts';
+import { record } from './record.ts';
+
+/**
+ * Ends the session that a browser had before it signs in: that one would be left open, and nobody could see which it was. Its
+ * refresh cookie tells which: the other one has expired where somebody signs in again after a quarter of an hour. A token
+ * that was replaced is treated as in a refresh: somebody has gone on with a copy of it, and the user is told by mail.
+ */
+export async function endFormerSession(services: Services, context: ApiContext): Promise<void> {
+  const { sessions } = services.web;
+  const token = readCookie(context, services.config, 'refresh');
+  const former = token === null ? null : await sessions.findByRefreshToken(token);
+  if (token === null || former === null) return;
+  const { userId, _id: sessionId } = former;
+  const action = isLastRefreshToken(former, token) ? 'signed-out' : 'refresh-replayed';
+  await record(services, context, { action, userId, sessionId }, () => sessions.revoke(userId, sessionId));
+}
+
+/**
+ * Ends all sessions of a user who signs in, before the new one is started. A request that one of them has under way ends
+ * nothing that is started later (`listIdsWhileOpen`): so whoever ends sessions in a loop is out.
+ * @param sessionId of the session that is about to be started
+ */
+export async function endOtherSessions(
+  services: Services,
+  context: ApiContext,
+  { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
+): Promise<void> {
+  const { sessions } = services.web;
+  if ((await sessions.list(userId)).length === 0) return;
+  const action = { action: 'sessions-revoked', userId, sessionId } as const;
+  await record(services, context, action, () => sessions.revokeAll(userId));
+}
