@@ -8,6 +8,7 @@ import {
   isOfWebArea,
   isUnsafe,
   needsCsrfToken,
+  translatesFaults,
   type Operation,
 } from '../shared/contract/operation.ts';
 import { operations, type OperationId } from '../shared/contract/operations.ts';
@@ -195,7 +196,8 @@ function stackOf(
 ): ApiMiddleware[] {
   const stack: ApiMiddleware[] = [];
   if (operation.auth !== 'key') stack.push(begin(operation.operationId));
-  if (isOfWebArea(operation)) stack.push(translateFaults, forbidCaching);
+  if (isOfWebArea(operation)) stack.push(forbidCaching);
+  if (translatesFaults(operation)) stack.push(translateFaults);
   if (isOfWebArea(operation) && isUnsafe(operation)) stack.push(checkOrigin(services));
   if (operation.auth === 'key') stack.push(authenticate(services));
   if (operation.acceptsRefreshCookie === true) {

@@ -49,7 +49,7 @@ export const ValidationErrorBody = Type.Object(
   { title: 'ValidationError' },
 );
 
-/** The same in the account area, whose errors people read on a page. */
+/** The same of what people fill in on a page. */
 export const TranslatedValidationErrorBody = Type.Object(
   {
     error: ErrorSummary,
@@ -67,20 +67,20 @@ export const TranslatedValidationErrorBody = Type.Object(
 
 interface ExampleOptions {
   readonly status?: number;
-  readonly translatesFaults?: boolean;
+  readonly isTranslated?: boolean;
   readonly text?: ErrorText | undefined;
 }
 
 /**
  * An error of this code as a caller sees it, with the general text.
  * @param loc where a 422's fault lies
- * @param options `status` where it is not the code's own; `translatesFaults` for an operation of the account area; `text` in
+ * @param options `status` where it is not the code's own; `isTranslated` where faults are told in Russian as well; `text` in
  * place of the general one
  */
 export function createErrorExample(
   code: ErrorCode,
   loc: readonly string[],
-  { status: ofStatus, translatesFaults = false, text }: ExampleOptions = {},
+  { status: ofStatus, isTranslated = false, text }: ExampleOptions = {},
 ): object {
   const { status, type, ...general } = errorKind(code, ofStatus);
   const { message: en, messageRu: ru } = text ?? { message: general.en, messageRu: general.ru };
@@ -90,7 +90,7 @@ export function createErrorExample(
     error: { message: en, type, param, code },
     detail:
       status === 422
-        ? [{ loc, msg: en, type: code, ...(translatesFaults ? texts : {}) }]
+        ? [{ loc, msg: en, type: code, ...(isTranslated ? texts : {}) }]
         : { error: code, ...texts },
   };
 }

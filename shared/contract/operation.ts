@@ -100,6 +100,10 @@ export const isOfWebArea = ({ tag }: Operation): boolean => tag === 'Web Auth' |
 /** Whether it changes something, as HTTP's methods tell. */
 export const isUnsafe = ({ method }: Operation): boolean => method !== 'get';
 
+/** Whether its 422 tells the faults in Russian as well, because people fill in on a page what it is called with. */
+export const translatesFaults = (operation: Operation): boolean =>
+  isOfWebArea(operation) && isUnsafe(operation);
+
 /** Whether another site could have a browser call it with the cookies of a session, unless that is prevented. */
 export const needsCsrfToken = (operation: Operation): boolean =>
   operation.auth === 'web' && isUnsafe(operation);

@@ -24,7 +24,7 @@ export interface RenderContext {
 
 const textsByLanguage: Record<MailLanguage, MailTexts> = { ru: textsRu, en: textsEn };
 
-/** Labels and devices are of somebody's choosing: no mail is longer for them than this. */
+/** Devices are of somebody's choosing: no mail is longer for them than this. */
 const maxValueLength = 100;
 /** RFC 5321, 4.5.3.1. */
 const maxEmailLength = 254;
@@ -33,6 +33,17 @@ const maxEmailLength = 254;
 function toLine(value: string, maxLength = maxValueLength): string {
   return shorten(value.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim(), maxLength);
 }
+
+/** What mail programs make links of. */
+const likeALink = /\S*(?::\/\/|www\.|@|[\p{L}\p{N}]\.\p{L}{2})\S*/giu;
+/** Room for a name, and none for a sentence. */
+const maxLabelLength = 40;
+
+/**
+ * An account's label. A thief with a session may have chosen it to have the owner do something: it leads nowhere, and is no
+ * longer than a name.
+ */
+const toName = (label: string): string => toLine(toLine(label).replaceAll(likeALink, '…'), maxLabelLength);
 
 /** Subject, text and HTML of a mail. A code for which there is no user, and none may be made, is left out. */
 export function renderMail(mail: Mail, context: RenderContext): RenderedMail {
@@ -61,10 +72,10 @@ function findWords(
   { isKnown, isSignUpOpen }: RenderContext,
 ): Words {
   if (mail.kind === 'notice') {
-    const words = texts.notice(mail.event, toLine(mail.accountLabel ?? ''), service);
+    const words = texts.notice(mail.event, toName(mail.accountLabel ?? ''), service);
     return mail.isCertain === false ? { ...words, lead: `${words.lead} ${texts.uncertain}` } : words;
   }
-  if (mail.kind === 'confirmation-code') return texts.confirmation(mail.action, toLine(mail.accountLabel));
+  if (mail.kind === 'confirmation-code') return texts.confirmation(mail.action, toName(mail.accountLabel));
   const { purpose, email } = mail;
   if (!hasCode(purpose, isKnown, isSignUpOpen))
     return texts.noProfile(toLine(email, maxEmailLength), service, isSignUpOpen);

@@ -20,7 +20,9 @@ export async function enterCode(
   await limits.check(guesses);
   // The attempt uses the code up, and what it is good for takes MongoDB.
   await users.checkReachable();
-  const entered = await emailCodes.verify(typed.challenge_id, typed.code, expected);
+  // Mail programs and people put spaces between the digits.
+  const code = typed.code.replaceAll(/\s/g, '');
+  const entered = await emailCodes.verify(typed.challenge_id, code, expected);
   if (entered.outcome === 'right') return entered;
   if (entered.outcome === 'wrong') await limits.count(guesses);
   throw refuseMailedCode();

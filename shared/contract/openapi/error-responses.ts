@@ -12,6 +12,7 @@ import {
   isOfWebArea,
   isUnsafe,
   needsCsrfToken,
+  translatesFaults,
   type Operation,
 } from '../operation.ts';
 import type { JsonSchema, ResponseObject } from './description.ts';
@@ -66,8 +67,8 @@ function describeStatus(
   components: SchemaComponents,
 ): ResponseObject {
   const isValidation = status === 422;
-  const translatesFaults = isOfWebArea(operation);
-  const validationBody = translatesFaults ? TranslatedValidationErrorBody : ValidationErrorBody;
+  const isTranslated = translatesFaults(operation);
+  const validationBody = isTranslated ? TranslatedValidationErrorBody : ValidationErrorBody;
   const body = components.rewrite((isValidation ? validationBody : ErrorBody) as JsonSchema, 'response');
   const only = { enum: codes };
   const narrowing = {
@@ -92,7 +93,7 @@ function describeStatus(
               summary: textOf(code),
               value: createErrorExample(code, locateFault(operation, code), {
                 status,
-                translatesFaults,
+                isTranslated,
                 text: operation.errorTexts?.[code],
               }),
             },

@@ -319,7 +319,7 @@ test('a first account that is asked for while another is linked is not made the 
   const { web, ...rest } = stores;
   const watch = watchCalls({
     before: async (call) => {
-      if (call !== 2) return;
+      if (call !== 1) return;
       const { createdAt } = await links.create({ userId: user._id, accountId, label: 'other' });
       await waitFor('the next millisecond', () => Date.now() > createdAt.getTime());
     },

@@ -266,6 +266,12 @@ test('refusals that people see on a page are in Russian to the end', async (t) =
   }
 });
 
+test('a key may be pasted with spaces around it', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  const { apiKey } = await stack.createAccount();
+  t.is((await link(client, ` ${apiKey}\n`)).status, 201);
+});
+
 test('each fault of a 422 is told in Russian and in English', async (t) => {
   const { client } = await createSeparateUser(stack);
   const wrong = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '000000' };

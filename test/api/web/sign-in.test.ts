@@ -64,6 +64,13 @@ test('one mailbox is one user, however its address is written', async (t) => {
   t.is(shouted.user.id, first.user.id);
 });
 
+test('a code may be pasted with spaces, as some mail programs show it', async (t) => {
+  const { challengeId, code } = await issueCode(stack, createEmail());
+  const pasted = ` ${code.slice(0, 3)} ${code.slice(3)} `;
+  const response = await verifyCode(new WebClient(stack.url), { challengeId, code: pasted });
+  t.is(response.status, 200);
+});
+
 test('of 20 verifications of one code at once one signs in, and one user is made', async (t) => {
   const [email, code] = [createEmail(), await issueCode(stack, createEmail())];
   const answers = await Promise.all(Array.from({ length: 20 }, () => verifyCode(createClient(), code)));

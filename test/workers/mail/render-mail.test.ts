@@ -140,6 +140,20 @@ test('minutes that are left are said in words that agree with their number', (t)
   t.true(say('en', 0).includes('1 minute,'));
 });
 
+test('a label brings no link and no sentence into a mail', (t) => {
+  const labels = {
+    'Key leaked! Confirm at https://eve.example/now': 'Key leaked! Confirm at …',
+    'call www.eve.example, or eve.example/x': 'call … or …',
+    'write to eve@example.com': 'write to …',
+    'Отдел 2.0 (тест)': 'Отдел 2.0 (тест)',
+    [`Support: ${'your key is known to others, '.repeat(2)}`]: 'Support: your key is known to others, yo…',
+  };
+  for (const [accountLabel, name] of Object.entries(labels)) {
+    const { text } = renderMail(createNotice({ accountLabel }), context);
+    t.true(text.includes(`“${name}”`), `${name}: ${text}`);
+  }
+});
+
 test('a label can neither end a line, nor bring HTML, nor make a mail long', (t) => {
   const accountLabel = `a\r\nBcc: eve@example.com\u2028<img src=x onerror="alert(1)">${'x'.repeat(5_000)}`;
   const { subject, text, html } = renderMail(createNotice({ accountLabel }), context);
