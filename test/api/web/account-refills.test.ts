@@ -110,7 +110,7 @@ test('what is refused as a code is refused in the words of the key’s twin, and
     t.is(web.status, 422);
     t.is(twin.status, 422);
     t.deepEqual(web.body.error, twin.body.error);
-    const [fault] = web.body.detail as object[];
+    const [fault] = web.body.detail;
     t.like(fault, (twin.body.detail as object[])[0]!);
   }
   t.is(await stack.redis.exists(redisKeys.unknownCodes(id)), 0);
