@@ -11,8 +11,8 @@ export function requesterOf(context: ApiContext): string {
 }
 
 /**
- * Who may have so many calls under way at once: the account of the API key, or the session. Sessions of one user are
- * counted apart, so that somebody who has stolen one cannot keep the user's others from ending it.
+ * Whose calls under way are counted together: those of one API account, or of one session. Sessions of the same user are
+ * counted separately, so that somebody who has stolen one cannot keep the others from ending it.
  */
 export function callsHolderOf(context: ApiContext): string {
   return context.state.session?._id ?? requesterOf(context);

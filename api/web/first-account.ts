@@ -12,7 +12,7 @@ export type FirstAccountDependencies = Pick<
 > & { readonly web: Pick<WebStores, 'links' | 'users'> };
 
 /**
- * Makes the first account of a user who has none, with what new users are given. Its id was reserved for the user
+ * Makes the first account of a user who has none, with the grant for new users. Its id was reserved for the user
  * beforehand, so that parallel requests and those after a crash work on the same account. The unique link decides which
  * of them succeeds, and only that one hands out a key. The grant is a claim like that of a refill code, of which a user
  * has one for ever: what a crash leaves of it is credited by `finishClaims`.

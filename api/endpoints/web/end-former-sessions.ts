@@ -5,9 +5,9 @@ import type { Services } from '../../services.ts';
 import { record } from './record.ts';
 
 /**
- * Ends the session that a browser had before it signs in: that one would be left open, and nobody could see which it was. Its
- * refresh cookie tells which: the other one has expired where somebody signs in again after a quarter of an hour. A token
- * that was replaced is treated as in a refresh: somebody has gone on with a copy of it, and the user is told by mail.
+ * Ends the session that the browser had before this sign-in. It would stay open otherwise, and nobody could tell which one it
+ * was. The refresh cookie identifies it, because the session cookie expires after a quarter of an hour. A refresh token that
+ * was replaced is treated as in a refresh: somebody else has used a copy of it, so the user is told by mail.
  */
 export async function endFormerSession(services: Services, context: ApiContext): Promise<void> {
   const { sessions } = services.web;
@@ -20,8 +20,8 @@ export async function endFormerSession(services: Services, context: ApiContext):
 }
 
 /**
- * Ends all sessions of a user who signs in, before the new one is started. A request that one of them has under way ends
- * nothing that is started later (`listIdsWhileOpen`): so whoever ends sessions in a loop is out.
+ * Ends all sessions of a user who signs in, before the new one is started. A request from one of them that is still under
+ * way cannot end the new session (`listIdsWhileOpen`), so this shuts out somebody who ends sessions in a loop.
  * @param sessionId of the session that is about to be started
  */
 export async function endOtherSessions(
