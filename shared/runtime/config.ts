@@ -28,6 +28,7 @@ export const Environment = Type.Object({
   S3_ENDPOINT: Address('http-url'),
   S3_BUCKET: Type.String({ default: 'model-gateway', minLength: 3, maxLength: 63 }),
   S3_PUBLIC_URL: Address('http-url'),
+  S3_MANAGE_BUCKET: StringEnum(['auto', 'on', 'off'], { default: 'auto' }),
   AWS_ACCESS_KEY_ID: Type.Optional(Type.String()),
   AWS_SECRET_ACCESS_KEY: Type.Optional(Type.String()),
   AWS_REGION: Type.String({ default: 'us-east-1' }),
@@ -71,6 +72,8 @@ export interface Config {
     readonly secretAccessKey: string;
     readonly region: string;
     readonly publicUrl: string | null;
+    /** Whether our lifecycle rules are put on the bucket: `auto` means on one that we made. */
+    readonly manageBucket: 'auto' | 'on' | 'off';
   };
   /** 32 bytes: encrypts what must be shown again. */
   readonly masterKey: string;
@@ -189,6 +192,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       secretAccessKey: values.AWS_SECRET_ACCESS_KEY!,
       region: values.AWS_REGION,
       publicUrl: values.S3_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
+      manageBucket: values.S3_MANAGE_BUCKET,
     }),
     masterKey: values.MASTER_KEY!,
     revealsKeys: values.REVEAL === 'on',

@@ -22,6 +22,10 @@ const formerRuleId = 'expire-after-a-day';
 export const isFormerRule = ({ ID, Filter }: LifecycleRule): boolean =>
   ID === formerRuleId && (Filter?.Prefix ?? '') === '';
 
+/** Whether the rule is one that this or an earlier version has written. */
+export const isOurRule = (rule: LifecycleRule): boolean =>
+  isFormerRule(rule) || ourRules.some(({ ID }) => ID === rule.ID);
+
 /**
  * The bucket's rules with ours among them; those of others stay as they are.
  * @param keepFormer whether images of an earlier version still need the rule for the whole bucket

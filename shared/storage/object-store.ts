@@ -16,7 +16,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { Config } from '../runtime/config.ts';
 import { findObjectHeaders, parseFileName } from './file-name.ts';
-import { isFormerRule, mergeRules } from './lifecycle-rules.ts';
+import { isFormerRule, isOurRule, mergeRules } from './lifecycle-rules.ts';
 
 /** What a range of an object tells of the whole of it. */
 export interface ReadRange {
@@ -43,13 +43,31 @@ const quietLogger = { trace: ignore, debug: ignore, info: ignore, warn: ignore, 
 const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof S3ServiceException && statuses.includes(error.$metadata.httpStatusCode ?? 0);
 
+export interface StoreTimeouts {
+  /** One attempt at a request, until the first byte of its answer. */
+  readonly attemptMs: number;
+  /** All attempts at storing one object. */
+  readonly putMs: number;
+}
+
+/**
+ * A store that accepts connections and then says nothing must not hold callers for longer. A body that is streamed into the
+ * store is sent as fast as Redis is read, and bounded by whoever streams it.
+ */
+const usualTimeouts: StoreTimeouts = { attemptMs: 10_000, putMs: 25_000 };
+const streamedPutMs = 120_000;
+
 /** The bucket of generated files, through any server that speaks S3. */
 export class ObjectStore {
   readonly #client: S3Client;
   readonly #bucket: string;
+  readonly #manageBucket: Config['s3']['manageBucket'];
+  readonly #putMs: number;
 
-  constructor(config: Config['s3']) {
+  constructor(config: Config['s3'], { attemptMs, putMs } = usualTimeouts) {
     this.#bucket = config.bucket;
+    this.#manageBucket = config.manageBucket;
+    this.#putMs = putMs;
     this.#client = new S3Client({
       endpoint: config.endpoint,
       region: config.region,
@@ -58,29 +76,29 @@ export class ObjectStore {
       maxAttempts: 3,
       // Of a stream that it cannot send again the SDK would write to the console; the caller is told by the error.
       logger: quietLogger,
-      requestHandler: { connectionTimeout: 2_000, requestTimeout: 30_000 },
+      // Without the last of these, the SDK only warns of an answer that does not come.
+      requestHandler: {
+        connectionTimeout: 2_000,
+        requestTimeout: attemptMs,
+        throwOnRequestTimeout: true,
+      },
     });
   }
 
   /**
-   * Makes the bucket and our 24-hour rules where they are missing; safe to run from several processes at once. Rules of
-   * others stay as they are.
+   * Makes the bucket where it is missing, and our 24-hour rules on a bucket that is ours to manage; safe to run from several
+   * processes at once. Rules of others stay as they are.
+   * @returns whether our rules are there
    */
-  async prepareBucket(): Promise<void> {
-    try {
-      await this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }));
-    } catch (error) {
-      if (!hasStatus(error, 404)) throw error;
-      try {
-        await this.#client.send(new CreateBucketCommand({ Bucket: this.#bucket }));
-      } catch (raced) {
-        if (!hasStatus(raced, 409)) throw raced;
-      }
-    }
+  async prepareBucket(): Promise<boolean> {
+    const isNew = await this.#createMissingBucket();
     const { Rules = [], TransitionDefaultMinimumObjectSize } = await this.#readRules();
     const hasFormer = Rules.some(isFormerRule);
     const merged = mergeRules(Rules, hasFormer && (await this.#hasFormerFiles()));
-    if (merged === null) return;
+    if (merged === null) return true;
+    // A bucket with a rule of ours was managed before.
+    const isOurs = isNew || Rules.some(isOurRule);
+    if (this.#manageBucket === 'off' || (this.#manageBucket === 'auto' && !isOurs)) return false;
     await this.#client.send(
       new PutBucketLifecycleConfigurationCommand({
         Bucket: this.#bucket,
@@ -89,6 +107,24 @@ export class ObjectStore {
         ...(TransitionDefaultMinimumObjectSize === undefined ? {} : { TransitionDefaultMinimumObjectSize }),
       }),
     );
+    return true;
+  }
+
+  /** @returns whether it was missing */
+  async #createMissingBucket(): Promise<boolean> {
+    try {
+      await this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }));
+      return false;
+    } catch (error) {
+      if (!hasStatus(error, 404)) throw error;
+    }
+    try {
+      await this.#client.send(new CreateBucketCommand({ Bucket: this.#bucket }));
+    } catch (error) {
+      // Another process has made it meanwhile.
+      if (!hasStatus(error, 409)) throw error;
+    }
+    return true;
   }
 
   async #readRules(): Promise<Partial<GetBucketLifecycleConfigurationCommandOutput>> {
@@ -110,7 +146,8 @@ export class ObjectStore {
 
   async put(key: string, body: Buffer, contentType: string): Promise<void> {
     const input = { Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType };
-    await this.#client.send(new PutObjectCommand({ ...input, ...findObjectHeaders(key) }));
+    const abortSignal = AbortSignal.timeout(this.#putMs);
+    await this.#client.send(new PutObjectCommand({ ...input, ...findObjectHeaders(key) }), { abortSignal });
   }
 
   /**
@@ -126,7 +163,7 @@ export class ObjectStore {
   ): Promise<void> {
     const input = { Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType };
     const command = new PutObjectCommand({ ...input, ContentLength: byteLength });
-    await this.#client.send(command, { abortSignal: signal });
+    await this.#client.send(command, { abortSignal: signal, requestTimeout: streamedPutMs });
   }
 
   /** Some of an object's bytes, held once; null where there are none. */

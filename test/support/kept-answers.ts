@@ -93,8 +93,9 @@ export async function useObjects(t: ExecutionContext): Promise<TestObjects> {
     region: 'us-east-1',
     bucket: 'kept',
     publicUrl: null,
+    manageBucket: 'auto',
     ...credentials,
-  };
+  } as const;
   const objects = new ObjectStore(config);
   await objects.prepareBucket();
   const stop = async (): Promise<void> => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { finishClaims } from '../../shared/accounts/finish-claims.ts';
 import type { BanWatch } from '../../shared/accounts/ban-watch.ts';
 import { startHolding } from '../../shared/billing/hold-requests.ts';
@@ -5,6 +6,8 @@ import { holdIntervalMs, ReservationStore } from '../../shared/billing/reservati
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { filePrefix } from '../../shared/storage/file-name.ts';
+import { answerPrefix } from '../../shared/storage/lifecycle-rules.ts';
 import { queuePendingNotices } from '../../shared/web/queue-notice.ts';
 import { startLedgerReader } from '../ledger/ledger-reader.ts';
 import { ShardLeases } from '../ledger/shard-leases.ts';
@@ -52,7 +55,17 @@ function listPreparations({ accounts, codes, ledger, objects, web }: WorkerStore
     codes: () => codes.createIndexes(),
     ledger: () => ledger.createIndexes(),
     web: () => web.createIndexes(),
-    bucket: () => objects.prepareBucket(),
+    bucket: async () => {
+      if (await objects.prepareBucket()) return;
+      // Another worker may have made the bucket a moment ago, and be about to put the rules on it.
+      await delay(2_000);
+      if (await objects.prepareBucket()) return;
+      log.warn(
+        `The bucket has no rules that delete "${filePrefix}" and "${answerPrefix}" after a day, and was not made by this ` +
+          'service, so its rules are left as they are. Add the rules, or set S3_MANAGE_BUCKET=on; without them, answers that ' +
+          'are kept for an Idempotency-Key are never deleted.',
+      );
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import {
+  CreateBucketCommand,
   GetBucketLifecycleConfigurationCommand,
   HeadObjectCommand,
   PutBucketLifecycleConfigurationCommand,
@@ -8,7 +9,9 @@ import {
 import test, { type ExecutionContext } from 'ava';
 import type { Config } from '../../../shared/runtime/config.ts';
 import { createFileKey } from '../../../shared/storage/file-name.ts';
+import { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { useObjects } from '../../support/kept-answers.ts';
+import { startTcpProxy } from '../../support/tcp-proxy.ts';
 
 const { signal } = new AbortController();
 
@@ -52,6 +55,67 @@ test('a bucket keeps the rules of others, and loses the former rule of ours with
   await objects.delete(former);
   await objects.prepareBucket();
   t.deepEqual(await readRules(), [['reports', 'reports/', 365], files, answers]);
+});
+
+test('a bucket that was there before keeps its rules as they are, unless it is to be managed', async (t) => {
+  const { config } = await useObjects(t);
+  const client = createClient(t, config);
+  const Bucket = 'theirs';
+  const open = (manageBucket: Config['s3']['manageBucket'], bucket = Bucket): ObjectStore => {
+    const store = new ObjectStore({ ...config, bucket, manageBucket });
+    t.teardown(() => store.close());
+    return store;
+  };
+  const countRules = async (bucket: string): Promise<number> => {
+    const command = new GetBucketLifecycleConfigurationCommand({ Bucket: bucket });
+    // S3 answers 404 for a bucket without rules.
+    const { Rules = [] } = await client.send(command).catch(() => ({ Rules: [] }));
+    return Rules.length;
+  };
+  await client.send(new CreateBucketCommand({ Bucket }));
+  t.false(await open('auto').prepareBucket());
+  t.false(await open('off').prepareBucket());
+  t.is(await countRules(Bucket), 0);
+  t.true(await open('on').prepareBucket());
+  t.is(await countRules(Bucket), 2);
+  // What was managed once has our rules, which may change with a version.
+  t.true(await open('auto').prepareBucket());
+
+  t.false(await open('off', 'made-by-us').prepareBucket());
+  t.is(await countRules('made-by-us'), 0);
+  t.true(await open('auto', 'made-by-us-too').prepareBucket());
+  t.is(await countRules('made-by-us-too'), 2);
+});
+
+test('a store that accepts requests and says nothing fails them, and serves them again once it speaks', async (t) => {
+  const { config } = await useObjects(t);
+  const proxy = await startTcpProxy(Number(new URL(config.endpoint).port));
+  t.teardown(() => proxy.close());
+  const endpoint = `http://127.0.0.1:${proxy.port}`;
+  const objects = new ObjectStore({ ...config, endpoint }, { attemptMs: 500, putMs: 30_000 });
+  t.teardown(() => objects.close());
+  const impatient = new ObjectStore({ ...config, endpoint }, { attemptMs: 10_000, putMs: 100 });
+  t.teardown(() => impatient.close());
+  const key = createFileKey('image/png');
+  proxy.hold();
+  const calls = [
+    objects.put(key, Buffer.from('x'), 'image/png'),
+    objects.delete(key),
+    objects.prepareBucket(),
+    impatient.put(key, Buffer.from('x'), 'image/png'),
+  ];
+  const names = await Promise.all(
+    calls.map((call) =>
+      call.then(
+        () => 'none',
+        (error: Error) => error.name,
+      ),
+    ),
+  );
+  t.deepEqual(names, ['TimeoutError', 'TimeoutError', 'TimeoutError', 'AbortError']);
+  proxy.release();
+  await objects.put(key, Buffer.from('x'), 'image/png');
+  t.is((await objects.describe(key, signal))!.objectBytes, 1);
 });
 
 test('a link that leads to the bucket itself has a safe name to save by, and no cache keeps it past its day', async (t) => {

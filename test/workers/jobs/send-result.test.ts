@@ -188,6 +188,7 @@ test('an answer that is kept is stored instead, and told where', async (t) => {
     region: 'us-east-1',
     bucket: 'kept',
     publicUrl: null,
+    manageBucket: 'auto',
     ...credentials,
   });
   t.teardown(() => objects.close());
