@@ -13,16 +13,16 @@ import { FrameOrder } from '../../../shared/reply/frame-order.ts';
 import { encodeFrame, encodeOffer, pieceBytes, type Frame } from '../../../shared/reply/frame.ts';
 import type { ControlMessage } from '../../../shared/reply/reply-channel.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
-let server: TestRedis;
+let server: OpenedRedis;
 
 test.before(async () => {
-  server = await startTestRedis();
+  server = await openTestRedis();
 });
-test.after.always(() => server.stop());
+test.after.always(() => server.close());
 
 async function connect(t: ExecutionContext, purpose: 'commands' | 'subscriber'): Promise<RedisClient> {
   const client = createRedis(server.url, purpose, log);

@@ -17,16 +17,16 @@ import { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { ActiveRuns } from '../../../workers/intake/active-runs.ts';
 import type { RequestRun } from '../../../workers/jobs/job-context.ts';
 import { cutPieces, sendResult } from '../../../workers/jobs/send-result.ts';
-import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 
 const log = createLogger('test', 'silent');
 const noStores = { answers: undefined as never, mover: undefined as never };
-let server: TestRedis;
+let server: OpenedRedis;
 
 test.before(async () => {
-  server = await startTestRedis();
+  server = await openTestRedis();
 });
-test.after.always(() => server.stop());
+test.after.always(() => server.close());
 
 async function connect(
   t: ExecutionContext,
