@@ -71,6 +71,16 @@ function readEnd(body: string, isStream: boolean, receiptOf: (usage: Usage) => R
   return { outcome: 'ok', text, receipt: receiptOf(events.at(-1)!.usage as unknown as Usage) };
 }
 
+/** What the simulated vendor answers. */
+const echoOf = (content: string): string => `You said: ${content}`;
+
+export const isWhole = ({ outcome, text }: ChatEnd, content: string): boolean =>
+  outcome === 'ok' && text === echoOf(content);
+
+/** Tells one of many apart, without all that it said. */
+export const describeEnd = ({ outcome, text }: ChatEnd, i: number): string =>
+  `${i}: ${outcome} ${text.length} characters, ${text.slice(-40)}`;
+
 /** How many ended in which way, for an assertion that shows all of it. */
 export function countOutcomes(ends: readonly ChatEnd[]): Record<string, number> {
   const counts: Record<string, number> = {};

@@ -11,8 +11,8 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 /** Requests that died with their process are released in this time. */
 const releaseTimeoutMs = 60_000;
 
-/** Of accounts that these tests make. */
-export const firstBalance = '1000';
+/** Of accounts that these tests make: enough to reserve the most that all of their calls at once can cost. */
+export const firstBalance = '100000';
 
 /**
  * What is wrong with the money of a stack whose load has ended: each receipt is one entry of the ledger, each balance is what

@@ -10,7 +10,7 @@ import type { TestAccount } from '../support/stack.ts';
 import { openTestMongo, openTestS3 } from '../support/stores.ts';
 import { testOnlyCertificate } from '../support/test-only-certificate.ts';
 import { startRole } from '../support/worker-process.ts';
-import { callChat, countOutcomes } from './call-chat.ts';
+import { callChat, countOutcomes, isWhole } from './call-chat.ts';
 import { worldCatalog, writeWords } from './cluster-world.ts';
 
 /** The ways to a Redis Cluster that operators are given, with the roles as processes of their own. */
@@ -66,10 +66,7 @@ async function checkCore(t: ExecutionContext, { env, url }: Roles): Promise<void
   const contents = Array.from({ length: calls }, (_, i) => writeWords(`c${i}`, 30));
   const ends = await Promise.all(contents.map((content) => callChat(url, account, 'drip-20', content)));
   t.deepEqual(countOutcomes(ends), { ok: calls });
-  t.deepEqual(
-    ends.map(({ text }) => text),
-    contents,
-  );
+  t.true(ends.every((end, i) => isWhole(end, contents[i]!)));
   const image = { model: 'image', prompt: 'a red fox', response_format: 'b64_json' };
   t.is((await callApi(url, account.apiKey, 'POST', '/images/generations', image)).status, 200);
   const texts = { model: 'embedding', input: ['one', 'two'] };

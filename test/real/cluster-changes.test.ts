@@ -5,6 +5,7 @@ import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { startChat } from '../support/leaving.ts';
 import { startOtherApi } from '../support/other-api.ts';
+import { firstBalance } from './check-books.ts';
 import { useClusterWorld, writeWords } from './cluster-world.ts';
 
 /** Each process hears of a ban over a subscription of its own. */
@@ -17,7 +18,8 @@ test('a ban reaches every api process over the Cluster: the streams of all of th
   const { stack } = await useClusterWorld(t);
   const urls = [stack.url];
   for (let i = 0; i < otherProcesses; i++) urls.push(await startOtherApi(t, stack));
-  const [banned, other] = [await stack.createAccount(), await stack.createAccount()];
+  const createAccount = () => stack.createAccount({ balance: firstBalance });
+  const [banned, other] = [await createAccount(), await createAccount()];
   const body = { model: 'drip-100', stream: true, messages: [{ role: 'user', content }] };
   const open = ({ apiKey }: { apiKey: string }) =>
     urls.map((url) => startChat({ ...stack, url }, apiKey, body));

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { waitFor } from '../support/wait-for.ts';
-import { callChat, countOutcomes, type ChatEnd } from './call-chat.ts';
+import { callChat, countOutcomes, describeEnd, isWhole, type ChatEnd } from './call-chat.ts';
 import { checkBooks, firstBalance } from './check-books.ts';
 import { useClusterWorld, writeWords } from './cluster-world.ts';
 
@@ -15,10 +15,9 @@ const endsWithinMs = 20_000;
 const clearErrors = ['service_unavailable', 'upstream_error'];
 
 const faultsOf = (ends: readonly ChatEnd[]): string[] =>
-  ends.flatMap(({ outcome, text }, i) => {
-    const isWhole = outcome === 'ok' && text === contents[i];
-    return isWhole || clearErrors.includes(outcome) ? [] : [`${i}: ${outcome} ${text}`];
-  });
+  ends.flatMap((end, i) =>
+    isWhole(end, contents[i]!) || clearErrors.includes(end.outcome) ? [] : [describeEnd(end, i)],
+  );
 
 test('when every subscription is cut, every caller who waits has an answer or a clear error within seconds, and later calls work', async (t) => {
   t.timeout(120_000);

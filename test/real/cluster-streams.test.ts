@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { TestAccount } from '../support/stack.ts';
-import { callChat, countOutcomes, type ChatEnd } from './call-chat.ts';
+import { callChat, countOutcomes, describeEnd, isWhole, type ChatEnd } from './call-chat.ts';
 import { checkBooks, firstBalance } from './check-books.ts';
 import { numberOf, startClusterWorld, writeWords } from './cluster-world.ts';
 
@@ -24,9 +24,7 @@ const createAccounts = (): Promise<TestAccount[]> =>
 
 /** What is wrong with how calls ended that nothing disturbed. */
 function findFaults(ends: readonly ChatEnd[], contents: readonly string[]): string[] {
-  return ends.flatMap(({ outcome, text }, i) =>
-    outcome === 'ok' && text === contents[i] ? [] : [`${i}: ${outcome} ${text}`],
-  );
+  return ends.flatMap((end, i) => (isWhole(end, contents[i]!) ? [] : [describeEnd(end, i)]));
 }
 
 const receiptsOf = (ends: readonly ChatEnd[]) => ends.flatMap(({ receipt }) => receipt ?? []);
