@@ -10,12 +10,14 @@ import { withLock } from './bootstrap/lock.mjs';
 import { installPackages, isInstalled } from './bootstrap/packages.mjs';
 import { Refusal, root, say, signalPrograms } from './bootstrap/processes.mjs';
 import { hasRedis, installRedis } from './bootstrap/redis-program.mjs';
+import { runRealTests } from './bootstrap/run-real-tests.mjs';
 import { runTests } from './bootstrap/run-tests.mjs';
 
-/** What each command runs, of dist/; `test` is run from here. */
+/** What each command runs, of dist/; the tests are run from here. */
 const entries = {
   start: 'scripts/start/main',
   test: null,
+  'test:real': null,
   api: 'api/main',
   worker: 'workers/main',
   admin: 'scripts/admin/main',
@@ -24,7 +26,8 @@ const entries = {
   example: 'examples/main',
 };
 
-const needRedis = ['start', 'test', 'bench'];
+const testRunners = { test: runTests, 'test:real': runRealTests };
+const needRedis = ['start', 'bench', ...Object.keys(testRunners)];
 
 function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
@@ -33,11 +36,12 @@ function checkNode() {
 }
 
 async function prepare(command) {
-  const project = command === 'test' ? 'all' : 'product';
+  const isTest = Object.hasOwn(testRunners, command);
+  const project = isTest ? 'all' : 'product';
   const steps = [
     { isDone: isInstalled, work: installPackages },
     { isDone: () => !needRedis.includes(command) || hasRedis(), work: installRedis },
-    { isDone: () => command !== 'test' || findBrowser() !== null, work: installBrowser },
+    { isDone: () => !isTest || findBrowser() !== null, work: installBrowser },
     { isDone: () => isBuilt(project), work: () => build(project) },
   ];
   if (steps.every((step) => step.isDone())) return;
@@ -60,8 +64,9 @@ async function main([command, ...args]) {
   process.chdir(root);
   process.on('SIGINT', leave).on('SIGTERM', leave);
   await prepare(command);
-  if (command === 'test') {
-    process.exitCode = (await runTests(args)) ? 0 : 1;
+  const runThem = testRunners[command];
+  if (runThem !== undefined) {
+    process.exitCode = (await runThem(args)) ? 0 : 1;
     return;
   }
   const entry = join(root, 'dist', `${entries[command]}.js`);
@@ -79,6 +84,6 @@ const command = process.argv[2];
 main(process.argv.slice(2)).catch((error) => {
   say(error instanceof Refusal ? error.message : (error.stack ?? String(error)));
   // What could not be built cannot be tested: that is a failure too, to whoever reads the last line alone.
-  if (command === 'test') process.stdout.write('0 passed, 1 failed\n');
+  if (Object.hasOwn(testRunners, command ?? '')) process.stdout.write('0 passed, 1 failed\n');
   process.exit(1);
 });

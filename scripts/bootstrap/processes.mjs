@@ -20,10 +20,14 @@ export function signalPrograms(signal) {
   for (const child of children) child.kill(signal);
 }
 
-/** Runs a program to its end; its output is collected, and also passed to `onOutput` as it comes. */
-export function run(file, args, { env = process.env, onOutput = () => {} } = {}) {
+/**
+ * Runs a program to its end, or until `timeoutMs` is over, which kills it. Its output is collected, and also passed to
+ * `onOutput` as it comes.
+ */
+export function run(file, args, { env = process.env, onOutput = () => {}, timeoutMs = 0 } = {}) {
   return new Promise((fulfil) => {
-    const child = spawn(file, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const bound = { timeout: timeoutMs, killSignal: 'SIGKILL' };
+    const child = spawn(file, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], ...bound });
     children.add(child);
     let output = '';
     const take = (stream) => (chunk) => {

@@ -1,12 +1,17 @@
 import { existsSync } from 'node:fs';
-import { delimiter, join, relative, resolve } from 'node:path';
+import { delimiter, join } from 'node:path';
+import { addCounts, runAva, toCompiled } from './ava.mjs';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
+import { runShortForm } from './run-real-tests.mjs';
 
 /**
  * Load and deaths for minutes, and attacks by the thousand: other tests beside them would be tested for their patience.
  * The two run side by side after all others: while a process starts again after its death, half the machine is idle.
  */
 const demandingTests = ['dist/test/crash/random-deaths.test.js', 'dist/test/hostile/all-attacks.test.js'];
+
+/** They run last, with servers that the runner starts for them. */
+const realTests = 'dist/test/real/**';
 
 /** Begin first: near the end of the others they would keep the run waiting, with most of the machine idle. */
 const longTests = [
@@ -15,16 +20,17 @@ const longTests = [
 ];
 
 /**
- * Runs lint, format check and all tests, or only the test files that are named.
+ * Runs lint, format check, all tests and the short form of those on real stores, or only the test files that are named.
  * The last line on stdout, "N passed, N failed", is for machines; a check that fails counts as a failed test.
  */
 export async function runTests(args) {
   const names = args.filter((arg) => !arg.startsWith('-'));
   const flags = args.filter((arg) => arg.startsWith('-'));
+  if (process.env.REDIS_URL) say('REDIS_URL is set: the tests share that Redis and run one by one.');
   const phases = names.length > 0 ? [names.map(toCompiled)] : allTests();
   const [failedChecks, counts] = await Promise.all([
     args.length > 0 ? [] : checkStyle(),
-    runPhases(flags, phases),
+    runPhases(flags, phases, names.length === 0),
   ]);
   // The output of the tests may have pushed it out of sight.
   for (const name of failedChecks) say(`The ${name} failed; what it found is further up.`);
@@ -33,14 +39,10 @@ export async function runTests(args) {
   return failed === 0;
 }
 
-async function runPhases(flags, phases) {
-  const sum = { passed: 0, failed: 0 };
-  for (const files of phases) {
-    const { passed, failed } = await runAva([...flags, ...files]);
-    sum.passed += passed;
-    sum.failed += failed;
-  }
-  return sum;
+async function runPhases(flags, phases, isWhole) {
+  let sum = { passed: 0, failed: 0 };
+  for (const files of phases) sum = addCounts(sum, await runAva([...flags, ...files]));
+  return isWhole ? addCounts(sum, await runShortForm(flags)) : sum;
 }
 
 /** ava begins files in the order of the patterns that they match first. */
@@ -50,17 +52,10 @@ function allTests() {
   const others = [
     ...longTests.filter(isThere),
     'dist/test/**/*.test.js',
+    `!${realTests}`,
     ...demanding.map((path) => `!${path}`),
   ];
   return demanding.length > 0 ? [others, demanding] : [others];
-}
-
-async function runAva(args) {
-  const colour = process.stdout.isTTY ? ['--color'] : [];
-  const ava = [binOf('ava'), '--timeout=120s', ...colour, ...args];
-  const onOutput = (chunk, stream) => process[stream].write(chunk);
-  const { code, output } = await run(process.execPath, ava, { onOutput });
-  return countTests(output, code);
 }
 
 /**
@@ -82,23 +77,4 @@ async function checkStyle() {
   const work = () => Promise.all(checks.map(check));
   // The tests write to the same terminal: a line that is drawn again and again would run into theirs.
   return (await showProgress('Checking lint and format beside the tests', work, { isLive: false })).flat();
-}
-
-/** A source's name, as people type it, becomes that of what was compiled from it. */
-function toCompiled(name) {
-  const path = relative(root, resolve(root, name));
-  return (path.startsWith('dist') ? path : join('dist', path)).replace(/\.ts$/, '.js');
-}
-
-/** Counts from ava's own lines; its summary names the passed tests only where none failed. */
-function countTests(output, code) {
-  // oxlint-disable-next-line no-control-regex -- colours are control characters
-  const text = output.replace(/\u001B\[[0-9;]*m/g, '');
-  const count = (pattern) => [...text.matchAll(pattern)].reduce((sum, match) => sum + Number(match[1]), 0);
-  const ticks = [...text.matchAll(/^ +[✔√] /gm)].length;
-  const passed = count(/^ +(\d+) tests? passed/gm) || ticks;
-  const failures =
-    /^ +(\d+) (?:(?:tests?|hooks?) failed|uncaught exceptions?|unhandled rejections?|tests? remained pending)/gm;
-  // A test file that does not even load is in no such line.
-  return { passed, failed: code === 0 ? 0 : Math.max(count(failures), 1) };
 }

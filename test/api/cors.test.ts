@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { startApi } from '../../api/server.ts';
 import type { CorsOrigins } from '../../shared/runtime/cors-origins.ts';
+import { testWithOwn } from '../support/own-stores.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { useRaw } from '../support/raw-caller.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -128,7 +129,7 @@ test('a page may read why it was refused', async (t) => {
   }
 });
 
-test('a page may read that a part of the service is away', async (t) => {
+testWithOwn('Redis')('a page may read that a part of the service is away', async (t) => {
   const own = await useStack(t, { workers: [], env: { CORS_ORIGINS: origin } });
   const { apiKey } = await own.createAccount();
   await own.killRedis();

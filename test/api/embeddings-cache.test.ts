@@ -5,6 +5,7 @@ import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor
 import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { CacheUseStore, type CacheUse } from '../../shared/vector-cache/cache-use-store.ts';
+import { findKeys } from '../support/all-of-redis.ts';
 import { readAdmin, runAdmin } from '../support/admin.ts';
 import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
@@ -193,7 +194,7 @@ test('a model without a cache is asked each time, and nothing of it is kept', as
   const account = await stack.createAccount();
   for (let i = 0; i < 3; i++) isVectorOf(t, await embed(account, 'uncached', 'same'), ['same']);
   t.is(inputsSentTo('uncached').length, 3);
-  t.deepEqual(await stack.redis.keys('mg:{vectors:uncached}:*'), []);
+  t.deepEqual(await findKeys(stack.redis, 'mg:{vectors:uncached}:*'), []);
 });
 
 test('what the vendor did not count stays told to be our count', async (t) => {

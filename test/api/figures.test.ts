@@ -7,6 +7,7 @@ import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts'
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { TrafficStore } from '../../shared/traffic/traffic-store.ts';
 import { TrafficSums } from '../../shared/traffic/traffic-sums.ts';
+import { testWithOwn } from '../support/own-stores.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -237,35 +238,38 @@ test('caches on the way may keep the figures for what is left of the step', asyn
   }
 });
 
-test('the last known figures survive an outage of Redis; where none are known the answer is a 503', async (t) => {
-  const options = { figuresStepMs: noneMs };
-  const stack = await useStack(t, { workers: [], durableRedis: true, api: options });
-  const other = await startApi(stack.config, stack.env, stack.log, options);
-  t.teardown(() => other.stop());
-  await record(stack, 'demo-echo', 5, 0);
-  const statuses = await readStatuses(stack.url);
-  const summary = await readSummary(stack.url);
-  t.is(statuses['demo-echo']?.message, 'Good');
-  await stack.killRedis();
-  t.deepEqual(await readStatuses(stack.url), statuses);
-  t.deepEqual(await readSummary(stack.url), summary);
-  for (const path of ['/v1/models/status', '/v1/logs/summary']) {
-    const response = await fetch(`${other.url}${path}`);
-    t.is(response.status, 503);
-    t.true(Number(response.headers.get('retry-after')) > 0);
-    t.like(await response.json(), { error: { code: 'service_unavailable' } });
-  }
-  await stack.restartRedis();
-  await waitFor('Redis to be back', async () => (await stack.redis.ping().catch(() => null)) === 'PONG');
-  await record(stack, 'demo-echo', 0, 5);
-  for (const url of [stack.url, other.url]) {
-    await waitFor('figures that know both', async () => {
-      const response = await fetch(`${url}/v1/models/status`);
-      const now = (await response.json()) as Statuses;
-      return response.status === 200 && now['demo-echo']?.success_rate === 50;
-    });
-  }
-});
+testWithOwn('Redis')(
+  'the last known figures survive an outage of Redis; where none are known the answer is a 503',
+  async (t) => {
+    const options = { figuresStepMs: noneMs };
+    const stack = await useStack(t, { workers: [], durableRedis: true, api: options });
+    const other = await startApi(stack.config, stack.env, stack.log, options);
+    t.teardown(() => other.stop());
+    await record(stack, 'demo-echo', 5, 0);
+    const statuses = await readStatuses(stack.url);
+    const summary = await readSummary(stack.url);
+    t.is(statuses['demo-echo']?.message, 'Good');
+    await stack.killRedis();
+    t.deepEqual(await readStatuses(stack.url), statuses);
+    t.deepEqual(await readSummary(stack.url), summary);
+    for (const path of ['/v1/models/status', '/v1/logs/summary']) {
+      const response = await fetch(`${other.url}${path}`);
+      t.is(response.status, 503);
+      t.true(Number(response.headers.get('retry-after')) > 0);
+      t.like(await response.json(), { error: { code: 'service_unavailable' } });
+    }
+    await stack.restartRedis();
+    await waitFor('Redis to be back', async () => (await stack.redis.ping().catch(() => null)) === 'PONG');
+    await record(stack, 'demo-echo', 0, 5);
+    for (const url of [stack.url, other.url]) {
+      await waitFor('figures that know both', async () => {
+        const response = await fetch(`${url}/v1/models/status`);
+        const now = (await response.json()) as Statuses;
+        return response.status === 200 && now['demo-echo']?.success_rate === 50;
+      });
+    }
+  },
+);
 
 test('the servers are those that are set, in the form that clients take', async (t) => {
   const alone = await useStack(t, { workers: [] });

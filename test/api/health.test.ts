@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
+import { testWithOwn } from '../support/own-stores.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -38,7 +39,7 @@ test('without workers it is degraded, and not down', async (t) => {
   t.is(body.checks['redis'], 'ok');
 });
 
-test('without MongoDB it is degraded, within seconds', async (t) => {
+testWithOwn('MongoDB')('without MongoDB it is degraded, within seconds', async (t) => {
   const stack = await useStack(t);
   await stack.stopMongo();
   const { status, body } = await waitFor('the probe to notice', async () => {
@@ -50,24 +51,27 @@ test('without MongoDB it is degraded, within seconds', async (t) => {
   t.is(body.checks['redis'], 'ok');
 });
 
-test('without Redis it is down, a 503, and requests are refused meanwhile, with retry-after', async (t) => {
-  const stack = await useStack(t);
-  const { apiKey } = await stack.createAccount();
-  // The stack cannot be stopped while its worker waits for Redis.
-  t.teardown(() => stack.restartRedis());
-  await stack.killRedis();
-  const { status, body } = await waitFor('the probe to notice', async () => {
-    const health = await readHealth(stack);
-    return health.status === 503 && health;
-  });
-  t.is(status, 503);
-  t.is(body.status, 'down');
-  t.is(body.checks['redis'], 'down');
-  const refused = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'cat' });
-  t.is(refused.status, 503);
-  t.true(Number(refused.headers.get('retry-after')) > 0);
-  t.like(await refused.json(), { error: { code: 'service_unavailable' } });
-});
+testWithOwn('Redis')(
+  'without Redis it is down, a 503, and requests are refused meanwhile, with retry-after',
+  async (t) => {
+    const stack = await useStack(t);
+    const { apiKey } = await stack.createAccount();
+    // The stack cannot be stopped while its worker waits for Redis.
+    t.teardown(() => stack.restartRedis());
+    await stack.killRedis();
+    const { status, body } = await waitFor('the probe to notice', async () => {
+      const health = await readHealth(stack);
+      return health.status === 503 && health;
+    });
+    t.is(status, 503);
+    t.is(body.status, 'down');
+    t.is(body.checks['redis'], 'down');
+    const refused = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'cat' });
+    t.is(refused.status, 503);
+    t.true(Number(refused.headers.get('retry-after')) > 0);
+    t.like(await refused.json(), { error: { code: 'service_unavailable' } });
+  },
+);
 
 test('a store that never answers is down, and is asked once for all who ask meanwhile', async (t) => {
   let asked = 0;

@@ -6,6 +6,7 @@ import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.t
 import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { findKeys } from '../support/all-of-redis.ts';
 import { findReservations, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { parseSse } from '../support/sse-events.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
@@ -241,7 +242,7 @@ for (const { failure, body, status } of [
     t.is(second.status, status);
     t.is(second.headers.get('idempotent-replayed'), null);
     t.not(second.headers.get('x-request-id'), first.headers.get('x-request-id'));
-    t.is((await stack.redis.keys(`mg:*:claim:${account.id}:*`)).length, 0);
+    t.is((await findKeys(stack.redis, `mg:*:claim:${account.id}:*`)).length, 0);
     // A key that only ever failed may be used for another body.
     t.is((await send(chats, account, { model: 'chat', ...say('other') }, key)).status, 200);
   });
@@ -401,7 +402,7 @@ test('a kept answer and its key are gone after a day, and no sooner', async (t) 
   const account = await stack.createAccount();
   const answer = await send(chats, account, { model: 'chat', ...say('hi') }, createKey());
   const day = 24 * 60 * 60;
-  const [claim] = await stack.redis.keys(`mg:*:claim:${account.id}:*`);
+  const [claim] = await findKeys(stack.redis, `mg:*:claim:${account.id}:*`);
   const claimTtl = await stack.redis.ttl(claim!);
   t.true(claimTtl > day - 60 && claimTtl <= day, String(claimTtl));
   const ttl = await stack.redis.ttl(redisKeys.keptFrames(account.id, answer.headers.get('x-request-id')!));
@@ -497,6 +498,6 @@ test('a kept request that waits in its queue outlives a cut subscription of its 
 test('claims live in the shard of their account', async (t) => {
   const account = await stack.createAccount();
   await send(chats, account, { model: 'chat', ...say('hi') }, createKey());
-  const [claim] = await stack.redis.keys(`mg:*:claim:${account.id}:*`);
+  const [claim] = await findKeys(stack.redis, `mg:*:claim:${account.id}:*`);
   t.true(claim!.includes(`{s${String(shardOf(account.id)).padStart(2, '0')}}`));
 });

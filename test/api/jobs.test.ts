@@ -3,6 +3,7 @@ import test from 'ava';
 import { startApi } from '../../api/server.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { findKeys } from '../support/all-of-redis.ts';
 import { askJobs, createJob, readJob, respondAsync, waitForJob, type JobBody } from '../support/jobs.ts';
 import { parseNamedEvents } from '../support/named-events.ts';
 import { findReservations, toNano } from '../support/observe.ts';
@@ -314,7 +315,7 @@ test('the same key and body is one job, for callers who wait and for those who d
   const key = { 'idempotency-key': randomUUID() };
   const body = chatOf('slow-chat', word);
   const job = await createJob(stack, account, chats, body, key);
-  const [claim = ''] = await stack.redis.keys(`*:claim:${account.id}:*`);
+  const [claim = ''] = await findKeys(stack.redis, `*:claim:${account.id}:*`);
   t.true((await stack.redis.ttl(claim)) > 24 * 60 * 60, 'the key is forgotten while the job may still wait');
   const again = await stack.post(chats, account.apiKey, body, { ...respondAsync, ...key });
   t.is(again.status, 202);

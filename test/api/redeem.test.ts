@@ -6,6 +6,7 @@ import type { RedeemResponse } from '../../shared/contract/users.ts';
 import { formatRub, parseRub } from '../../shared/pricing/money.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { callApi, type ErrorBody } from '../support/call-api.ts';
+import { testWithOwn } from '../support/own-stores.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -199,7 +200,7 @@ test('of two codes that fit the cap only one by one, one is credited and the oth
   t.is((await codes.find(unused))?.redeemed, null);
 });
 
-test('while MongoDB is away a code is a 503, and a guess is not counted', async (t) => {
+testWithOwn('MongoDB')('while MongoDB is away a code is a 503, and a guess is not counted', async (t) => {
   const own = await useStack(t);
   const { id, apiKey } = await own.createAccount();
   t.is((await callApi(own.url, apiKey, 'GET', '/users/profile')).status, 200);

@@ -11,6 +11,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { NewApiKey } from '../../shared/contract/users.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { callApi } from '../support/call-api.ts';
+import { testWithOwn } from '../support/own-stores.ts';
 import { parseSse } from '../support/sse-events.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
@@ -98,22 +99,25 @@ test('of twenty simultaneous calls with one key one gets the new key, and that k
   t.is((await readProfile(apiKey)).status, 401);
 });
 
-test('while MongoDB is away no key is made: the error says so in two languages, and the old key works on', async (t) => {
-  const own = await useStack(t);
-  const { apiKey } = await own.createAccount();
-  t.is((await readProfile(apiKey, own.url)).status, 200);
-  await own.stopMongo();
-  const { status, body } = await callApi(own.url, apiKey, 'PUT', '/users/regenerate_api_key');
-  t.is(status, 500);
-  t.is(body.error.code, 'key_generation_failed');
-  const detail = body.detail as { error: string; message_ru: string; message_en: string };
-  t.deepEqual(Object.keys(detail), ['error', 'message_ru', 'message_en']);
-  t.is(detail.error, 'key_generation_failed');
-  t.regex(detail.message_ru, /[а-я]/);
-  t.is((await readProfile(apiKey, own.url)).status, 200);
-  await own.restartMongo();
-  t.is((await callApi(own.url, apiKey, 'PUT', '/users/regenerate_api_key')).status, 200);
-});
+testWithOwn('MongoDB')(
+  'while MongoDB is away no key is made: the error says so in two languages, and the old key works on',
+  async (t) => {
+    const own = await useStack(t);
+    const { apiKey } = await own.createAccount();
+    t.is((await readProfile(apiKey, own.url)).status, 200);
+    await own.stopMongo();
+    const { status, body } = await callApi(own.url, apiKey, 'PUT', '/users/regenerate_api_key');
+    t.is(status, 500);
+    t.is(body.error.code, 'key_generation_failed');
+    const detail = body.detail as { error: string; message_ru: string; message_en: string };
+    t.deepEqual(Object.keys(detail), ['error', 'message_ru', 'message_en']);
+    t.is(detail.error, 'key_generation_failed');
+    t.regex(detail.message_ru, /[а-я]/);
+    t.is((await readProfile(apiKey, own.url)).status, 200);
+    await own.restartMongo();
+    t.is((await callApi(own.url, apiKey, 'PUT', '/users/regenerate_api_key')).status, 200);
+  },
+);
 
 test('where Redis fails after MongoDB took the new key, the old one is put back', async (t) => {
   class FailingStore extends HotAccountStore {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import OpenAI from 'openai';
 import { makePng } from '../../scripts/vendor-simulator/tiny-png.ts';
+import { findKeys } from '../support/all-of-redis.ts';
 import { makePdf } from '../support/make-pdf.ts';
 import { findRow } from '../support/observe.ts';
 import type { TestStack } from '../support/stack.ts';
@@ -213,7 +214,7 @@ test('where a thought was forgotten the conversation goes on without it', async 
   for (const id of [models['anthropic by budget'], models['gemini by level']]) {
     const body = { model: id, reasoning_effort: 'high' as const, max_completion_tokens: 8_000, tools };
     const first = await client.chat.completions.create({ ...body, messages });
-    const remembered = await stack.redis.keys(`mg:*:reasoning:${accountId}:*`);
+    const remembered = await findKeys(stack.redis, `mg:*:reasoning:${accountId}:*`);
     t.true(remembered.length > 0, id);
     await Promise.all(remembered.map((key) => stack.redis.del(key)));
     const [call] = first.choices[0]!.message.tool_calls!;

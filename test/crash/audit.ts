@@ -19,7 +19,7 @@ const shards = Array.from({ length: shardCount }, (_, shard) => shard);
  * on their way to MongoDB.
  */
 export async function checkReceipts(
-  { ledger }: ProcessStack,
+  { ledger }: Pick<ProcessStack, 'ledger'>,
   receipts: readonly Receipt[],
 ): Promise<string[]> {
   const ids = receipts.map(({ requestId }) => requestId);
@@ -66,7 +66,7 @@ async function waitForEntries(
 }
 
 /** Resolves when everything settled is in MongoDB, and no reservation is left. */
-export async function waitUntilQuiet({ redis }: ProcessStack, timeoutMs: number): Promise<void> {
+export async function waitUntilQuiet({ redis }: Pick<ProcessStack, 'redis'>, timeoutMs: number): Promise<void> {
   const areEmpty = async (count: (shard: number) => Promise<number>): Promise<boolean> =>
     (await Promise.all(shards.map(count))).every((length) => length === 0);
   await waitFor('the streams to be read', () =>
@@ -85,7 +85,7 @@ export async function waitUntilQuiet({ redis }: ProcessStack, timeoutMs: number)
  * @param addedNano what was refilled, by account
  */
 export async function checkBalances(
-  { accounts, hotAccounts, ledger }: ProcessStack,
+  { accounts, hotAccounts, ledger }: Pick<ProcessStack, 'accounts' | 'hotAccounts' | 'ledger'>,
   addedNano: ReadonlyMap<string, bigint>,
 ): Promise<string[]> {
   const faults: string[] = [];

@@ -20,6 +20,7 @@ import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
 import { countOpenJobs, endJobLeases, findHeldByJobs, listAllJobs } from '../support/audit-jobs.ts';
 import { ageReservation } from '../support/billing.ts';
 import { readJob } from '../support/jobs.ts';
+import { testWithOwn } from '../support/own-stores.ts';
 import { admitChat, chatReservedNano, placeChat } from '../support/place-jobs.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { allQueues } from '../support/stack.ts';
@@ -252,28 +253,31 @@ test('a job whose api process died before it was counted among those that wait i
   await worker.stop();
 });
 
-test('a restart of Redis with jobs waiting and active ends none of them badly, and each is charged once', async (t) => {
-  const account = await stack.createAccount();
-  const first = await startRole(t, 'worker', stack.env, ['--queues', 'chat', '--concurrency', '4']);
-  const held = vendor.hold('gpt');
-  t.teardown(() => held.end());
-  for (let i = 0; i < 20; i++) await placeChat(stack, account.id, 'chat');
-  await waitFor('the calls', () => held.waiting === 4);
-  await stack.killRedis();
-  // Answers come while nothing can be kept or settled.
-  const before = vendor.requests.counters.total;
-  held.end();
-  await waitFor('the answers', () => held.waiting === 0);
-  t.is(vendor.requests.counters.total, before);
-  await stack.restartRedis();
-  await waitUntilReady(stack.redis);
-  await whenAllEnded([account]);
-  await checkPaidOnce(t, account, 20);
-  const jobs = await listAllJobs(stack.redis, account.id);
-  t.true(jobs.every((job) => findTransition(job, 'active') !== null));
-  await verifyBooks(t);
-  t.is(await first.terminate(), 0);
-});
+testWithOwn('Redis')(
+  'a restart of Redis with jobs waiting and active ends none of them badly, and each is charged once',
+  async (t) => {
+    const account = await stack.createAccount();
+    const first = await startRole(t, 'worker', stack.env, ['--queues', 'chat', '--concurrency', '4']);
+    const held = vendor.hold('gpt');
+    t.teardown(() => held.end());
+    for (let i = 0; i < 20; i++) await placeChat(stack, account.id, 'chat');
+    await waitFor('the calls', () => held.waiting === 4);
+    await stack.killRedis();
+    // Answers come while nothing can be kept or settled.
+    const before = vendor.requests.counters.total;
+    held.end();
+    await waitFor('the answers', () => held.waiting === 0);
+    t.is(vendor.requests.counters.total, before);
+    await stack.restartRedis();
+    await waitUntilReady(stack.redis);
+    await whenAllEnded([account]);
+    await checkPaidOnce(t, account, 20);
+    const jobs = await listAllJobs(stack.redis, account.id);
+    t.true(jobs.every((job) => findTransition(job, 'active') !== null));
+    await verifyBooks(t);
+    t.is(await first.terminate(), 0);
+  },
+);
 
 /** Ids of the jobs with a status, as the account's list of them has it. */
 const listIds = async (accounts: readonly TestAccount[], status: string): Promise<string[]> => {

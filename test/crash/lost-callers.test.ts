@@ -2,6 +2,7 @@ import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { testWithOwn } from '../support/own-stores.ts';
 import { postJson } from '../support/post-json.ts';
 import { useStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
@@ -26,7 +27,7 @@ test('a chat whose api process is killed before any output costs nothing', async
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 
-test('a stream that an outage of Redis ends is not charged to its end', async (t) => {
+testWithOwn('Redis')('a stream that an outage of Redis ends is not charged to its end', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), durableRedis: true });

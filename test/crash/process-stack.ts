@@ -1,13 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { addCredentials } from '../../scripts/embedded/credentials.ts';
-import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
-import { dist } from '../../scripts/start/paths.ts';
-import { readFirstLine } from '../../scripts/start/read-first-line.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { ReservationStore } from '../../shared/billing/reservation-store.ts';
@@ -17,23 +11,14 @@ import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redi
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo } from '../../shared/storage/mongo-client.ts';
-import { startTestRedis } from '../support/redis.ts';
 import { findStablePort } from '../support/stable-port.ts';
+import { openTestS3 } from '../support/stores.ts';
 import { startRole } from '../support/worker-process.ts';
-
-const mongoPassword = 'test-mongo-password';
-
-/** Something that dies and comes back: same place, same data. */
-export interface Victim {
-  readonly name: string;
-  /** Ends it by SIGKILL, and resolves when it is gone. */
-  kill(): Promise<void>;
-  /** Resolves when it serves again. */
-  restart(): Promise<void>;
-}
+import { openMongoVictim, openRedisVictim, type Victim } from './store-victims.ts';
 
 /** The product as an operator runs it, each part a process of its own: two apis, two workers, Redis, MongoDB. */
 export interface ProcessStack {
+  /** Of the stores those that are the test's own. */
   readonly victims: readonly Victim[];
   /** Of the api processes. */
   readonly urls: readonly string[];
@@ -50,18 +35,15 @@ export interface ProcessStack {
 export async function useProcessStack(t: ExecutionContext, catalog: string): Promise<ProcessStack> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
-  const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };
-  const s3 = await startEmbeddedS3({ dir: join(dir, 's3'), ...credentials });
+  const s3 = await openTestS3(join(dir, 's3'));
   t.teardown(() => s3.close());
-  const redisVictim = await startRedisVictim(t, dir);
-  const mongoVictim = await startMongoVictim(t, join(dir, 'mongo'));
+  const redisStore = await openRedisVictim(t, dir);
+  const mongoStore = await openMongoVictim(t, join(dir, 'mongo'));
   await writeFile(join(dir, 'catalog.yaml'), catalog);
   const env: Record<string, string> = {
-    REDIS_URL: redisVictim.url,
-    MONGODB_URL: mongoVictim.url,
-    S3_ENDPOINT: s3.endpoint,
-    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    REDIS_URL: redisStore.url,
+    MONGODB_URL: mongoStore.url,
+    ...s3.env,
     MASTER_KEY: 'test-master-key-0123456789abcdef0123456789',
     DATA_DIR: dir,
     CATALOG: join(dir, 'catalog.yaml'),
@@ -82,7 +64,7 @@ export async function useProcessStack(t: ExecutionContext, catalog: string): Pro
   const accounts = new AccountStore(mongo.db, config);
   const ledger = new LedgerStore(mongo.db);
   return {
-    victims: [...apis, ...workers, redisVictim, mongoVictim],
+    victims: [...apis, ...workers, ...redisStore.victims, ...mongoStore.victims],
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
     env,
     redis,
@@ -91,49 +73,6 @@ export async function useProcessStack(t: ExecutionContext, catalog: string): Pro
     ledger,
     prices: new PriceStore(mongo.db),
     reservations: new ReservationStore(redis),
-  };
-}
-
-async function startRedisVictim(t: ExecutionContext, dir: string): Promise<Victim & { url: string }> {
-  let server = await startTestRedis({ dir });
-  const { url, port } = server;
-  t.teardown(() => server.stop());
-  return {
-    name: 'redis',
-    url,
-    kill: () => server.stop('SIGKILL'),
-    async restart() {
-      server = await startTestRedis({ dir, port });
-    },
-  };
-}
-
-async function startMongoVictim(t: ExecutionContext, dir: string): Promise<Victim & { url: string }> {
-  let child: ChildProcess;
-  let exited: Promise<unknown>;
-  const start = async (port: number): Promise<string> => {
-    const args = [dist('scripts/embedded/mongo/main.js'), '--dir', dir, '--port', String(port)];
-    child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-    child.stdin!.end(mongoPassword);
-    const ended = new AbortController();
-    exited = once(child, 'exit').finally(() => ended.abort());
-    const line = await readFirstLine(child.stdout!, ended.signal);
-    return addCredentials((JSON.parse(line) as { endpoint: string }).endpoint, mongoPassword);
-  };
-  const kill = async (): Promise<void> => {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
-    await exited;
-  };
-  const port = await findStablePort();
-  const url = await start(port);
-  t.teardown(kill);
-  return {
-    name: 'mongodb',
-    url,
-    kill,
-    async restart() {
-      await start(port);
-    },
   };
 }
 

@@ -2,21 +2,20 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { redisKeys, shardCount, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
 import { startLedgerReader } from '../../workers/ledger/ledger-reader.ts';
 import { ShardLedger } from '../../workers/ledger/shard-ledger.ts';
 import { ShardLeases } from '../../workers/ledger/shard-leases.ts';
-import { startTestRedis } from './redis.ts';
+import { openTestMongo, openTestRedis } from './stores.ts';
 import { waitFor } from './wait-for.ts';
 
 /** Redis and MongoDB with the stores of money over them, and no process that would use them. */
@@ -46,10 +45,7 @@ export interface Books {
 
 export async function openBooks(): Promise<Books> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
-  const [redisServer, mongoServer] = await Promise.all([
-    startTestRedis(),
-    startEmbeddedMongo({ dir, sync: false }),
-  ]);
+  const [redisServer, mongoServer] = await Promise.all([openTestRedis(), openTestMongo({ dir })]);
   const log = createLogger('test', 'silent');
   const redis = createRedis(redisServer.url, 'commands', log);
   await waitUntilReady(redis);
@@ -94,16 +90,17 @@ export async function openBooks(): Promise<Books> {
     },
     async moveAll() {
       const reader = startReader();
-      const keys = await redis.keys('mg:*:ledger');
-      for (const key of keys)
+      for (let shard = 0; shard < shardCount; shard++) {
+        const key = redisKeys.ledgerStream(shard);
         await waitFor(`${key} to be at rest`, async () => (await redis.xlen(key)) === 0);
+      }
       await reader.stop();
     },
     readHash: async (accountId) => await redis.hgetall(redisKeys.account(accountId)),
     async close() {
       await mongo.close();
       redis.disconnect();
-      await Promise.all([mongoServer.close(), redisServer.stop()]);
+      await Promise.all([mongoServer.close(), redisServer.close()]);
       await rm(dir, { recursive: true, force: true });
     },
   };

@@ -2,6 +2,7 @@ import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 import { heartbeatLifetimeMs, WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import { findKeys } from './all-of-redis.ts';
 import type { TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -43,7 +44,7 @@ export interface Traces {
 export async function readTraces(stack: TestStack, accountId: string): Promise<Traces> {
   const account = await stack.readAccount(accountId);
   const ledgers = Array.from({ length: shardCount }, (_, shard) => redisKeys.ledgerStream(shard));
-  const queues = await stack.redis.keys('{bull}:*:events');
+  const queues = await findKeys(stack.redis, '{bull}:*:events');
   return {
     balanceNano: account.balanceNano,
     reservedNano: account.reservedNano,

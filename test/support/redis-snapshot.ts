@@ -1,21 +1,22 @@
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { findKeys, forgetAll } from './all-of-redis.ts';
 
 /**
  * Remembers all that Redis holds now.
  * @returns makes Redis hold that again, as one does that lost what it had not written down
  */
 export async function takeRedisSnapshot(redis: RedisClient): Promise<() => Promise<void>> {
-  const keys = await redis.keys('*');
+  const keys = await findKeys(redis, '*');
   const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
   return async () => {
-    await redis.flushall();
+    await forgetAll(redis);
     for (const [i, key] of keys.entries()) await redis.restore(key, 0, dumps[i]!);
   };
 }
 
 /** All keys and values that Redis holds, as one text to search. */
 export async function readAllOfRedis(redis: RedisClient): Promise<string> {
-  const keys = await redis.keys('*');
+  const keys = await findKeys(redis, '*');
   const values = await Promise.all(keys.map((key) => readValue(redis, key)));
   return JSON.stringify([keys, values]);
 }

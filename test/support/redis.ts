@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
+import { endWithParent } from './end-with-parent.ts';
 import { findStablePort } from './stable-port.ts';
 
 export interface TestRedis {
@@ -32,7 +33,8 @@ async function tryToStart(port: number, dir: string | undefined): Promise<TestRe
       ? ['--appendonly', 'no']
       : ['--appendonly', 'yes', '--appendfsync', 'always', '--dir', dir];
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', ...persistence];
-  const child = spawn('redis-server', args, { stdio: 'ignore' });
+  const [program, ...rest] = endWithParent(['redis-server', ...args]);
+  const child = spawn(program, rest, { stdio: 'ignore' });
   const exited = once(child, 'exit');
   const stop = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);

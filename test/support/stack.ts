@@ -3,8 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { startApi, type ApiOptions, type RunningApi } from '../../api/server.ts';
-import { startEmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
-import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore, type HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { runRefill } from '../../shared/billing/refill-script.ts';
@@ -20,8 +18,10 @@ import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
 import { askPatiently } from './ask-patiently.ts';
 import { Mailbox } from './mailbox.ts';
 import { postJson } from './post-json.ts';
-import { startTestRedis } from './redis.ts';
-import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+import type { RedisCluster, RedisClusterOptions } from './redis-cluster.ts';
+import { openTestMongo, openTestRedis, openTestS3, type OpenedStore, type OwnServer } from './stores.ts';
+import { startMongoProxy, startS3Proxy } from './store-proxies.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
 
 const builtinCatalog = 'catalog.yaml';
 const mongoPassword = 'test-mongo-password';
@@ -34,8 +34,12 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Redis keeps what it answered, in the stack's folder, through a restart. */
   readonly durableRedis?: boolean;
+  /** A Redis Cluster of the stack's own, whatever other stacks run on. */
+  readonly cluster?: RedisClusterOptions;
   /** Api and workers reach MongoDB through a proxy that can hold its answers back. */
   readonly holdsMongo?: boolean;
+  /** The same of S3. */
+  readonly holdsS3?: boolean;
   /** One of all queues unless given; `[]` starts none. */
   readonly workers?: readonly WorkerOptions[];
   readonly api?: ApiOptions;
@@ -50,7 +54,7 @@ export interface TestAccount {
   readonly apiKey: string;
 }
 
-/** The whole product on loopback: real Redis, both embedded servers, an api and its workers in this process. */
+/** The whole product on loopback, over the stores that `stores.ts` opens: an api and its workers in this process. */
 export interface TestStack {
   readonly config: Config;
   /** Environment that makes a child process part of this stack. */
@@ -58,9 +62,12 @@ export interface TestStack {
   readonly api: RunningApi;
   readonly url: string;
   readonly redis: RedisClient;
+  /** Null where Redis is no Cluster of the stack's own. */
+  readonly cluster: RedisCluster | null;
   /** Past the proxy, where there is one. */
   readonly mongo: MongoConnection;
   readonly mongoProxy: TcpProxy | null;
+  readonly s3Proxy: TcpProxy | null;
   /** Null unless `mail` was asked for. */
   readonly mailbox: Mailbox | null;
   readonly log: Logger;
@@ -85,34 +92,28 @@ export interface TestStack {
   close(): Promise<void>;
 }
 
-const portOf = (mongoUrl: string): number => Number(new URL(mongoUrl.replace('mongodb:', 'http:')).port);
-
 export const allQueues: WorkerOptions = { queues: ['chat', 'image', 'embedding'], concurrency: 256 };
 
 export async function startStack(options: StackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
-  const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };
-  const mongoDir = join(dir, 'mongo');
-  const redisOptions = options.durableRedis === true ? { dir } : {};
-  const [firstRedis, firstMongo, s3Server] = await Promise.all([
-    startTestRedis(redisOptions),
-    startEmbeddedMongo({ dir: mongoDir, password: mongoPassword, sync: false }),
-    startEmbeddedS3({ dir: join(dir, 's3'), ...credentials }),
+  const [redisStore, mongoStore, s3] = await Promise.all([
+    openTestRedis({
+      ...(options.durableRedis === true ? { dir } : {}),
+      ...(options.cluster === undefined ? {} : { cluster: options.cluster }),
+    }),
+    openTestMongo({ dir: join(dir, 'mongo'), password: mongoPassword }),
+    openTestS3(join(dir, 's3')),
   ]);
-  const mongoProxy = options.holdsMongo === true ? await startTcpProxy(portOf(firstMongo.url)) : null;
+  const mongoThrough = options.holdsMongo === true ? await startMongoProxy(mongoStore.url) : null;
+  const s3Through = options.holdsS3 === true ? await startS3Proxy(s3.env['S3_ENDPOINT']!) : null;
   const mailbox = options.mail === true ? await Mailbox.start() : null;
-  const mongoUrl =
-    mongoProxy === null
-      ? firstMongo.url
-      : firstMongo.url.replace(`:${portOf(firstMongo.url)}`, `:${mongoProxy.port}`);
   const catalogPath = options.catalog === undefined ? builtinCatalog : join(dir, 'catalog.yaml');
   if (options.catalog !== undefined) await writeFile(catalogPath, options.catalog);
   const env: Record<string, string> = {
-    REDIS_URL: firstRedis.url,
-    MONGODB_URL: mongoUrl,
-    S3_ENDPOINT: s3Server.endpoint,
-    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    REDIS_URL: redisStore.url,
+    MONGODB_URL: mongoThrough?.url ?? mongoStore.url,
+    ...s3.env,
+    ...(s3Through === null ? {} : { S3_ENDPOINT: s3Through.url }),
     MASTER_KEY: 'test-master-key-0123456789abcdef0123456789',
     DATA_DIR: dir,
     CATALOG: catalogPath,
@@ -125,43 +126,30 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const log = options.log ?? createLogger('test', config.logLevel);
   const redis = createRedis(config.redisUrl, 'commands', log);
   await waitUntilReady(redis);
-  const mongo = openMongo(firstMongo.url, log);
+  const mongo = openMongo(mongoStore.url, log);
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
   const api = await startApi(config, env, log, { ...patientWaits, ...options.api });
   const workers: Running[] = [];
   for (const worker of options.workers ?? [allQueues])
     workers.push(await startWorker(config, env, log, worker));
-  let redisServer = firstRedis;
-  let mongoServer: typeof firstMongo | null = firstMongo;
-  const stopMongo = async (): Promise<void> => {
-    await mongoServer?.close();
-    mongoServer = null;
-  };
-  const restartMongo = async (): Promise<void> => {
-    const port = portOf(firstMongo.url);
-    mongoServer = await startEmbeddedMongo({ dir: mongoDir, password: mongoPassword, port, sync: false });
-  };
-
   return {
     config,
     env,
     api,
     url: api.url,
     redis,
+    cluster: redisStore.cluster,
     mongo,
-    mongoProxy,
+    mongoProxy: mongoThrough?.proxy ?? null,
+    s3Proxy: s3Through?.proxy ?? null,
     mailbox,
     log,
     dir,
-    stopMongo,
-    restartMongo,
-    async killRedis() {
-      await redisServer.stop();
-    },
-    async restartRedis() {
-      redisServer = await startTestRedis({ port: redisServer.port, ...redisOptions });
-    },
+    stopMongo: () => ownServerOf(mongoStore).kill(),
+    restartMongo: () => ownServerOf(mongoStore).restart(),
+    killRedis: () => ownServerOf(redisStore).kill(),
+    restartRedis: () => ownServerOf(redisStore).restart(),
     async startWorker(more) {
       const worker = await startWorker(config, env, log, { ...allQueues, ...more });
       workers.push(worker);
@@ -183,11 +171,17 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       await api.stop();
       await mongo.close();
       redis.disconnect();
-      await Promise.all([mongoProxy?.close(), mailbox?.stop()]);
-      await Promise.all([stopMongo(), s3Server.close(), redisServer.stop()]);
+      await Promise.all([mongoThrough?.proxy.close(), s3Through?.proxy.close(), mailbox?.stop()]);
+      await Promise.all([mongoStore.close(), s3.close(), redisStore.close()]);
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+function ownServerOf({ server }: OpenedStore): OwnServer {
+  if (server === null)
+    throw new Error("this store is not the test's to kill: declare the test by testWithOwn");
+  return server;
 }
 
 /** A stack that ends with its test. */

@@ -7,25 +7,29 @@ import { addCredentials } from '../../scripts/embedded/credentials.ts';
 import { startEmbeddedMongo, type EmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
+import { withDatabase } from './given-mongo.ts';
+import { openTestMongo, type OpenedStore } from './stores.ts';
 import { findStablePort } from './stable-port.ts';
 
 /** One MongoDB for the tests of a file. @returns what connects a test to a database of its own, until the test ends */
 export function useMongo(test: TestFn): (t: ExecutionContext) => MongoConnection {
   let dir: string;
-  let server: EmbeddedMongo;
+  let server: OpenedStore;
   test.before(async () => {
     dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
-    server = await startEmbeddedMongo({ dir, sync: false });
+    server = await openTestMongo({ dir });
   });
   test.after.always(async () => {
     await server.close();
     await rm(dir, { recursive: true, force: true });
   });
   return (t) => {
-    const url = new URL(server.url);
-    url.pathname = `/${randomUUID()}`;
-    const mongo = openMongo(url.href, createLogger('test', 'silent'));
-    t.teardown(() => mongo.close());
+    const mongo = openMongo(withDatabase(server.url, randomUUID()), createLogger('test', 'silent'));
+    t.teardown(async () => {
+      // The folder of a server of our own is removed as a whole.
+      if (server.server === null) await mongo.db.dropDatabase();
+      await mongo.close();
+    });
     return mongo;
   };
 }

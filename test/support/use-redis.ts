@@ -1,15 +1,15 @@
 import type { TestFn } from 'ava';
 import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
-import { startTestRedis } from './redis.ts';
+import { openTestRedis } from './stores.ts';
 
 /** One Redis for the tests of a file. @returns what gives a client of it, once the tests run */
 export function useRedis(test: TestFn): () => RedisClient {
   let redis: RedisClient | null = null;
   let stop: (() => Promise<void>) | null = null;
   test.before(async () => {
-    const server = await startTestRedis();
-    stop = () => server.stop();
+    const server = await openTestRedis();
+    stop = () => server.close();
     redis = createRedis(server.url, 'commands', createLogger('test', 'silent'));
     await waitUntilReady(redis);
   });

@@ -10,6 +10,7 @@ import { ReservationStore } from '../../shared/billing/reservation-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
+import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import type { WebUser } from '../../shared/web/web-models.ts';
 import type { ErrorBody } from './call-api.ts';
 import { startStack, type StackOptions, type TestAccount, type TestStack } from './stack.ts';
@@ -107,7 +108,7 @@ export async function createRefillCode(
 /** What `admin ledger verify` finds once the ledger is at rest. */
 export async function findLedgerDifferences({ redis, mongo, config }: TestStack): Promise<Difference[]> {
   await waitFor('the ledger to be at rest', async () => {
-    const streams = await redis.keys('mg:*:ledger');
+    const streams = Array.from({ length: shardCount }, (_, shard) => redisKeys.ledgerStream(shard));
     const lengths = await Promise.all(streams.map((stream) => redis.xlen(stream)));
     return lengths.every((length) => length === 0);
   });

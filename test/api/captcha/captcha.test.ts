@@ -6,6 +6,7 @@ import type { Place } from '../../../api/captcha/place-icons.ts';
 import { hashSecret } from '../../../shared/accounts/credentials.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { findKeys } from '../../support/all-of-redis.ts';
 import { solveCaptcha } from '../../support/solve-captcha.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
@@ -135,7 +136,7 @@ test.serial('what is unknown earns nothing', async (t) => {
 
 test.serial('a token is stored as its hash alone', async (t) => {
   const token = await earnToken();
-  const names = await redis().keys('*captcha-token*');
+  const names = await findKeys(redis(), '*captcha-token*');
   t.true(names.includes(redisKeys.captchaToken(hashSecret(token))));
   for (const name of names) {
     t.false(name.includes(token));

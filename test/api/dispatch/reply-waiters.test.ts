@@ -15,16 +15,16 @@ import { encodeFrame, encodeOffer, pieceBytes, type Frame } from '../../../share
 import type { ControlMessage } from '../../../shared/reply/reply-channel.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { listenTo } from '../../support/listen-to.ts';
-import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
-let server: TestRedis;
+let server: OpenedRedis;
 
 test.before(async () => {
-  server = await startTestRedis();
+  server = await openTestRedis();
 });
-test.after.always(() => server.stop());
+test.after.always(() => server.close());
 
 async function connect(t: ExecutionContext): Promise<RedisClient> {
   const client = createRedis(server.url, 'commands', log);

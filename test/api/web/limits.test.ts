@@ -3,12 +3,13 @@ import test from 'ava';
 import { callerNetwork } from '../../../api/callers/caller-network.ts';
 import { Limits, webLimits, type WebLimitName } from '../../../api/web/limits.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
+import { findKeys } from '../../support/all-of-redis.ts';
 import { passTime, readOldestMs, readRedisMs } from '../../support/sliding-windows.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 const openLimits = (): Limits => new Limits(redis(), 'test master key');
-const keysOf = (name: string): Promise<string[]> => redis().keys(`mg:{web}:limit:${name}:*`);
+const keysOf = (name: string): Promise<string[]> => findKeys(redis(), `mg:{web}:limit:${name}:*`);
 
 /** As they are promised to users. */
 const periodNames: Record<number, string> = { 60: 'minute', 3600: 'hour', 86_400: 'day' };

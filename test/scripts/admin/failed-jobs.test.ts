@@ -3,12 +3,13 @@ import type { AdminContext } from '../../../scripts/admin/command.ts';
 import { readFailedJobs } from '../../../scripts/admin/failed-jobs.ts';
 import { retryFailedJobs } from '../../../scripts/admin/queue-retry.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { forgetAll } from '../../support/all-of-redis.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 
 test.serial.beforeEach(async () => {
-  await redis().flushall();
+  await forgetAll(redis());
 });
 
 /** Records of failed jobs, as far as they are read here, and their places in the lists. */
@@ -54,7 +55,7 @@ test.serial('a page of failed jobs is held at a time, not all of them', async (t
   await failJobs(4_000, (i) => i);
   const reading = readFailedJobs(redis(), 'chat');
   t.is((await reading.next()).value?.id, 'job-3999');
-  await redis().flushall();
+  await forgetAll(redis());
   let held = 0;
   for await (const job of reading) held += job.id === '' ? 0 : 1;
   t.is(held, 99);

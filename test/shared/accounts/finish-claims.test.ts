@@ -13,6 +13,7 @@ import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { formatRub, parseRub } from '../../../shared/pricing/money.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { forgetAll } from '../../support/all-of-redis.ts';
 import { useStack, type StackOptions, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -114,7 +115,7 @@ test('a claim that is credited but not yet settled outlives a Redis that lost it
   const { dependencies, stack } = setting;
   const claim = await setting.claimAged();
   t.true(await creditClaim(dependencies, claim));
-  await stack.redis.flushall();
+  await forgetAll(stack.redis);
   t.is(await setting.readBalance(), '0');
   t.is(await finishClaims(dependencies), 0);
   t.is(await setting.readBalance(), '10');
@@ -131,7 +132,7 @@ test('a refill that is at rest is not credited again where Redis has forgotten i
   const claim = await setting.claimAged();
   t.true(await creditClaim(dependencies, claim));
   await waitUntilAtRest(setting);
-  await stack.redis.flushall();
+  await forgetAll(stack.redis);
   t.is(await finishClaims(dependencies), 1);
   t.is(await setting.readBalance(), '11');
 });

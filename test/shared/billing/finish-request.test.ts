@@ -5,6 +5,7 @@ import { runAdmission } from '../../../shared/billing/admit-script.ts';
 import { settleRequest, type RequestOutcome } from '../../../shared/billing/finish-request.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { testWithOwn } from '../../support/own-stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { PriceStore } from '../../../shared/ledger/price-store.ts';
 import { noUsage } from '../../../shared/pricing/cost.ts';
@@ -93,35 +94,42 @@ function watchScripts(redis: RedisClient, onRun: () => void): RedisClient {
   });
 }
 
-test('an outage of Redis is outlasted however long it is, and the charge is taken once', async (t) => {
-  const stack = await useStack(t, { durableRedis: true, workers: [] });
-  const { id } = await stack.createAccount();
-  const request: AdmittedRequest = {
-    ...(await admitRequest(stack, id, 900n)),
-    pricing: {
-      date_of_use: '2026-01-01',
-      type: 'tokens',
-      prompt: 0.1,
-      completion: 0.1,
-      free_requests: false,
-    },
-  };
-  const { balanceNano } = await stack.readAccount(id);
-  await stack.killRedis();
-  let tries = 0;
-  const redis = watchScripts(stack.redis, () => {
-    tries += 1;
-  });
-  const finished = settleRequest({ ...createDependencies(stack), redis, retryPauseMs: 2 }, request, outcome);
-  // Sixty once were all.
-  await waitFor('many tries', () => tries > 200);
-  t.not(stack.redis.status, 'ready');
-  await stack.restartRedis();
-  t.is((await finished).costNano, 700n);
-  t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
-  await settleRequest(createDependencies(stack), request, outcome);
-  t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
-});
+testWithOwn('Redis')(
+  'an outage of Redis is outlasted however long it is, and the charge is taken once',
+  async (t) => {
+    const stack = await useStack(t, { durableRedis: true, workers: [] });
+    const { id } = await stack.createAccount();
+    const request: AdmittedRequest = {
+      ...(await admitRequest(stack, id, 900n)),
+      pricing: {
+        date_of_use: '2026-01-01',
+        type: 'tokens',
+        prompt: 0.1,
+        completion: 0.1,
+        free_requests: false,
+      },
+    };
+    const { balanceNano } = await stack.readAccount(id);
+    await stack.killRedis();
+    let tries = 0;
+    const redis = watchScripts(stack.redis, () => {
+      tries += 1;
+    });
+    const finished = settleRequest(
+      { ...createDependencies(stack), redis, retryPauseMs: 2 },
+      request,
+      outcome,
+    );
+    // Sixty once were all.
+    await waitFor('many tries', () => tries > 200);
+    t.not(stack.redis.status, 'ready');
+    await stack.restartRedis();
+    t.is((await finished).costNano, 700n);
+    t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
+    await settleRequest(createDependencies(stack), request, outcome);
+    t.like(await stack.readAccount(id), { balanceNano: balanceNano - 700n, reservedNano: 0n });
+  },
+);
 
 test('a process that ends does not go on trying to settle', async (t) => {
   const stack = await useStack(t, { workers: [] });

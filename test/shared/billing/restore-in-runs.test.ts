@@ -8,6 +8,7 @@ import { releaseReservation, runSettlement } from '../../../shared/billing/settl
 import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
 import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { forgetAll } from '../../support/all-of-redis.ts';
 import { admission, readEntries, usageEvent } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
 import { interruptScripts } from '../../support/interrupt-scripts.ts';
@@ -217,7 +218,7 @@ test.serial('a Redis that forgets everything between two runs makes the restore 
   let runs = 0;
   await createInterrupted(2, async () => {
     runs += 1;
-    if (runs === 3) await books.redis.flushall();
+    if (runs === 3) await forgetAll(books.redis);
   }).load(account.id);
   // The charges that MongoDB had not heard of are gone with the Redis that had them.
   t.like(await books.readHash(account.id), { bal: '1000' });

@@ -6,6 +6,7 @@ import { runSettlement } from '../../../shared/billing/settle-script.ts';
 import { createRefillEvent, isAfter } from '../../../shared/ledger/usage-event.ts';
 import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { forgetAll } from '../../support/all-of-redis.ts';
 import { admission, readEntries, usageEvent } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -119,7 +120,7 @@ test.serial(
     await books.moveAll();
     const before = await readLasting(account.id);
     const checkpoint = await books.ledger.readCheckpoint(shardOf(account.id));
-    await books.redis.flushall();
+    await forgetAll(books.redis);
     await books.hotAccounts.load(account.id);
     t.deepEqual(await readLasting(account.id), before);
     await charge(account, 3n);
@@ -143,7 +144,7 @@ test.serial(
     await books.mongo.db
       .collection('accounts')
       .updateOne({ _id: account.id as never }, { $set: { appliedMs: ahead.ms, appliedSeq: ahead.seq } });
-    await books.redis.flushall();
+    await forgetAll(books.redis);
     await books.hotAccounts.load(account.id);
     await charge(account, 3n);
     await charge(account, 4n);
@@ -167,7 +168,7 @@ test.serial(
     await books.redis.del(redisKeys.account(account.id));
     await books.hotAccounts.load(account.id);
     t.like(await readLasting(account.id), { bal: '970', charges: '2' });
-    await books.redis.flushall();
+    await forgetAll(books.redis);
     await Promise.all([books.hotAccounts.load(account.id), books.hotAccounts.load(account.id)]);
     t.like(await readLasting(account.id), { bal: '970', charges: '2' });
     await charge(account, 1n);

@@ -15,19 +15,19 @@ import {
   usageEvent,
   type HotBalance,
 } from '../../support/billing.ts';
-import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 
-let server: TestRedis;
+let server: OpenedRedis;
 let redis: RedisClient;
 
 test.before(async () => {
-  server = await startTestRedis();
+  server = await openTestRedis();
   redis = createRedis(server.url, 'commands', createLogger('test', 'silent'));
   await waitUntilReady(redis);
 });
 test.after.always(async () => {
   redis.disconnect();
-  await server.stop();
+  await server.close();
 });
 
 const createAccount = (balanceNano: bigint, options: { free?: number; rpm?: number } = {}): Promise<string> =>

@@ -3,14 +3,14 @@ import { rememberCheckpoint } from '../../../shared/ledger/wake-stream.ts';
 import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { startTestRedis } from '../../support/redis.ts';
+import { openTestRedis } from '../../support/stores.ts';
 
 test('what Redis remembers to have trimmed never moves back', async (t) => {
-  const server = await startTestRedis();
+  const server = await openTestRedis();
   const redis = createRedis(server.url, 'commands', createLogger('test', 'silent'));
   t.teardown(async () => {
     redis.disconnect();
-    await server.stop();
+    await server.close();
   });
   await waitUntilReady(redis);
   for (const [ms, seq, remembered] of [

@@ -4,11 +4,11 @@ import pino from 'pino';
 import { CancelledStore } from '../../../shared/queue/cancelled-store.ts';
 import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { startTestRedis } from '../../support/redis.ts';
+import { openTestRedis } from '../../support/stores.ts';
 
 test('of many requests those are known whose callers left, in their order, until half an hour after their deadlines', async (t) => {
-  const server = await startTestRedis();
-  t.teardown(() => server.stop());
+  const server = await openTestRedis();
+  t.teardown(() => server.close());
   const redis = createRedis(server.url, 'commands', pino({ level: 'silent' }));
   t.teardown(() => redis.disconnect());
   await waitUntilReady(redis);

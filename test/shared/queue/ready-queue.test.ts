@@ -3,17 +3,17 @@ import { chooseLane, lanes } from '../../../shared/queue/fair-share.ts';
 import { ReadyQueue, takeReady } from '../../../shared/queue/ready-queue.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
-import { startTestRedis } from '../../support/redis.ts';
+import { openTestRedis } from '../../support/stores.ts';
 
 async function startRig(t: ExecutionContext): Promise<Record<'redis' | 'blocking', RedisClient>> {
-  const server = await startTestRedis();
+  const server = await openTestRedis();
   const log = createLogger('test', 'silent');
   const redis = createRedis(server.url, 'commands', log);
   const blocking = createRedis(server.url, 'blocking', log);
   t.teardown(async () => {
     redis.disconnect();
     blocking.disconnect();
-    await server.stop();
+    await server.close();
   });
   await Promise.all([waitUntilReady(redis), waitUntilReady(blocking)]);
   return { redis, blocking };

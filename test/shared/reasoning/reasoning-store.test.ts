@@ -3,6 +3,7 @@ import test from 'ava';
 import { ReasoningStore } from '../../../shared/reasoning/reasoning-store.ts';
 import { createRedis } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { findKeys } from '../../support/all-of-redis.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
@@ -26,7 +27,7 @@ test('a conversation that goes on keeps what it needs for longer', async (t) => 
   const store = new ReasoningStore(redis(), log);
   const account = randomUUID();
   await store.save(account, [{ hash: 'one', value: { kind: 'test' } }]);
-  const [key] = await redis().keys(`mg:*:reasoning:${account}:*`);
+  const [key] = await findKeys(redis(), `mg:*:reasoning:${account}:*`);
   await redis().expire(key!, 60);
   await store.load(account, ['one']);
   t.true((await redis().ttl(key!)) > 3_600);

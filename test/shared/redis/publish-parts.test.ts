@@ -5,15 +5,15 @@ import { publishParts } from '../../../shared/redis/publish-parts.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { listenTo } from '../../support/listen-to.ts';
-import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 
 const log = createLogger('test', 'silent');
-let server: TestRedis;
+let server: OpenedRedis;
 
 test.before(async () => {
-  server = await startTestRedis();
+  server = await openTestRedis();
 });
-test.after.always(() => server.stop());
+test.after.always(() => server.close());
 
 async function connect(t: ExecutionContext): Promise<RedisClient> {
   const client = createRedis(server.url, 'payloads', log);

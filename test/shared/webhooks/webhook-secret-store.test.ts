@@ -3,22 +3,22 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { startEmbeddedMongo, type EmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../../shared/storage/mongo-client.ts';
 import { WebhookSecretStore } from '../../../shared/webhooks/webhook-secret-store.ts';
+import { openTestMongo, type OpenedStore } from '../../support/stores.ts';
 
 const config = { masterKey: 'test-master-key-0123456789abcdef0123456789' };
 const hourMs = 60 * 60 * 1_000;
 
-let server: EmbeddedMongo;
+let server: OpenedStore;
 let mongo: MongoConnection;
 let dir: string;
 let nowMs = Date.parse('2026-11-23T12:00:00Z');
 
 test.before(async () => {
   dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
-  server = await startEmbeddedMongo({ dir, sync: false });
+  server = await openTestMongo({ dir });
   mongo = openMongo(server.url, createLogger('test', 'silent'));
 });
 test.after.always(async () => {

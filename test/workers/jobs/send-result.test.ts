@@ -18,17 +18,17 @@ import { ActiveRuns } from '../../../workers/intake/active-runs.ts';
 import type { RequestRun } from '../../../workers/jobs/job-context.ts';
 import { cutPieces, sendResult } from '../../../workers/jobs/send-result.ts';
 import { listenTo } from '../../support/listen-to.ts';
-import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
 const noStores = { answers: undefined as never, mover: undefined as never };
-let server: TestRedis;
+let server: OpenedRedis;
 
 test.before(async () => {
-  server = await startTestRedis();
+  server = await openTestRedis();
 });
-test.after.always(() => server.stop());
+test.after.always(() => server.close());
 
 async function connect(t: ExecutionContext, purpose: 'commands' | 'payloads'): Promise<RedisClient> {
   const client = createRedis(server.url, purpose, log);

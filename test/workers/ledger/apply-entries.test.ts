@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { startEmbeddedMongo } from '../../../scripts/embedded/mongo/server.ts';
 import { LedgerConflict, LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { createRefillEvent, type LedgerEntry, type UsageEvent } from '../../../shared/ledger/usage-event.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { openMongo } from '../../../shared/storage/mongo-client.ts';
 import { applyEntries } from '../../../workers/ledger/apply-entries.ts';
+import { openTestMongo } from '../../support/stores.ts';
 
 const at = Date.UTC(2026, 10, 21, 12);
 
@@ -42,7 +42,7 @@ const refill = (ms: number, seq: number, amountNano: bigint): LedgerEntry => ({
 
 async function openStore(t: ExecutionContext) {
   const dir = await mkdtemp(join(tmpdir(), 'apply-'));
-  const server = await startEmbeddedMongo({ dir, sync: false });
+  const server = await openTestMongo({ dir });
   const mongo = openMongo(server.url, createLogger('test', 'silent'));
   t.teardown(async () => {
     await mongo.close();

@@ -4,7 +4,8 @@ import { findWays } from '../../../shared/routing/route-way.ts';
 import type { RouteGrant } from '../../../shared/routing/grant-script.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { RouteGate } from '../../../workers/routing/route-gate.ts';
-import { startTestRedis } from '../../support/redis.ts';
+import { findKeys } from '../../support/all-of-redis.ts';
+import { openTestRedis } from '../../support/stores.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { createRoute } from '../../support/routing.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -14,12 +15,12 @@ import { waitFor } from '../../support/wait-for.ts';
 const log = createLogger('test', 'silent');
 
 async function openRedis(t: ExecutionContext): Promise<RedisClient> {
-  const server = await startTestRedis();
+  const server = await openTestRedis();
   const redis = createRedis(server.url, 'commands', log);
   await waitUntilReady(redis);
   t.teardown(async () => {
     redis.disconnect();
-    await server.stop();
+    await server.close();
   });
   return redis;
 }
@@ -62,7 +63,7 @@ test('calls in the background leave the last eighth of the slots free, and go be
     }),
   );
   await waitFor('both callers to be known to wait', async () => {
-    const keys = await redis.keys('*:waiting');
+    const keys = await findKeys(redis, '*:waiting');
     const counts = await Promise.all(keys.map((key) => redis.zcard(key)));
     return counts.some((count) => count >= 2);
   });

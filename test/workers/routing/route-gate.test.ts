@@ -12,6 +12,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import { orderWays } from '../../../workers/routing/order-ways.ts';
 import { RouteGate } from '../../../workers/routing/route-gate.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { findKeys } from '../../support/all-of-redis.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -456,7 +457,7 @@ test('no key lies in Redis as it is', async (t) => {
   gate.leave(grant, 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
   await gate.stop();
   t.is(await gate.enter([way!], patient()), null);
-  const names = await redis().keys('mg:*');
+  const names = await findKeys(redis(), 'mg:*');
   t.true(names.length > 0);
   for (const name of names) {
     t.false(name.includes(secret));

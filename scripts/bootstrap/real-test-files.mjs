@@ -1,0 +1,65 @@
+/**
+ * What the suite on real stores is made of, in phases that run one after the other. Each file of the product's own tests has a
+ * Redis Cluster of its own and a database of the one mongod.
+ */
+
+/** What must hold in any MongoDB, and where money moves between Redis and MongoDB. */
+const stores = [
+  'dist/test/scripts/embedded/mongo/conformance*.test.js',
+  'dist/test/shared/ledger/*.test.js',
+  'dist/test/shared/billing/*.test.js',
+  'dist/test/workers/ledger/*.test.js',
+];
+
+/** The core of the API: chats, streams, images, embeddings, jobs, accounts, history and sign-in. */
+const core = [
+  'dist/test/api/chat.test.js',
+  'dist/test/api/cancel.test.js',
+  'dist/test/api/disconnect-billing.test.js',
+  'dist/test/api/leaving-chats.test.js',
+  'dist/test/api/images.test.js',
+  'dist/test/api/image-edits.test.js',
+  'dist/test/api/file-links.test.js',
+  'dist/test/api/embeddings.test.js',
+  'dist/test/api/embeddings-merging.test.js',
+  'dist/test/api/jobs.test.js',
+  'dist/test/api/idempotency.test.js',
+  'dist/test/api/large-answers.test.js',
+  'dist/test/api/profile.test.js',
+  'dist/test/api/history.test.js',
+  'dist/test/api/redeem.test.js',
+  'dist/test/api/refill-log.test.js',
+  'dist/test/api/ban.test.js',
+  'dist/test/api/last-money.test.js',
+  'dist/test/api/ledger-money.test.js',
+  'dist/test/api/regenerate-key.test.js',
+  'dist/test/api/web/sign-in.test.js',
+  'dist/test/api/web/sessions.test.js',
+  'dist/test/api/web/account-life.test.js',
+  'dist/test/api/web/linked-accounts.test.js',
+];
+
+const deaths = [
+  'dist/test/crash/worker-death.test.js',
+  'dist/test/crash/lost-callers.test.js',
+  'dist/test/crash/orphans.test.js',
+  'dist/test/crash/durable-jobs.test.js',
+  'dist/test/crash/idempotency.test.js',
+];
+
+const real = 'dist/test/real/*.test.js';
+
+/** Load and deaths for minutes leave no time for others. */
+export const longForm = [[...stores, ...core, ...deaths], [real], ['dist/test/crash/random-deaths.test.js']];
+
+export const shortForm = [
+  [
+    'dist/test/scripts/embedded/mongo/conformance*.test.js',
+    'dist/test/shared/billing/restore.test.js',
+    'dist/test/api/chat.test.js',
+    'dist/test/api/jobs.test.js',
+    'dist/test/api/history.test.js',
+    'dist/test/api/web/sign-in.test.js',
+    real,
+  ],
+];

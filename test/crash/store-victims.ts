@@ -1,0 +1,81 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import type { ExecutionContext } from 'ava';
+import { addCredentials } from '../../scripts/embedded/credentials.ts';
+import { dist } from '../../scripts/start/paths.ts';
+import { readFirstLine } from '../../scripts/start/read-first-line.ts';
+import type { RedisCluster } from '../support/redis-cluster.ts';
+import { findStablePort } from '../support/stable-port.ts';
+import { givenStores, openTestMongo, openTestRedis } from '../support/stores.ts';
+
+const mongoPassword = 'test-mongo-password';
+
+/** Something that dies and comes back: same place, same data. */
+export interface Victim {
+  readonly name: string;
+  /** Ends it by SIGKILL, and resolves when it is gone. */
+  kill(): Promise<void>;
+  /** Resolves when it serves again. */
+  restart(): Promise<void>;
+}
+
+export interface StoreWithVictims {
+  readonly url: string;
+  /** None where the store is not the test's own. */
+  readonly victims: readonly Victim[];
+}
+
+export async function openRedisVictim(t: ExecutionContext, dir: string): Promise<StoreWithVictims> {
+  const store = await openTestRedis({ dir });
+  t.teardown(() => store.close());
+  const { url, server, cluster } = store;
+  if (cluster !== null) return { url, victims: [masterOf(cluster)] };
+  if (server !== null) return { url, victims: [{ name: 'redis', ...server }] };
+  t.log("Redis is not killed: REDIS_URL names one that is not the test's own");
+  return { url, victims: [] };
+}
+
+/** A master of a Cluster: whichever is one when it is time to die. It comes back as a replica. */
+function masterOf(cluster: RedisCluster): Victim {
+  let port: number;
+  return {
+    name: 'a Redis master',
+    async kill() {
+      port = (await cluster.masters())[0]!;
+      await cluster.kill(port);
+      await cluster.waitForFailover();
+    },
+    restart: () => cluster.restart(port),
+  };
+}
+
+export async function openMongoVictim(t: ExecutionContext, dir: string): Promise<StoreWithVictims> {
+  if (givenStores.mongoUrl !== null) {
+    const store = await openTestMongo({ dir });
+    t.teardown(() => store.close());
+    t.log("MongoDB is not killed: MONGODB_URL names one that is not the test's own");
+    return { url: store.url, victims: [] };
+  }
+  let child: ChildProcess;
+  let exited: Promise<unknown>;
+  const start = async (port: number): Promise<string> => {
+    const args = [dist('scripts/embedded/mongo/main.js'), '--dir', dir, '--port', String(port)];
+    child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    child.stdin!.end(mongoPassword);
+    const ended = new AbortController();
+    exited = once(child, 'exit').finally(() => ended.abort());
+    const line = await readFirstLine(child.stdout!, ended.signal);
+    return addCredentials((JSON.parse(line) as { endpoint: string }).endpoint, mongoPassword);
+  };
+  const kill = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+    await exited;
+  };
+  const port = await findStablePort();
+  const url = await start(port);
+  t.teardown(kill);
+  const restart = async (): Promise<void> => {
+    await start(port);
+  };
+  return { url, victims: [{ name: 'mongodb', kill, restart }] };
+}

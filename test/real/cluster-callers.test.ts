@@ -1,0 +1,87 @@
+import test from 'ava';
+import { startChat } from '../support/leaving.ts';
+import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { postJson } from '../support/post-json.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { startRole } from '../support/worker-process.ts';
+import { checkBooks, firstBalance } from './check-books.ts';
+import { startClusterWorld, writeWords } from './cluster-world.ts';
+
+/** Callers who leave, and api processes that die, while streams run through a Redis Cluster. */
+
+const streams = 12;
+/** A minute of words: a call that nobody ends would go on long after the test. */
+const content = writeWords('w', 600);
+
+let world: Awaited<ReturnType<typeof startClusterWorld>>;
+test.before(async () => {
+  world = await startClusterWorld();
+});
+test.after.always(() => world.close());
+
+const waitForAborted = (count: number): Promise<true> =>
+  waitFor(
+    () => `${count} calls of the vendor to be ended, where ${world.vendor.requests.counters.aborted} were`,
+    () => world.vendor.requests.counters.aborted === count,
+    30_000,
+  ).then(() => true);
+
+test.serial(
+  'callers who leave end the calls of their vendors, and pay for what was generated until then',
+  async (t) => {
+    const { stack, vendor } = world;
+    vendor.requests.clear();
+    const account = await stack.createAccount({ balance: firstBalance });
+    const body = { model: 'drip-100', stream: true, messages: [{ role: 'user', content }] };
+    const callers = Array.from({ length: streams }, () => startChat(stack, account.apiKey, body));
+    await Promise.all(callers.map((caller) => caller.readUntil('w-3')));
+    for (const caller of callers) caller.leave();
+    t.true(await waitForAborted(streams));
+    await waitForNoReservation(stack, account.id);
+    let sum = 0n;
+    for (const caller of callers) {
+      const { completionTokens, costNano } = await findRow(stack, caller.requestId());
+      t.true(completionTokens > 0 && completionTokens < 600, `${completionTokens} tokens were charged`);
+      sum += costNano;
+    }
+    t.is(await readLoss(stack, account.id, firstBalance), sum);
+    t.deepEqual(await checkBooks(stack, [account], []), []);
+  },
+);
+
+test.serial(
+  'an api process that is killed is noticed: its streams end, and its callers pay for what was generated until then',
+  async (t) => {
+    const { stack, vendor } = world;
+    vendor.requests.clear();
+    const account = await stack.createAccount({ balance: firstBalance });
+    const api = await startRole(t, 'api', stack.env);
+    const responses = await Promise.all(
+      Array.from({ length: streams }, () =>
+        postJson(`${String(api.readyLine['url'])}/v1/chat/completions`, account.apiKey, {
+          model: 'drip-100',
+          stream: true,
+          messages: [{ role: 'user', content }],
+        }),
+      ),
+    );
+    const readers = responses.map((response) => response.body!.getReader());
+    await Promise.all(readers.map((reader) => reader.read()));
+    await api.kill();
+    for (const reader of readers) {
+      await t.throwsAsync(async () => {
+        while (!(await reader.read()).done);
+      });
+    }
+    t.true(await waitForAborted(streams));
+    await waitForNoReservation(stack, account.id);
+    let sum = 0n;
+    for (const response of responses) {
+      const { completionTokens, costNano } = await findRow(stack, response.headers.get('x-request-id')!);
+      t.true(completionTokens < 600, `${completionTokens} tokens were charged`);
+      sum += costNano;
+    }
+    t.is(await readLoss(stack, account.id, firstBalance), sum);
+    t.deepEqual(await checkBooks(stack, [account], []), []);
+  },
+);

@@ -1,0 +1,61 @@
+import test from 'ava';
+import { loadCatalog, PaidLoad } from '../crash/paid-load.ts';
+import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { useStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { checkBooks, firstBalance } from './check-books.ts';
+import { callChat } from './call-chat.ts';
+import { numberOf } from './cluster-world.ts';
+
+/** Enough accounts that each master has some of them. */
+const accountCount = 16;
+const receiptsBetween = 60;
+const deaths = numberOf(1, 5);
+/** What callers may be told while a master is gone. */
+const outagesOnly = new Set(['200', '503', 'cut', '502', '504']);
+
+test('a master that is killed under load costs errors until its replica is promoted, and neither money nor a later call', async (t) => {
+  t.timeout(60_000 + deaths * 60_000);
+  const vendor = await startVendorSimulator({ logCapacity: 0 });
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, { catalog: loadCatalog(vendor.url), cluster: {} });
+  const cluster = stack.cluster!;
+  const accounts = await Promise.all(
+    Array.from({ length: accountCount }, () => stack.createAccount({ balance: firstBalance })),
+  );
+  const load = new PaidLoad({ urls: [stack.url], accounts });
+  t.teardown(() => load.stop());
+  const waitForReceipts = (): Promise<unknown> => {
+    const wanted = load.receipts.length + receiptsBetween;
+    return waitFor('callers to be answered', () => load.receipts.length >= wanted);
+  };
+  for (let death = 0; death < deaths; death++) {
+    load.start();
+    await waitForReceipts();
+    const before = await cluster.masters();
+    const port = before[death % before.length]!;
+    await cluster.kill(port);
+    await cluster.waitForFailover();
+    const after = await cluster.masters();
+    t.is(after.length, before.length);
+    t.false(after.includes(port));
+    // Clients learn of the new master by what they ask it for.
+    for (const account of accounts)
+      await waitFor('every account to be served', async () => {
+        return (await callChat(stack.url, account, 'chat', 'hello')).outcome === 'ok';
+      });
+    await load.stop();
+    load.outcomes.clear();
+    load.start();
+    await waitForReceipts();
+    await load.stop();
+    t.deepEqual([...load.outcomes.keys()], ['200'], 'the promoted replica serves every call');
+    await cluster.restart(port);
+  }
+  t.deepEqual(load.faults, []);
+  t.deepEqual(
+    [...load.outcomes.keys()].filter((outcome) => !outagesOnly.has(outcome)),
+    [],
+  );
+  t.deepEqual(await checkBooks(stack, accounts, load.receipts), []);
+});

@@ -1,0 +1,56 @@
+import type { ExecutionContext } from 'ava';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import type { RedisCluster } from '../support/redis-cluster.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+
+/** The product on a Redis Cluster of its own, with a vendor behind it. */
+export interface ClusterWorld {
+  readonly vendor: VendorSimulator;
+  readonly stack: TestStack;
+  readonly cluster: RedisCluster;
+}
+
+/** Prices are odd, so that a wrong sum shows; `drip` says a word each so many milliseconds. */
+export const worldCatalog = (vendorUrl: string): string => {
+  const chat = (id: string, model: string): string =>
+    `  - { id: ${id}, type: chat, context: 8192, pricing: { prompt: 7001, completion: 13003 }, routes: [{ upstream: vendor, model: "${model}" }] }`;
+  return `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [vendor-key] }
+models:
+${chat('chat', 'gpt')}
+${chat('slow-chat', 'gpt+slow-1000')}
+${chat('drip-20', 'gpt+drip-20')}
+${chat('drip-100', 'gpt+drip-100')}
+  - { id: embedding, type: embedding, context: 8192, dimensions: { default: 64 }, pricing: { in_cost_per_million: 3001 }, routes: [{ upstream: vendor, model: emb }] }
+  - { id: image, type: image, context: 8192, size: [1024x1024], pricing: { type: image, cost_per_image: 0.157 }, routes: [{ upstream: vendor, model: img }] }
+`;
+};
+
+export async function startClusterWorld(): Promise<ClusterWorld & { close(): Promise<void> }> {
+  const vendor = await startVendorSimulator({ logCapacity: 0 });
+  const stack = await startStack({ catalog: worldCatalog(vendor.url), cluster: {} });
+  return {
+    vendor,
+    stack,
+    cluster: stack.cluster!,
+    async close() {
+      await stack.close();
+      await vendor.close();
+    },
+  };
+}
+
+/** One that ends with its test. */
+export async function useClusterWorld(t: ExecutionContext): Promise<ClusterWorld> {
+  const world = await startClusterWorld();
+  t.teardown(() => world.close());
+  return world;
+}
+
+/** How many of something: all of them in the long form of the suite, fewer where it must be short. */
+export const numberOf = (short: number, long: number): number =>
+  process.env['TEST_LONG'] === 'on' ? long : short;
+
+export const writeWords = (name: string, count: number): string =>
+  Array.from({ length: count }, (_, i) => `${name}-${i}`).join(' ');

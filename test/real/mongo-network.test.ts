@@ -1,0 +1,50 @@
+import test from 'ava';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { callChat, countOutcomes } from './call-chat.ts';
+import { checkBooks, firstBalance } from './check-books.ts';
+import { worldCatalog, writeWords } from './cluster-world.ts';
+
+/** MongoDB behind a network that delays, cuts, or lets nothing through. Redis is all that a call of a known account needs. */
+
+const callsEach = 40;
+
+let vendor: VendorSimulator;
+let stack: TestStack;
+test.before(async () => {
+  vendor = await startVendorSimulator({ logCapacity: 0 });
+  stack = await startStack({ catalog: worldCatalog(vendor.url), holdsMongo: true });
+});
+test.afterEach(() => stack.mongoProxy!.release());
+test.after.always(async () => {
+  await stack?.close();
+  await vendor?.close();
+});
+
+const faults: Record<string, () => void> = {
+  'answers late': () => stack.mongoProxy!.delay(100),
+  'cuts every connection': () => stack.mongoProxy!.cut(),
+  hangs: () => stack.mongoProxy!.hang(),
+};
+
+for (const [fault, begin] of Object.entries(faults)) {
+  test.serial(
+    `while MongoDB ${fault} known accounts are served, and every charge is in the ledger afterwards`,
+    async (t) => {
+      t.timeout(120_000);
+      const account: TestAccount = await stack.createAccount({ balance: firstBalance });
+      // From now on Redis knows its key.
+      const first = await callChat(stack.url, account, 'chat', 'hello');
+      begin();
+      const contents = Array.from({ length: callsEach }, (_, i) => writeWords(`m${i}`, 20));
+      const ends = await Promise.all(
+        contents.map((content, i) => callChat(stack.url, account, i % 2 === 0 ? 'chat' : 'drip-20', content)),
+      );
+      t.deepEqual(countOutcomes([first, ...ends]), { ok: callsEach + 1 });
+      stack.mongoProxy!.release();
+      const receipts = [first, ...ends].flatMap(({ receipt }) => receipt ?? []);
+      t.deepEqual(await checkBooks(stack, [account], receipts), []);
+    },
+  );
+}

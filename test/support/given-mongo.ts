@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto';
+import mongoose from 'mongoose';
+
+const urlParts = /^(mongodb(?:\+srv)?:\/\/)([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/;
+
+/** The URL of another database of the same server; users stay those of the database that the URL named before. */
+export function withDatabase(url: string, database: string): string {
+  const [, scheme, authority, formerDatabase, query] = urlParts.exec(url) ?? [];
+  if (authority === undefined) throw new Error('MONGODB_URL is not the URL of a MongoDB');
+  const options = new URLSearchParams(query);
+  if (authority.includes('@') && !options.has('authSource')) {
+    options.set('authSource', formerDatabase || 'admin');
+  }
+  return `${scheme}${authority}/${database}${options.size === 0 ? '' : `?${options.toString()}`}`;
+}
+
+/** A database with a random name on a server that others use as well; closing drops it. */
+export function nameOwnDatabase(givenUrl: string): { url: string; close(): Promise<void> } {
+  const url = withDatabase(givenUrl, `mg-test-${randomBytes(6).toString('hex')}`);
+  return {
+    url,
+    async close() {
+      const client = new mongoose.mongo.MongoClient(url, { serverSelectionTimeoutMS: 10_000 });
+      try {
+        await client.db().dropDatabase();
+      } finally {
+        await client.close();
+      }
+    },
+  };
+}

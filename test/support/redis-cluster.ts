@@ -1,0 +1,112 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RedisNode } from './redis-node.ts';
+import { waitFor } from './wait-for.ts';
+
+const masterCount = 3;
+const nodeCount = 2 * masterCount;
+const slotCount = 16_384;
+
+export interface RedisClusterOptions {
+  /** Clients, the bus and replication all speak TLS, with the certificate that only tests trust. */
+  readonly tls?: boolean;
+}
+
+/** A real Cluster of three masters with a replica each, with a password, on loopback. */
+export interface RedisCluster {
+  /** Of all nodes, as REDIS_URL takes them. */
+  readonly url: string;
+  /** Of one node alone. */
+  readonly oneUrl: string;
+  /** Ports of the nodes that are masters now. */
+  masters(): Promise<number[]>;
+  /** Ends a node as a crash would. */
+  kill(port: number): Promise<void>;
+  /** Starts a node again, and resolves when the Cluster is whole. */
+  restart(port: number): Promise<void>;
+  /** Resolves when every slot has a master again, whoever that is. */
+  waitForFailover(): Promise<void>;
+  /** Cuts every connection that is subscribed to something. @returns how many those were */
+  killSubscribers(): Promise<number>;
+  /** Forgets all keys of all nodes. */
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startRedisCluster({ tls = false }: RedisClusterOptions = {}): Promise<RedisCluster> {
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  const nodes = await Promise.all(Array.from({ length: nodeCount }, () => RedisNode.start({ dir, tls })));
+  await joinNodes(nodes);
+  const find = (port: number): RedisNode => nodes.find((node) => node.port === port)!;
+  const dead = new Set<RedisNode>();
+  const living = (): RedisNode[] => nodes.filter((node) => !dead.has(node));
+  const findMasters = async (): Promise<RedisNode[]> => {
+    const roles = await Promise.all(living().map((node) => node.client.info('replication')));
+    return living().filter((_, i) => roles[i]!.includes('role:master'));
+  };
+
+  return {
+    url: nodes.map(({ url }) => url).join(','),
+    oneUrl: nodes[0]!.url,
+    masters: async () => (await findMasters()).map(({ port }) => port),
+    async kill(port) {
+      dead.add(find(port));
+      await find(port).kill();
+    },
+    async restart(port) {
+      if (!(await find(port).start())) throw new Error(`port ${port} is taken`);
+      dead.delete(find(port));
+      await waitUntilWhole(nodes);
+    },
+    async waitForFailover() {
+      const isServed = async (node: RedisNode): Promise<boolean> =>
+        (await node.client.cluster('INFO')).includes('cluster_state:ok');
+      await waitFor('a replica to be promoted', async () => {
+        if ((await findMasters()).length < masterCount) return false;
+        return (await Promise.all(living().map(isServed))).every(Boolean);
+      });
+    },
+    async killSubscribers() {
+      const killed = living().map((node) => node.client.call('CLIENT', 'KILL', 'TYPE', 'pubsub'));
+      return (await Promise.all(killed)).reduce<number>((sum, count) => sum + Number(count), 0);
+    },
+    async clear() {
+      for (const node of await findMasters()) await node.client.flushall();
+    },
+    async close() {
+      await Promise.all(nodes.map((node) => node.close()));
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Makes masters of the first half, and replicas of them of the second. */
+async function joinNodes(nodes: readonly RedisNode[]): Promise<void> {
+  const masters = nodes.slice(0, masterCount);
+  const ids = await Promise.all(nodes.map(({ client }) => client.cluster('MYID')));
+  for (const [i, { client }] of nodes.entries()) {
+    // Nodes that begin with the same epoch would first have to settle whose slots count.
+    await client.cluster('SET-CONFIG-EPOCH', i + 1);
+    for (const { port, busPort } of nodes.slice(0, i))
+      await client.cluster('MEET', '127.0.0.1', port, busPort);
+  }
+  for (const [i, { client }] of masters.entries()) {
+    const first = Math.floor((slotCount * i) / masterCount);
+    await client.cluster('ADDSLOTSRANGE', first, Math.floor((slotCount * (i + 1)) / masterCount) - 1);
+  }
+  await waitFor('the Redis nodes to know each other', async () => {
+    const lists = await Promise.all(nodes.map(({ client }) => client.cluster('NODES') as Promise<string>));
+    return lists.every((list) => ids.every((id) => list.includes(id)) && !list.includes('handshake'));
+  });
+  const replicas = nodes.slice(masterCount);
+  await Promise.all(replicas.map(({ client }, i) => client.cluster('REPLICATE', ids[i]!)));
+  await waitUntilWhole(nodes);
+}
+
+async function waitUntilWhole(nodes: readonly RedisNode[]): Promise<void> {
+  await waitFor('the Redis Cluster to be whole', async () => {
+    const known = nodes.map((node) => node.knowsWholeCluster(nodeCount, nodeCount - masterCount));
+    return (await Promise.all(known)).every(Boolean);
+  });
+}

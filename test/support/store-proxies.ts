@@ -1,0 +1,36 @@
+import mongoose from 'mongoose';
+import { withDatabase } from './given-mongo.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+
+/** A proxy in front of a store, and the store's URL through it. */
+export interface StoreProxy {
+  readonly proxy: TcpProxy;
+  readonly url: string;
+}
+
+/** In front of an endpoint of S3. */
+export async function startS3Proxy(endpoint: string): Promise<StoreProxy> {
+  const { hostname, port } = new URL(endpoint);
+  const proxy = await startTcpProxy(Number(port), hostname);
+  return { proxy, url: `http://127.0.0.1:${proxy.port}` };
+}
+
+/** In front of the primary, which is all that clients then see of a replica set. */
+export async function startMongoProxy(mongoUrl: string): Promise<StoreProxy> {
+  const [hostname = '', port = ''] = (await findPrimary(mongoUrl)).split(':');
+  const proxy = await startTcpProxy(Number(port), hostname);
+  const url = new URL(mongoUrl.replace(/\/\/([^/?]*@)?[^/?]+/, `//$1127.0.0.1:${proxy.port}`));
+  url.searchParams.delete('replicaSet');
+  url.searchParams.set('directConnection', 'true');
+  return { proxy, url: url.href };
+}
+
+async function findPrimary(mongoUrl: string): Promise<string> {
+  const client = new mongoose.mongo.MongoClient(withDatabase(mongoUrl, 'admin'));
+  try {
+    const hello = await client.db().command({ hello: 1 });
+    return typeof hello['primary'] === 'string' ? hello['primary'] : new URL(mongoUrl).host;
+  } finally {
+    await client.close();
+  }
+}
