@@ -59,7 +59,7 @@ async function checkCore(t: ExecutionContext, { env, url }: Roles): Promise<void
     'account',
     'create',
     '--balance',
-    '100',
+    '10000',
   );
   const account: TestAccount = { id: created.id, apiKey: created.api_key };
   await readAdmin(env, 'account', 'limit', account.id, '--rpm', '10000');
