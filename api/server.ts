@@ -20,11 +20,14 @@ import { JobQueue } from '../shared/queue/job-queue.ts';
 import { PayloadStore } from '../shared/queue/payload-store.ts';
 import { ReadyQueue } from '../shared/queue/ready-queue.ts';
 import { WorkerRegistryStore } from '../shared/queue/worker-registry-store.ts';
-import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
+import { listenToInvalidations } from '../shared/redis/invalidation-channel.ts';
 import { AnswerStore } from '../shared/reply/answer-store.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import { KeptFramesStore } from '../shared/reply/kept-frames-store.ts';
+import { locateRedis } from '../shared/redis/locate-redis-client.ts';
 import { createRedis, waitUntilReady } from '../shared/redis/redis-client.ts';
+import { redisChannels } from '../shared/redis/redis-keys.ts';
+import { Subscriber } from '../shared/redis/subscriber-client.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Running } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
@@ -113,9 +116,10 @@ export async function startApi(
   log: Logger,
   options: ApiOptions = {},
 ): Promise<RunningApi> {
-  const redis = createRedis(config.redisUrl, 'commands', log);
-  const payloadRedis = createRedis(config.redisUrl, 'payloads', log);
-  const subscriber = createRedis(config.redisUrl, 'subscriber', log);
+  const redisUrl = await locateRedis(config.redisUrl);
+  const redis = createRedis(redisUrl, 'commands', log);
+  const payloadRedis = createRedis(redisUrl, 'payloads', log);
+  const subscriber = new Subscriber(redisUrl, log);
   await Promise.all([waitUntilReady(redis), waitUntilReady(payloadRedis)]);
   const mongo = openMongo(config.mongodbUrl, log);
   const objects = new ObjectStore(config.s3);
@@ -134,7 +138,6 @@ export async function startApi(
     capacity: options.responseMemoryBytes ?? defaultResponseMemoryBytes,
   });
   const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, workers, responseMemory, log);
-  await waiters.subscribe();
   const payloads = new PayloadStore(payloadRedis);
   const ledger = new LedgerStore(mongo.db);
   const hotAccounts = new HotAccountStore(redis, accounts, ledger);
@@ -152,7 +155,7 @@ export async function startApi(
     },
     log,
   });
-  await subscribeToInvalidations(subscriber, (change) => {
+  listenToInvalidations(subscriber, (change) => {
     runInBackground(bans.handle(change), 'ban look-up', log);
     if (change?.kind !== 'models') apiKeys.drop(change === null ? null : change.accountId);
     if (change === null || change.kind === 'models') {
@@ -244,6 +247,8 @@ export async function startApi(
     log,
   });
   warnOfHiddenCallers(config, log);
+  subscriber.listen(redisChannels.apis, { onMessage: () => undefined });
+  await subscriber.start();
   const url = await connections.listen(config.host, config.port);
   services.publicUrl = config.publicUrl ?? url;
   // The first request should not pay for it; nothing waits for it either.
@@ -269,7 +274,8 @@ export async function startApi(
       await Promise.all([web.captcha.close(), web.mails.close()]);
       objects.close();
       await mongo.close();
-      for (const client of [subscriber, payloadRedis, redis]) client.disconnect();
+      subscriber.close();
+      for (const client of [payloadRedis, redis]) client.disconnect();
     },
   };
 }

@@ -4,7 +4,9 @@ import { HotAccountStore } from '../shared/billing/hot-account-store.ts';
 import { CatalogStore } from '../shared/catalog/catalog-store.ts';
 import { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../shared/ledger/price-store.ts';
+import { locateRedis } from '../shared/redis/locate-redis-client.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../shared/redis/redis-client.ts';
+import { Subscriber } from '../shared/redis/subscriber-client.ts';
 import { KeptFramesStore } from '../shared/reply/kept-frames-store.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
@@ -17,7 +19,7 @@ import { openWebStores, type WebStores } from '../shared/web/web-stores.ts';
 export interface WorkerStores {
   readonly redis: RedisClient;
   readonly payloadRedis: RedisClient;
-  readonly subscriber: RedisClient;
+  readonly subscriber: Subscriber;
   readonly mongo: MongoConnection;
   readonly objects: ObjectStore;
   readonly catalog: CatalogStore;
@@ -39,10 +41,11 @@ export async function openWorkerStores(
   env: NodeJS.ProcessEnv,
   log: Logger,
 ): Promise<WorkerStores> {
-  const redis = createRedis(config.redisUrl, 'commands', log);
-  const payloadRedis = createRedis(config.redisUrl, 'payloads', log);
-  const subscriber = createRedis(config.redisUrl, 'subscriber', log);
-  const clients = [subscriber, payloadRedis, redis];
+  const redisUrl = await locateRedis(config.redisUrl);
+  const redis = createRedis(redisUrl, 'commands', log);
+  const payloadRedis = createRedis(redisUrl, 'payloads', log);
+  const subscriber = new Subscriber(redisUrl, log);
+  const clients = [payloadRedis, redis];
   await Promise.all([waitUntilReady(redis), waitUntilReady(payloadRedis)]);
   const mongo = openMongo(config.mongodbUrl, log);
   const prices = new PriceStore(mongo.db);
@@ -73,7 +76,7 @@ export async function openWorkerStores(
     web: openWebStores(mongo, config),
     mails,
     async connectBlocking() {
-      const blocking = createRedis(config.redisUrl, 'blocking', log);
+      const blocking = createRedis(redisUrl, 'blocking', log);
       clients.push(blocking);
       await waitUntilReady(blocking);
       return blocking;
@@ -82,6 +85,7 @@ export async function openWorkerStores(
       await mails.close();
       objects.close();
       await mongo.close();
+      subscriber.close();
       for (const client of clients) client.disconnect();
     },
   };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { BanWatch } from '../shared/accounts/ban-watch.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import type { QueueName } from '../shared/queue/job-kinds.ts';
-import { subscribeToInvalidations } from '../shared/redis/invalidation-channel.ts';
+import { listenToInvalidations } from '../shared/redis/invalidation-channel.ts';
 import { tooMuchKept } from '../shared/reply/kept-frames-store.ts';
 import { ReplyPublisher } from '../shared/reply/reply-channel.ts';
 import type { Config } from '../shared/runtime/config.ts';
@@ -70,7 +70,7 @@ export async function startWorker(
     },
   });
   let jobs: DurableJobs | null = null;
-  await listenToControl({
+  listenToControl({
     subscriber,
     workerId,
     queues,
@@ -81,13 +81,15 @@ export async function startWorker(
     },
     onJobsAdded: (queue) => jobs?.wake(queue),
   });
-  await subscribeToInvalidations(subscriber, (change) => {
+  listenToInvalidations(subscriber, (change) => {
     runInBackground(bans.handle(change), 'ban look-up', log);
     if (change !== null && change.kind !== 'models') return;
     catalog
       .refreshDisabled()
       .catch((error: unknown) => log.warn({ err: error }, 'the disabled models could not be read'));
   });
+
+  await subscriber.start();
 
   // Known to live before it takes anything: what a dead worker took is dispatched again.
   const heartbeat = await startHeartbeat({

@@ -122,11 +122,11 @@ export class BulkShares {
   /** Never rejects: if the workers cannot be looked up, the capacity stays as it is. */
   async #look(name: QueueName, budget: FairBudget): Promise<void> {
     try {
-      const [{ bulkRuns }, servers] = await Promise.all([
+      const [{ bulkRuns }, apis] = await Promise.all([
         this.#registry.sumLoads(name),
-        this.#redis.pubsub('CHANNELS', redisChannels.reply('*')),
+        this.#redis.spublish(redisChannels.apis, ''),
       ]);
-      if (bulkRuns > 0) budget.resize(Math.max(1, Math.floor(bulkRuns / Math.max(1, servers.length))));
+      if (bulkRuns > 0) budget.resize(Math.max(1, Math.floor(bulkRuns / Math.max(1, apis as number))));
     } catch (error) {
       this.#log.debug({ queue: name, err: error }, 'the runs of the workers could not be looked up');
     }

@@ -1,19 +1,22 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { isKept, type QueueName } from '../../shared/queue/job-kinds.ts';
-import { heartbeatLifetimeMs, type WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import type { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { redisChannels } from '../../shared/redis/redis-keys.ts';
+import type { Subscriber } from '../../shared/redis/subscriber-client.ts';
 import { decodeFrames, decodeMark, decodeOffer, type Frame } from '../../shared/reply/frame.ts';
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import type { CancelCause } from '../../shared/reply/reply-channel.ts';
 import { ownBuffer, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { findUnheardEnds, type Hearing } from './find-unheard-ends.ts';
 import { IncomingResults } from './incoming-results.ts';
 import { acquireWhenOffered } from './response-memory.ts';
 import type { Waiter, WaiterOwner } from './waiter.ts';
 import { UnderWay } from './under-way.ts';
+import { WorkerAbsence } from './worker-absence.ts';
 import { WorkerControls, type WaiterControl } from './worker-controls.ts';
 
 const checkIntervalMs = 1_000;
@@ -22,6 +25,11 @@ const noWorkerPatienceMs = 15_000;
 /** A worker that lives and sends nothing of a result for so long, although it is asked again and again, has lost it. */
 const resultPatienceMs = 30_000;
 
+interface Entry extends Hearing {
+  readonly waiter: Waiter;
+  readonly owner: WaiterOwner;
+}
+
 /**
  * The process's one subscription to its reply channel. Frames of one attempt are counted: a gap means that the
  * stream has a hole, which ends it with an error and never goes unnoticed.
@@ -29,19 +37,16 @@ const resultPatienceMs = 30_000;
 export class ReplyWaiters {
   readonly channel: string;
   readonly #redis: RedisClient;
-  readonly #subscriber: RedisClient;
+  readonly #subscriber: Subscriber;
   readonly #registry: WorkerRegistryStore;
   /** What answers may hold of this process until their callers have read them. */
   readonly #memory: FairBudget;
   readonly #log: Logger;
-  readonly #waiters = new Map<string, { waiter: Waiter; owner: WaiterOwner }>();
+  readonly #waiters = new Map<string, Entry>();
   readonly #underWay = new UnderWay();
   readonly #results: IncomingResults;
-  readonly #unsure = new Set<Waiter>();
   readonly #controls: WorkerControls;
-  readonly #lastAliveAtMs = new Map<QueueName, number>();
-  /** Until then workers that live may not have beaten again after an outage of Redis. */
-  #unsureUntilMs = -Infinity;
+  readonly #absence: WorkerAbsence;
   readonly #nowMs: () => number;
   readonly #timer: NodeJS.Timeout;
   #checking = false;
@@ -50,7 +55,7 @@ export class ReplyWaiters {
   constructor(
     apiId: string,
     redis: RedisClient,
-    subscriber: RedisClient,
+    subscriber: Subscriber,
     registry: WorkerRegistryStore,
     memory: FairBudget,
     log: Logger,
@@ -63,6 +68,7 @@ export class ReplyWaiters {
     this.#memory = memory;
     this.#log = log;
     this.#nowMs = nowMs;
+    this.#absence = new WorkerAbsence(nowMs);
     this.#controls = new WorkerControls(redis, log);
     this.#results = new IncomingResults(
       {
@@ -78,6 +84,12 @@ export class ReplyWaiters {
       log,
       nowMs,
     );
+    subscriber.listen(this.channel, {
+      onMessage: (message) => {
+        for (const frame of decodeFrames(message)) this.#take(frame);
+      },
+      onLost: () => this.#letGo(),
+    });
     this.#timer = setInterval(() => runInBackground(this.#check(), 'worker check', log), checkIntervalMs);
     this.#timer.unref();
   }
@@ -92,23 +104,18 @@ export class ReplyWaiters {
     return this.#underWay.countOf(queue, accountId);
   }
 
-  async subscribe(): Promise<void> {
-    const ownChannel = Buffer.from(this.channel);
-    this.#subscriber.on('messageBuffer', (channel: Buffer, message: Buffer) => {
-      if (!channel.equals(ownChannel)) return;
-      for (const frame of decodeFrames(message)) this.#take(frame);
-    });
-    // What was sent while the subscription was cut is gone, and with it perhaps the last frame of any request.
-    this.#subscriber.on('close', () => this.#letGo());
-    await this.#subscriber.subscribe(this.channel);
-  }
-
   add(waiter: Waiter, owner: WaiterOwner): void {
-    if (this.#subscriber.status !== 'ready') throw new AppError('service_unavailable');
-    // While nobody waited, nobody looked.
-    if (this.#waiters.size === 0) this.#lastAliveAtMs.clear();
-    if (!this.#lastAliveAtMs.has(waiter.queue)) this.#lastAliveAtMs.set(waiter.queue, this.#nowMs());
-    this.#waiters.set(waiter.request.requestId, { waiter, owner });
+    if (!this.#subscriber.isListening(this.channel)) throw new AppError('service_unavailable');
+    if (this.#waiters.size === 0) this.#absence.keep(new Set());
+    this.#absence.await(waiter.queue);
+    const { request } = waiter;
+    this.#waiters.set(request.requestId, {
+      waiter,
+      owner,
+      request,
+      seenAtMs: this.#nowMs(),
+      hasEnded: false,
+    });
     this.#underWay.add(waiter);
   }
 
@@ -171,6 +178,8 @@ export class ReplyWaiters {
       return;
     }
     const { waiter } = entry;
+    entry.seenAtMs = this.#nowMs();
+    entry.hasEnded = false;
     const place = waiter.order.take(frame);
     if (place === 'stale') return;
     // A kept answer is read from where it is kept; here it is only known to have come on.
@@ -233,22 +242,25 @@ export class ReplyWaiters {
     return waiter;
   }
 
-  /** A kept answer reaches its readers by another way; only its end may have gone by unnoticed. */
+  /** What was sent meanwhile is gone, and with it perhaps the last frame of any request. A kept answer is read elsewhere. */
   #letGo(): void {
     for (const { waiter } of this.#waiters.values()) {
-      if (isKept(waiter.request)) this.#unsure.add(waiter);
-      else this.fail(waiter, new AppError('service_unavailable'));
+      if (!isKept(waiter.request)) this.fail(waiter, new AppError('service_unavailable'));
     }
   }
 
-  /** Of the kept requests that may have ended unnoticed, those that hold nothing any more have. */
-  async #removeEnded(): Promise<void> {
-    for (const waiter of this.#unsure) {
-      const { requestId, accountId } = waiter.request;
-      const reservations = redisKeys.reservations(shardOf(accountId));
-      if ((await this.#redis.hexists(reservations, requestId)) === 1) continue;
-      this.#unsure.delete(waiter);
-      this.remove(requestId);
+  async #endUnheard(): Promise<void> {
+    // Of a result that is on its way it is known elsewhere whether it comes on.
+    const awaited = [...this.#waiters.values()].filter(
+      ({ request }) => !this.#results.has(request.requestId),
+    );
+    for (const { waiter, request } of await findUnheardEnds(this.#redis, awaited, this.#nowMs)) {
+      if (isKept(request)) {
+        this.remove(request.requestId);
+      } else {
+        this.#log.warn({ requestId: request.requestId }, 'the end of an answer was lost');
+        this.fail(waiter, lostOnItsWay());
+      }
     }
   }
 
@@ -258,36 +270,25 @@ export class ReplyWaiters {
     this.#checking = true;
     try {
       await this.#controls.tellUntold();
-      await this.#removeEnded();
+      await this.#endUnheard();
       const queues = this.#underWay.queuesOfLeft();
       for (const { waiter } of this.#waiters.values()) queues.add(waiter.queue);
-      // Where nobody waits, nobody looks.
-      for (const queue of this.#lastAliveAtMs.keys())
-        if (!queues.has(queue)) this.#lastAliveAtMs.delete(queue);
+      this.#absence.keep(queues);
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
       // After a trip to Redis: what came while this process stood still has been read by now.
       this.#results.remind();
     } catch (error) {
       this.#log.debug({ err: error }, 'the workers could not be looked up');
-      this.#forgetAbsences();
+      this.#absence.forget();
     } finally {
       this.#checking = false;
     }
   }
 
-  /** An outage of Redis says nothing of workers: they go on, and settle once it is back. */
-  #forgetAbsences(): void {
-    const nowMs = this.#nowMs();
-    for (const queue of this.#lastAliveAtMs.keys()) this.#lastAliveAtMs.set(queue, nowMs);
-    this.#unsureUntilMs = nowMs + heartbeatLifetimeMs;
-  }
-
   #checkQueue(queue: QueueName, alive: ReadonlySet<string>): void {
-    const nowMs = this.#nowMs();
-    if (alive.size > 0) this.#lastAliveAtMs.set(queue, nowMs);
-    if (nowMs < this.#unsureUntilMs) return;
+    const aloneForMs = this.#absence.measure(queue, alive);
+    if (aloneForMs === null) return;
     this.#underWay.endLost(queue, alive);
-    const aloneForMs = nowMs - (this.#lastAliveAtMs.get(queue) ?? nowMs);
     for (const { waiter, owner } of this.#waiters.values()) {
       if (waiter.queue !== queue) continue;
       const isInHand = waiter.workerId !== null && alive.has(waiter.workerId);

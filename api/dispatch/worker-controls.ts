@@ -5,12 +5,22 @@ import type { Waiter } from './waiter.ts';
 
 export type WaiterControl = 'pause' | 'resume' | 'cancel';
 
+/** A worker that is alive listens again within so long after its connection was cut. */
+const deafPatienceMs = 15_000;
+
+/** Something that a worker has not heard: Redis was away, or the worker's connection was. */
+interface Untold {
+  readonly tell: () => Promise<boolean>;
+  /** Since when Redis says that the worker does not listen; null while Redis is away. */
+  deafSinceMs: number | null;
+}
+
 /** What this process tells the workers that run its requests. A worker that is not told goes on by itself. */
 export class WorkerControls {
   readonly #redis: RedisClient;
   readonly #log: Logger;
-  /** Tells workers that could not be told to stop, by request: Redis was away. */
-  readonly #untold = new Map<string, () => Promise<void>>();
+  /** What workers must be told as soon as they can be, by request. */
+  readonly #untold = new Map<string, Untold>();
 
   constructor(redis: RedisClient, log: Logger) {
     this.#redis = redis;
@@ -26,8 +36,10 @@ export class WorkerControls {
     if (workerId === null) return;
     const { requestId } = request;
     const message: ControlMessage = { action, requestId, ...cause };
-    this.#send(workerId, message, (tell) => {
-      if (action === 'cancel') this.#untold.set(requestId, tell);
+    this.#untold.delete(requestId);
+    this.#send(workerId, message, (untold) => {
+      // Without either, a worker works for nobody or waits for nothing; that a caller is behind is said again anyway.
+      if (action !== 'pause') this.#untold.set(requestId, untold);
     });
   }
 
@@ -48,17 +60,25 @@ export class WorkerControls {
 
   /** A worker goes on for a caller who was told of Redis's outage, and would charge the whole answer. */
   async tellUntold(): Promise<void> {
-    for (const [requestId, tell] of this.#untold) {
-      await tell();
-      this.#untold.delete(requestId);
+    for (const [requestId, untold] of this.#untold) {
+      const isHeard = await untold.tell();
+      untold.deafSinceMs ??= Date.now();
+      const isDead = Date.now() - untold.deafSinceMs > deafPatienceMs;
+      // Another word may have taken its place meanwhile.
+      if ((isHeard || isDead) && this.#untold.get(requestId) === untold) this.#untold.delete(requestId);
     }
   }
 
-  #send(workerId: string, message: ControlMessage, onUntold?: (tell: () => Promise<void>) => void): void {
-    const tell = (): Promise<void> => sendControl(this.#redis, workerId, message);
-    tell().catch((error: unknown) => {
-      onUntold?.(tell);
+  #send(workerId: string, message: ControlMessage, onUntold?: (untold: Untold) => void): void {
+    const tell = (): Promise<boolean> => sendControl(this.#redis, workerId, message);
+    const onUnheard = (deafSinceMs: number | null, error?: unknown): void => {
+      onUntold?.({ tell, deafSinceMs });
       this.#log.debug({ ...message, err: error }, 'a worker could not be told');
-    });
+    };
+    tell()
+      .then((isHeard) => {
+        if (!isHeard) onUnheard(Date.now());
+      })
+      .catch((error: unknown) => onUnheard(null, error));
   }
 }

@@ -75,7 +75,7 @@ async function endAll(
     await releaseReservation(redis, request);
     const frame = encodeLastError(request.requestId, drained);
     if (isKept(request)) await kept.append(request, 'error', frame);
-    await redis.publish(channel, frame);
+    await redis.spublish(channel, frame);
   }
   return requests.length;
 }

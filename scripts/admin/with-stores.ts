@@ -4,6 +4,7 @@ import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { locateRedis } from '../../shared/redis/locate-redis-client.ts';
 import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
@@ -21,7 +22,7 @@ export async function withStores(
 ): Promise<void> {
   const config = loadConfig(env);
   const log = createLogger('admin', 'silent');
-  const redis = createRedis(config.redisUrl, 'commands', log);
+  const redis = createRedis(await locateRedis(config.redisUrl, 5_000), 'commands', log);
   const mongo = openMongo(config.mongodbUrl, log);
   try {
     await waitUntilReady(redis, 5_000);

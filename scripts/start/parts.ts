@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { splitRedisUrls } from '../../shared/redis/redis-urls.ts';
 import type { Endpoints, readEnvironment } from '../../shared/runtime/config.ts';
 import { addCredentials } from '../embedded/credentials.ts';
 import { findMongod, mongodLaunch, mongodOptions, mongodUrl, waitUntilPrimary } from '../embedded/mongod.ts';
@@ -34,10 +35,9 @@ export interface PartContext {
 }
 
 /** A server's address, or those of several, without what opens them: also where a password holds a `/` or `@` of its own. */
-function withoutCredentials(url: string): string {
-  const isSeveral = (url.match(/:\/\//g) ?? []).length > 1;
-  const hide = (one: string): string => one.replace(/\/\/.*@/, '//');
-  return isSeveral ? url.split(',').map(hide).join(',') : hide(url);
+function withoutCredentials(urls: string): string {
+  const hide = (url: string): string => url.replace(/\/\/.*@/, '//');
+  return splitRedisUrls(urls).map(hide).join(',');
 }
 
 function portOf(url: string): string {

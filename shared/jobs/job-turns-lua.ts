@@ -37,7 +37,7 @@ local function join(line, account)
   redis.call('ZREM', line.idle, account)
   redis.call('ZADD', line.turns, text(tag), account)
   -- Workers that found nothing to take look again.
-  redis.call('PUBLISH', '${redisChannels.jobsAdded('')}' .. string.match(index, '[^:]+$'), '')
+  redis.call('SPUBLISH', '${redisChannels.jobsAdded('')}' .. string.match(index, '[^:]+$'), '')
   if not redis.call('ZSCORE', models, line.model) then
     rotate(line.model)
     redis.call('PERSIST', line.accounts)

@@ -19,7 +19,7 @@ class WrittenCommand extends Command {
 }
 
 /**
- * PUBLISH of a large message, which is put together in the command itself: ioredis would copy it into a buffer of its
+ * SPUBLISH of a large message, which is put together in the command itself: ioredis would copy it into a buffer of its
  * own, after we had copied it into one.
  * @returns how many received it
  */
@@ -31,7 +31,7 @@ export async function publishParts(
   // Before anything is copied for a connection that is away.
   if (redis.status !== 'ready') throw new Error(`there is no connection to Redis to publish to ${channel}`);
   const length = parts.reduce((sum, part) => sum + part.length, 0);
-  const head = `*3\r\n$7\r\nPUBLISH\r\n$${Buffer.byteLength(channel)}\r\n${channel}\r\n$${length}\r\n`;
+  const head = `*3\r\n$8\r\nSPUBLISH\r\n$${Buffer.byteLength(channel)}\r\n${channel}\r\n$${length}\r\n`;
   return await buffers.use(Buffer.byteLength(head) + length + 2, async (buffer) => {
     let at = buffer.write(head);
     for (const part of parts) {
@@ -41,7 +41,7 @@ export async function publishParts(
     at += buffer.write('\r\n', at);
     // Redis has read all of it when it answers.
     return (await redis.sendCommand(
-      new WrittenCommand('publish', [channel], buffer.subarray(0, at)),
+      new WrittenCommand('spublish', [channel], buffer.subarray(0, at)),
     )) as number;
   });
 }

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
-import { Cluster, Redis, ReplyError, type Command } from 'ioredis';
+import { Cluster, Redis, ReplyError } from 'ioredis';
 import { AppError } from '../contract/errors.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { within } from '../runtime/within.ts';
+import { readAccess, splitRedisUrls } from './redis-urls.ts';
 
 export type RedisClient = Redis | Cluster;
 
@@ -10,11 +12,10 @@ export type RedisClient = Redis | Cluster;
  * - `commands`: shared by a whole process, pipelined by itself, fails at once while Redis is away
  * - `payloads`: likewise, for large values: nothing small waits behind them, and they are not copied into a pipeline
  * - `blocking`: waits inside Redis, so it carries nothing else
- * - `subscriber`: receives pub/sub; subscribes again by itself after a cut
  */
-export type RedisPurpose = 'commands' | 'payloads' | 'blocking' | 'subscriber';
+export type RedisPurpose = 'commands' | 'payloads' | 'blocking';
 
-const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000);
+export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000);
 
 export function redisOptions(purpose: RedisPurpose) {
   const isForCommands = purpose === 'commands' || purpose === 'payloads';
@@ -23,7 +24,7 @@ export function redisOptions(purpose: RedisPurpose) {
     retryStrategy: reconnectDelayMs,
     enableAutoPipelining: purpose === 'commands',
     // A command that waited for a reconnect would answer a caller who has long gone; a caller is told at once.
-    enableOfflineQueue: purpose === 'subscriber',
+    enableOfflineQueue: false,
     maxRetriesPerRequest: isForCommands ? 0 : null,
     // An admission that is sent twice reserves twice; waiting for work again is what a blocked worker wants.
     autoResendUnfulfilledCommands: !isForCommands,
@@ -31,62 +32,11 @@ export function redisOptions(purpose: RedisPurpose) {
   };
 }
 
-/**
- * Subscribes again to all channels whenever it is connected anew. ioredis would do that by itself, but leaves the rejection
- * to nobody, which ends the process where the connection is closed before the reply; and it forgets channels of which Redis
- * refused the subscription, which leaves the process deaf. Where Redis refuses it, this client connects anew and asks again.
- */
-class Subscriber extends Redis {
-  readonly #log: Logger;
-  readonly #channels = new Set<string>();
-  readonly #watched = new WeakSet<Command>();
-
-  constructor(url: string, options: ReturnType<typeof redisOptions>, log: Logger) {
-    super(url, { ...options, autoResubscribe: false });
-    this.#log = log;
-    this.on('ready', () => this.#subscribeAgain());
-  }
-
-  /** A command that waits for a reconnect comes here again. */
-  override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
-    const [command] = args;
-    if (command.name === 'subscribe' && !this.#watched.has(command)) {
-      this.#watched.add(command);
-      for (const channel of command.args) this.#channels.add(String(channel));
-      command.promise.catch((error: unknown) => this.#onRefused(error));
-    }
-    return super.sendCommand(...args);
-  }
-
-  #onRefused(error: unknown): void {
-    // Closed by ourselves, or cut: then the next connection asks again.
-    if (this.status !== 'ready') return;
-    this.#log.error({ err: error }, 'subscribing failed; reconnecting');
-    this.disconnect(true);
-  }
-
-  #subscribeAgain(): void {
-    if (this.#channels.size === 0) return;
-    // What becomes of it is handled where the command is sent.
-    this.subscribe(...this.#channels).catch(() => undefined);
-  }
-}
-
-/** One node's URL, or those of a Cluster's nodes separated by commas. */
-export function createRedis(url: string, purpose: RedisPurpose, log: Logger): RedisClient {
-  const nodes = url.split(',').map((node) => node.trim());
+/** @param urls of one node, or of those of a Cluster, separated by commas */
+export function createRedis(urls: string, purpose: RedisPurpose, log: Logger): RedisClient {
+  const nodes = splitRedisUrls(urls);
   const options = redisOptions(purpose);
-  const client =
-    nodes.length === 1
-      ? purpose === 'subscriber'
-        ? new Subscriber(nodes[0]!, options, log)
-        : new Redis(nodes[0]!, options)
-      : new Cluster(nodes, {
-          redisOptions: options,
-          enableAutoPipelining: options.enableAutoPipelining ?? false,
-          enableOfflineQueue: options.enableOfflineQueue ?? false,
-          clusterRetryStrategy: reconnectDelayMs,
-        });
+  const client = nodes.length === 1 ? new Redis(nodes[0]!, options) : createCluster(nodes, options);
   let away = false;
   client.on('error', (error: Error) => {
     // ioredis repeats the error at every attempt; once an outage is enough.
@@ -100,23 +50,42 @@ export function createRedis(url: string, purpose: RedisPurpose, log: Logger): Re
   return client;
 }
 
+function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>): Cluster {
+  const client = new Cluster(nodes, {
+    // Nodes that others tell of are reached as the first one is.
+    redisOptions: { ...options, ...readAccess(nodes[0]!) },
+    // By name, where there are names: certificates are made out to them.
+    dnsLookup: (address, callback) => callback(null, address),
+    enableAutoPipelining: options.enableAutoPipelining,
+    enableOfflineQueue: options.enableOfflineQueue,
+    clusterRetryStrategy: reconnectDelayMs,
+    // Else what was under way when a connection was cut is sent again.
+    ...(options.autoResendUnfulfilledCommands ? {} : { retryDelayOnFailover: 0 }),
+  });
+  // Also replicas, before they are needed: a command that meets a connection in the making fails.
+  client.on('+node', (node: Redis) => {
+    // It says so in an event of its own.
+    if (node.status === 'wait') node.connect().catch(() => undefined);
+  });
+  return client;
+}
+
 /** Resolves when the client can be used. @throws Error when it is not ready in time. */
 export async function waitUntilReady(client: RedisClient, timeoutMs = 10_000): Promise<void> {
-  if (client.status === 'ready') return;
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => {
-      client.off('ready', onReady);
-      reject(
-        new ConfigError(
-          `Redis did not answer within ${timeoutMs / 1_000} s. Does it run, and is REDIS_URL right?`,
-        ),
-      );
-    }, timeoutMs);
-    const onReady = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    client.once('ready', onReady);
+  const ready = new Promise<void>((resolve) => {
+    if (client.status === 'ready') resolve();
+    else client.once('ready', resolve);
+  });
+  const allReady = async (): Promise<void> => {
+    await ready;
+    // A Cluster is ready before the connections to its nodes are. A node that is down is not waited for.
+    if (client instanceof Cluster)
+      await Promise.allSettled(client.nodes('master').map((node) => node.ping()));
+  };
+  await within(timeoutMs, allReady(), () => {
+    throw new ConfigError(
+      `Redis did not answer within ${timeoutMs / 1_000} s. Does it run, and is REDIS_URL right?`,
+    );
   });
 }
 

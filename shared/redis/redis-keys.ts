@@ -216,16 +216,18 @@ export const redisKeys = {
   shownTotals: 'mg:{traffic}:shown-totals',
 } as const;
 
-/** Channels of pub/sub: they have no slot. */
+/** Channels of sharded pub/sub: each has the slot of its name or of its hash tag. */
 export const redisChannels = {
   /** Frames for the requests that one api process waits for. */
   reply: (apiId: string) => `mg:reply:${apiId}`,
   /** Pause, resume and cancel for the requests that one worker runs. */
   control: (workerId: string) => `mg:control:${workerId}`,
-  /** A line of this queue that had no waiting durable job has one. */
-  jobsAdded: (queue: string) => `mg:jobs-added:${queue}`,
+  /** A line of this queue that had no waiting durable job has one. A script that has the index in its keys says so. */
+  jobsAdded: (queue: string) => `mg:{jobs}:added:${queue}`,
   /** What every process must forget at once. */
-  invalidation: 'mg:invalidation',
+  invalidation: 'mg:{all}:invalidation',
+  /** Nothing is said here: how many api processes there are shows in how many listen. */
+  apis: 'mg:{all}:apis',
 } as const;
 
 /** BullMQ's own prefix, tagged so that a queue's keys share a slot. */

@@ -101,7 +101,6 @@ export class ReplyPublisher {
 
   /** Finds out about channels on which nothing is to be said for now. An empty message has no frames. */
   probe(channels: Iterable<string>): void {
-    if (this.#redis.isCluster) return;
     for (const channel of channels) this.#publish(channel, Buffer.alloc(0));
   }
 
@@ -174,8 +173,8 @@ export class ReplyPublisher {
   #publish(channel: string, message: Buffer): void {
     // A lost message shows as a gap in the sequence, or as silence, at the process that waits; it ends the request.
     const published = this.#redis
-      .publish(channel, message)
-      .then((listeners) => this.#hear(channel, listeners))
+      .spublish(channel, message)
+      .then((listeners) => this.#hear(channel, listeners as number))
       .catch((error: unknown) => {
         this.#log.warn({ channel, err: error }, 'frames could not be sent');
       });
@@ -183,8 +182,7 @@ export class ReplyPublisher {
   }
 
   #hear(channel: string, listeners: number): void {
-    // A node of a Cluster counts only its own subscribers.
-    if (listeners > 0 || this.#redis.isCluster) return;
+    if (listeners > 0) return;
     this.#windows.delete(channel);
     this.#options.onDeaf(channel);
   }
@@ -317,10 +315,12 @@ export type ControlMessage =
   /** Its account has cancelled a durable job that this worker has. */
   | { readonly action: 'cancel-job'; readonly jobId: string };
 
+/** @returns whether the worker listens: one whose connection was cut does again in a moment, a dead one never */
 export async function sendControl(
   redis: RedisClient,
   workerId: string,
   message: ControlMessage,
-): Promise<void> {
-  await redis.publish(redisChannels.control(workerId), JSON.stringify(message));
+): Promise<boolean> {
+  const listeners = await redis.spublish(redisChannels.control(workerId), JSON.stringify(message));
+  return (listeners as number) > 0;
 }

@@ -1,5 +1,6 @@
 import type { TextFormat, TextFormats } from '../contract/describe-fault.ts';
 import { formatRub, maxBalanceNano, parseRub } from '../pricing/money.ts';
+import { findRedisUrlFault } from '../redis/redis-urls.ts';
 import { isMailAddress, readMailSender } from './mail-sender.ts';
 
 function isUrl(value: string, schemes: readonly string[]): boolean {
@@ -66,10 +67,10 @@ export const addressFormats = {
       'must be an address such as https://gateway.example, without a user name, a password, a query or a fragment: ' +
       'it is shown to callers',
   },
-  'redis-urls': createFormat(
-    'redis://:password@10.0.0.1:6379; several nodes are separated by commas',
-    (value) => value.split(',').every((node) => isUrl(node.trim(), ['redis:', 'rediss:'])),
-  ),
+  'redis-urls': {
+    isValid: (value) => findRedisUrlFault(value) === null,
+    describe: (value) => findRedisUrlFault(value)!,
+  },
   'smtp-url': createFormat('smtps://user:password@mail.example.com:465', isSmtpUrl),
   'mail-address': {
     isValid: isMailAddress,

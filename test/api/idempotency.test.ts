@@ -3,7 +3,7 @@ import test from 'ava';
 import OpenAI from 'openai';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { findKeys } from '../support/all-of-redis.ts';
@@ -485,8 +485,7 @@ test('a kept request that waits in its queue outlives a cut subscription of its 
   const isQueued = async (): Promise<boolean> =>
     (await own.redis.llen('{bull}:image:wait')) + (await own.redis.llen(redisKeys.readyQueue)) === 2;
   await waitFor('both to be queued', isQueued);
-  const countListeners = async (): Promise<number> =>
-    ((await own.redis.call('PUBSUB', 'CHANNELS', 'mg:reply:*')) as unknown[]).length;
+  const countListeners = async (): Promise<unknown> => await own.redis.spublish(redisChannels.apis, '');
   await own.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
   await waitFor('the api to listen again', async () => (await countListeners()) === 1);
   await own.startWorker();

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { createRedis } from '../../shared/redis/redis-client.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import { startChat, type LeavingCaller } from '../support/leaving.ts';
 import { findReservations, findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
@@ -9,6 +8,8 @@ import { useScriptedStack } from '../support/scripted-stack.ts';
 import { answerWithUsage, type Script, type ScriptedCall } from '../support/scripted-vendor.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { listenTo } from '../support/listen-to.ts';
+import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 
 /** Callers who leave pay for what the vendor did, whenever they leave, and for no more than was reserved. */
 
@@ -91,19 +92,16 @@ async function setScene(
 }
 
 /** Leaves, and resolves when the worker has been told. */
-async function leave({ account }: Scene, caller: LeavingCaller): Promise<void> {
+async function leave(t: ExecutionContext, { account }: Scene, caller: LeavingCaller): Promise<void> {
   const [requestId] = await findReservations(stack, account.id);
-  const subscriber = createRedis(stack.config.redisUrl, 'subscriber', stack.log);
-  const told = new Promise<void>((resolve) => {
-    subscriber.on('pmessage', (_pattern: string, _channel: string, message: string) => {
-      const { action, requestId: told } = JSON.parse(message) as { action?: string; requestId?: string };
-      if (action === 'cancel' && told === requestId) resolve();
-    });
-  });
-  await subscriber.psubscribe(redisChannels.control('*'));
+  const workers = await new WorkerRegistryStore(stack.redis).findAlive('chat');
+  const ears = await listenTo(t, stack.config.redisUrl, ...Array.from(workers, redisChannels.control));
   caller.leave();
-  await told;
-  subscriber.disconnect();
+  for (;;) {
+    const told = JSON.parse((await ears.receive()).toString()) as { action?: string; requestId?: string };
+    if (told.action === 'cancel' && told.requestId === requestId) break;
+  }
+  ears.close();
 }
 
 /** The row of the account's only request, once it is settled; its cost is what the account lost. */
@@ -344,7 +342,7 @@ for (const model of ['plain-hasty', 'thinker']) {
     );
     const caller = startChat(stack, scene.account.apiKey, scene.body);
     await asked.opened;
-    await leave(scene, caller);
+    await leave(t, scene, caller);
     // Longer than a stream would be read on for.
     await delay(2 * graceMs);
     gone.open();
@@ -368,7 +366,7 @@ for (const what of ['never comes', 'breaks off'] as const) {
     );
     const caller = startChat(stack, scene.account.apiKey, scene.body);
     await asked.opened;
-    await leave(scene, caller);
+    await leave(t, scene, caller);
     gone.open();
     t.like(await settle(t, scene), { ...left, costNano: 0n });
     t.is((await stack.readAccount(scene.account.id)).freeRequests, 1);
@@ -390,7 +388,7 @@ test('a route that drains is read to its end, and charged as reported', async (t
   });
   const caller = startChat(stack, scene.account.apiKey, scene.body);
   await caller.readUntil('two');
-  await leave(scene, caller);
+  await leave(t, scene, caller);
   gone.open();
   t.like(await settle(t, scene), { ...left, promptTokens: 20, completionTokens: 10_000, counted: false });
 });
@@ -407,7 +405,7 @@ test('a vendor that fails after its caller left is paid for what was seen, befor
     const caller = startChat(stack, scene.account.apiKey, scene.body);
     await asked.opened;
     if (said.length > 0) await caller.readUntil('last');
-    await leave(scene, caller);
+    await leave(t, scene, caller);
     gone.open();
     const row = await settle(t, scene);
     t.like(row, { ...left, counted: true, completionTokens: said.length });

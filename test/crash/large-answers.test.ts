@@ -1,12 +1,12 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { createRedis } from '../../shared/redis/redis-client.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import { decodeFrames } from '../../shared/reply/frame.ts';
 import { askForVectors, checkVectors, writeTexts } from '../support/large-answers.ts';
 import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack } from '../support/stack.ts';
 import { startRole } from '../support/worker-process.ts';
+import { listenTo } from '../support/listen-to.ts';
 
 test('when a worker is killed between two pieces its callers get their answers of another, and each pays once', async (t) => {
   const vendor = await startVendorSimulator();
@@ -18,16 +18,20 @@ upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
 models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7.77 }, routes: [{ upstream: vendor, model: emb }] }]
 `,
   });
-  const spy = createRedis(stack.config.redisUrl, 'subscriber', stack.log);
-  t.teardown(() => spy.disconnect());
-  await spy.psubscribe(redisChannels.reply('*'));
+  const replyChannels = (await stack.redis.call(
+    'PUBSUB',
+    'SHARDCHANNELS',
+    redisChannels.reply('*'),
+  )) as string[];
+  const spy = await listenTo(t, stack.config.redisUrl, ...replyChannels);
   const worker = await startRole(t, 'worker', stack.env);
   // Each is more than is asked for at once: after the first piece nobody has been sent all of them.
-  const killed = new Promise<void>((resolve) => {
-    spy.on('pmessageBuffer', (_pattern: Buffer, _channel: Buffer, message: Buffer) => {
-      if (decodeFrames(message).some(({ kind }) => kind === 'piece')) resolve(worker.kill());
-    });
-  });
+  const killAfterPiece = async (): Promise<void> => {
+    const hasPiece = (message: Buffer): boolean => decodeFrames(message).some(({ kind }) => kind === 'piece');
+    while (!hasPiece(await spy.receive()));
+    await worker.kill();
+  };
+  const killed = killAfterPiece();
   const callers = await Promise.all(
     ['ann', 'bob'].map(async (name) => ({
       account: await stack.createAccount(),

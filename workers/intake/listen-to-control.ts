@@ -1,10 +1,10 @@
 import type { QueueName } from '../../shared/queue/job-kinds.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
+import type { Subscriber } from '../../shared/redis/subscriber-client.ts';
 import type { ControlMessage } from '../../shared/reply/reply-channel.ts';
 
 export interface ControlOptions {
-  readonly subscriber: RedisClient;
+  readonly subscriber: Subscriber;
   readonly workerId: string;
   readonly queues: readonly QueueName[];
   readonly onControl: (control: ControlMessage) => void;
@@ -12,19 +12,12 @@ export interface ControlOptions {
   readonly onJobsAdded: (queue: QueueName) => void;
 }
 
-/** Subscribes to what api processes tell this worker, and to news of durable jobs for its queues. */
-export async function listenToControl(options: ControlOptions): Promise<void> {
+/** Listens to what api processes tell this worker, and to news of durable jobs for its queues. */
+export function listenToControl(options: ControlOptions): void {
   const { subscriber, workerId, queues, onControl, onJobsAdded } = options;
-  const controlName = redisChannels.control(workerId);
-  const controlChannel = Buffer.from(controlName);
-  const jobChannels = queues.map((queue) => ({ queue, name: redisChannels.jobsAdded(queue) }));
-  subscriber.on('messageBuffer', (channel: Buffer, message: Buffer) => {
-    if (channel.equals(controlChannel)) {
-      onControl(JSON.parse(message.toString('utf8')) as ControlMessage);
-      return;
-    }
-    const added = jobChannels.find(({ name }) => channel.equals(Buffer.from(name)));
-    if (added !== undefined) onJobsAdded(added.queue);
+  subscriber.listen(redisChannels.control(workerId), {
+    onMessage: (message) => onControl(JSON.parse(message.toString('utf8')) as ControlMessage),
   });
-  await subscriber.subscribe(controlName, ...jobChannels.map(({ name }) => name));
+  for (const queue of queues)
+    subscriber.listen(redisChannels.jobsAdded(queue), { onMessage: () => onJobsAdded(queue) });
 }

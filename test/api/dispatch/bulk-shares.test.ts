@@ -2,11 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { BulkShares } from '../../../api/dispatch/bulk-shares.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { createRedis } from '../../../shared/redis/redis-client.ts';
 import { redisChannels } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { useRedis } from '../../support/use-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { listenTo } from '../../support/listen-to.ts';
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
@@ -58,11 +58,8 @@ test('an account has half of the runs, another half of the rest, and what waits 
 });
 
 test('the runs are those of the workers that live, shared among the api processes', async (t) => {
-  const others = [1, 2].map(() =>
-    createRedis(`redis://127.0.0.1:${(redis().options as { port: number }).port}`, 'subscriber', log),
-  );
-  t.teardown(() => others.forEach((client) => client.disconnect()));
-  for (const [i, client] of others.entries()) await client.subscribe(redisChannels.reply(`api-${i}`));
+  const url = `redis://127.0.0.1:${(redis().options as { port: number }).port}`;
+  for (let i = 0; i < 2; i++) await listenTo(t, url, redisChannels.apis);
   const { enter, workers } = openShares(t, 16);
   const many = Array.from({ length: 20 }, () => enter('many'));
   await waitFor('half of its half', () => count(many, 'granted') === 4);

@@ -8,11 +8,13 @@ import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import type { AdmittedRequest, QueueName } from '../../../shared/queue/job-kinds.ts';
 import { heartbeatIntervalMs, WorkerRegistryStore } from '../../../shared/queue/worker-registry-store.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
-import { redisChannels } from '../../../shared/redis/redis-keys.ts';
+import { redisChannels, redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { Subscriber } from '../../../shared/redis/subscriber-client.ts';
 import { FrameOrder } from '../../../shared/reply/frame-order.ts';
 import { encodeFrame, encodeOffer, pieceBytes, type Frame } from '../../../shared/reply/frame.ts';
 import type { ControlMessage } from '../../../shared/reply/reply-channel.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { listenTo } from '../../support/listen-to.ts';
 import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -24,8 +26,8 @@ test.before(async () => {
 });
 test.after.always(() => server.close());
 
-async function connect(t: ExecutionContext, purpose: 'commands' | 'subscriber'): Promise<RedisClient> {
-  const client = createRedis(server.url, purpose, log);
+async function connect(t: ExecutionContext): Promise<RedisClient> {
+  const client = createRedis(server.url, 'commands', log);
   t.teardown(() => client.disconnect());
   await waitUntilReady(client);
   return client;
@@ -35,12 +37,13 @@ type Outcome = { readonly answer: Buffer } | { readonly failed: string };
 
 interface Desk {
   readonly redis: RedisClient;
-  readonly subscriber: RedisClient;
   readonly registry: WorkerRegistryStore;
   readonly waiters: ReplyWaiters;
   readonly abandoned: readonly string[];
   readonly wait: (request: {
     requestId?: string;
+    /** Whether it holds a reservation, as all do that have not ended. */
+    isHeld?: boolean;
     workerId?: string;
     endsAtMs?: number;
     queue?: QueueName;
@@ -50,13 +53,15 @@ interface Desk {
 }
 
 async function openDesk(t: ExecutionContext): Promise<Desk> {
-  const [redis, subscriber] = await Promise.all([connect(t, 'commands'), connect(t, 'subscriber')]);
+  const redis = await connect(t);
+  const subscriber = new Subscriber(server.url, log);
   const registry = new WorkerRegistryStore(redis);
   let nowMs = 0;
   const memory = new FairBudget({ capacity: 512_000_000 });
   const waiters = new ReplyWaiters(randomUUID(), redis, subscriber, registry, memory, log, () => nowMs);
   t.teardown(() => waiters.close());
-  await waiters.subscribe();
+  t.teardown(() => subscriber.close());
+  await subscriber.start();
   const abandoned: string[] = [];
   const owner = {
     check: () => undefined,
@@ -65,17 +70,19 @@ async function openDesk(t: ExecutionContext): Promise<Desk> {
   };
   return {
     redis,
-    subscriber,
     registry,
     waiters,
     abandoned,
     wait({
       requestId = randomUUID(),
+      isHeld = true,
       workerId,
       endsAtMs = Date.now() + 60_000,
       queue = 'image',
       mayRestart = true,
     }) {
+      const held = redisKeys.reservations(shardOf('a'));
+      if (isHeld) redis.hset(held, requestId, 'a 1 0 1').catch(() => undefined);
       return new Promise((resolve) => {
         const request = { requestId, accountId: 'a', deadlineAtMs: endsAtMs, claimHash: null };
         waiters.add(
@@ -135,25 +142,12 @@ async function hire(t: ExecutionContext, { redis, waiters, registry }: Desk): Pr
   const beat = (): void => void registry.beat('image', id, load).catch(() => undefined);
   const heart = setInterval(beat, heartbeatIntervalMs);
   t.teardown(() => clearInterval(heart));
-  const ears = await connect(t, 'subscriber');
-  const heard: ControlMessage[] = [];
-  let wake: (() => void) | null = null;
-  ears.on('message', (_: string, message: string) => {
-    heard.push(JSON.parse(message) as ControlMessage);
-    wake?.();
-  });
-  await ears.subscribe(redisChannels.control(id));
-  const hear = async (): Promise<ControlMessage> => {
-    while (heard.length === 0) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-    return heard.shift()!;
-  };
+  const ears = await listenTo(t, server.url, redisChannels.control(id));
+  const hear = async (): Promise<ControlMessage> =>
+    JSON.parse((await ears.receive()).toString()) as ControlMessage;
   const send: TestWorker['send'] = (requestId, attempt, sequence, kind, payload = Buffer.alloc(0)) => {
     const frame = encodeFrame({ requestId, attempt, sequence, kind, tokens: 0, payload });
-    redis.publish(waiters.channel, frame).catch(() => undefined);
+    redis.spublish(waiters.channel, frame).catch(() => undefined);
   };
   return {
     id,
@@ -407,20 +401,46 @@ test('after an outage of Redis no request is given up before its worker could sa
   t.deepEqual(await queued, { failed: 'service_unavailable' });
 });
 
-test('when the subscription is cut nobody goes on waiting for pieces that may be lost', async (t) => {
+// Serial: it cuts everybody's.
+test.serial('when the subscription is cut nobody goes on waiting for pieces that may be lost', async (t) => {
   const desk = await openDesk(t);
   const worker = await hire(t, desk);
   const requestId = randomUUID();
   const outcome = desk.wait({ requestId });
   await worker.serve(requestId, 1, 2 * pieceBytes, [Buffer.alloc(pieceBytes)]);
-  desk.subscriber.disconnect(true);
+  await desk.redis.client('KILL', 'TYPE', 'PUBSUB');
   t.deepEqual(await outcome, { failed: 'service_unavailable' });
-  await waitUntilReady(desk.subscriber);
+  const isHeard = async (channel: string): Promise<boolean> => {
+    const [, listeners] = (await desk.redis.call('PUBSUB', 'SHARDNUMSUB', channel)) as [string, number];
+    return listeners === 1;
+  };
+  await waitFor('the process to listen again', async () => await isHeard(desk.waiters.channel));
+  await waitFor('the worker to', async () => await isHeard(redisChannels.control(worker.id)));
 
   const later = randomUUID();
   const answer = desk.wait({ requestId: later });
   await worker.serve(later, 1, 3, [Buffer.from('abc')]);
   t.deepEqual(await answer, { answer: Buffer.from('abc') });
+});
+
+test('a request that has ended without its last frame coming is answered within seconds, one that goes on is not', async (t) => {
+  const desk = await openDesk(t);
+  const worker = await hire(t, desk);
+  const [ended, goesOn] = [randomUUID(), randomUUID()];
+  const outcomes: string[] = [];
+  const note = (name: string) => (outcome: Outcome) => outcomes.push(`${name} ${JSON.stringify(outcome)}`);
+  const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000 };
+  void desk.wait({ ...wait, requestId: ended, isHeld: false }).then(note('ended'));
+  void desk.wait({ ...wait, requestId: goesOn }).then(note('goes on'));
+  // A frame that is on its way at the first look comes before the second.
+  await waitFor('the answer', () => {
+    desk.pass(1_000);
+    return outcomes.length > 0;
+  });
+  t.deepEqual(outcomes, ['ended {"failed":"service_unavailable"}']);
+  await waitFor('the worker to be told', async () => (await worker.hear()).action === 'cancel');
+  worker.send(goesOn, 1, 0, 'result', Buffer.from('abc'));
+  await waitFor('the other', () => outcomes.length === 2);
 });
 
 test('a request whose caller left is under way until its worker says that it has ended, or is gone', async (t) => {

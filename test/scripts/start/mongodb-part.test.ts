@@ -138,6 +138,11 @@ test('the address of a server elsewhere is told without its password, however th
     t.regex(refusal.message, /percent-encoded/);
     t.notRegex(refusal.message, /cret/);
   }
-  const cluster = 'redis://:s3cret@a:1,redis://:s3@cret@b:2';
-  t.is(await describe({ REDIS_URL: cluster }), 'redis://a:1,redis://b:2');
+  for (const password of ['s3cret', 's3,cret', 's3@cret']) {
+    const cluster = `redis://:${password}@a:1, redis://:${password}@b:2`;
+    t.is(await describe({ REDIS_URL: cluster }), 'redis://a:1,redis://b:2', password);
+  }
+  const refusal = await t.throwsAsync(describe({ REDIS_URL: 'redis://:s3cret@a:1,redis://:other@b:2' }));
+  t.regex(refusal.message, /the same protocol, user and password/);
+  t.notRegex(refusal.message, /cret|other/);
 });

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { publishParts } from '../../../shared/redis/publish-parts.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { listenTo } from '../../support/listen-to.ts';
 import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 
 const log = createLogger('test', 'silent');
@@ -14,8 +15,8 @@ test.before(async () => {
 });
 test.after.always(() => server.close());
 
-async function connect(t: ExecutionContext, purpose: 'payloads' | 'subscriber'): Promise<RedisClient> {
-  const client = createRedis(server.url, purpose, log);
+async function connect(t: ExecutionContext): Promise<RedisClient> {
+  const client = createRedis(server.url, 'payloads', log);
   t.teardown(() => client.disconnect());
   await waitUntilReady(client);
   return client;
@@ -29,23 +30,8 @@ interface Wire {
 }
 
 async function openWire(t: ExecutionContext, channel = `channel of ${randomUUID()}`): Promise<Wire> {
-  const redis = await connect(t, 'payloads');
-  const subscriber = await connect(t, 'subscriber');
-  const messages: Buffer[] = [];
-  let wake: (() => void) | null = null;
-  subscriber.on('messageBuffer', (_: Buffer, message: Buffer) => {
-    messages.push(message);
-    wake?.();
-  });
-  await subscriber.subscribe(channel);
-  const receive = async (): Promise<Buffer> => {
-    while (messages.length === 0) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-    return messages.shift()!;
-  };
+  const redis = await connect(t);
+  const { receive } = await listenTo(t, server.url, channel);
   return { redis, channel, receive };
 }
 
@@ -81,12 +67,12 @@ test('a message keeps its place among other commands, and their answers theirs',
   const { redis, channel, receive } = await openWire(t);
   const key = randomUUID();
   const answers = await Promise.all([
-    redis.publish(channel, 'first'),
+    redis.spublish(channel, 'first'),
     redis.set(key, 'value'),
     publishParts(redis, channel, [Buffer.from('sec'), Buffer.from('ond')]),
     redis.get(key),
     publishParts(redis, `${channel} where nobody listens`, [Buffer.from('unheard')]),
-    redis.publish(channel, 'third'),
+    redis.spublish(channel, 'third'),
   ]);
   t.deepEqual(answers, [1, 'OK', 1, 'value', 0, 1]);
   for (const text of ['first', 'second', 'third']) t.is((await receive()).toString(), text);
@@ -97,7 +83,7 @@ test.serial(
   'a message that a cut connection may have swallowed is an error, and the next ones are whole',
   async (t) => {
     const { redis, channel, receive } = await openWire(t);
-    const other = await connect(t, 'payloads');
+    const other = await connect(t);
     const id = await redis.client('ID');
     const large = [Buffer.alloc(4 * 1024 * 1024, 'lost')];
     const cut = new Promise<void>((resolve) => redis.once('close', () => resolve()));

@@ -17,7 +17,9 @@ import { ObjectStore } from '../../../shared/storage/object-store.ts';
 import { ActiveRuns } from '../../../workers/intake/active-runs.ts';
 import type { RequestRun } from '../../../workers/jobs/job-context.ts';
 import { cutPieces, sendResult } from '../../../workers/jobs/send-result.ts';
+import { listenTo } from '../../support/listen-to.ts';
 import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
 const noStores = { answers: undefined as never, mover: undefined as never };
@@ -28,10 +30,7 @@ test.before(async () => {
 });
 test.after.always(() => server.close());
 
-async function connect(
-  t: ExecutionContext,
-  purpose: 'commands' | 'payloads' | 'subscriber',
-): Promise<RedisClient> {
+async function connect(t: ExecutionContext, purpose: 'commands' | 'payloads'): Promise<RedisClient> {
   const client = createRedis(server.url, purpose, log);
   t.teardown(() => client.disconnect());
   await waitUntilReady(client);
@@ -56,19 +55,13 @@ interface Rig {
 }
 
 async function setUp(t: ExecutionContext): Promise<Rig> {
-  const [redis, payloads, subscriber] = await Promise.all([
+  const channel = randomUUID();
+  const [redis, payloads, ears] = await Promise.all([
     connect(t, 'commands'),
     connect(t, 'payloads'),
-    connect(t, 'subscriber'),
+    listenTo(t, server.url, channel),
   ]);
-  const channel = randomUUID();
   const frames: Frame[] = [];
-  let wake: (() => void) | null = null;
-  subscriber.on('messageBuffer', (_: Buffer, message: Buffer) => {
-    frames.push(...decodeFrames(message));
-    wake?.();
-  });
-  await subscriber.subscribe(channel);
   const runs = new ActiveRuns();
   const keptFrames = new KeptFramesStore(redis, payloads);
   const publisher = new ReplyPublisher({
@@ -92,21 +85,22 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
     run,
     ask: (upToByte) => runs.control({ action: 'send', requestId, attempt: 1, upToByte }),
     async leave() {
-      await subscriber.unsubscribe(channel);
+      ears.close();
+      await waitFor('nobody to listen', async () => (await redis.spublish(channel, '')) === 0);
     },
     async receive() {
-      while (frames.length === 0) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
+      while (frames.length === 0) frames.push(...decodeFrames(await ears.receive()));
       return frames.shift()!;
     },
     async findUnread() {
       await publisher.sent();
-      await payloads.ping();
-      await subscriber.ping();
-      return frames;
+      // An empty message after all others has no frames.
+      if ((await payloads.spublish(channel, '')) === 0) return frames;
+      for (;;) {
+        const message = await ears.receive();
+        if (message.length === 0) return frames;
+        frames.push(...decodeFrames(message));
+      }
     },
     send: async (parts) => {
       await sendResult(noStores, request, run, parts);

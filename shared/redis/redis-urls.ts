@@ -1,0 +1,70 @@
+/** One server of Redis, as the clients take it. */
+export interface RedisNode {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What all nodes of a Cluster have in common: a client is told by one of them where the others are, and not how to log in. */
+export interface RedisAccess {
+  readonly username?: string;
+  readonly password?: string;
+  readonly tls?: Record<string, never>;
+}
+
+/** The URLs of a list that commas separate; a password may hold a comma, too. */
+export function splitRedisUrls(urls: string): string[] {
+  return urls.split(/,(?=\s*rediss?:\/\/)/).map((url) => url.trim());
+}
+
+export function readNode(url: string): RedisNode {
+  const { hostname, port } = new URL(url);
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? 6379 : Number(port) };
+}
+
+export function readAccess(url: string): RedisAccess {
+  const { protocol, username, password } = new URL(url);
+  return {
+    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
+    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+    ...(protocol === 'rediss:' ? { tls: {} } : {}),
+  };
+}
+
+/** The same user, password and protocol, at another node. */
+export function atNode(url: string, { host, port }: RedisNode): string {
+  const { protocol, username, password } = new URL(url);
+  const user = username === '' && password === '' ? '' : `${username}:${password}@`;
+  return `${protocol}//${user}${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** @returns what is wrong with `REDIS_URL`, to stand behind its name and without repeating a password; null where nothing is */
+export function findRedisUrlFault(urls: string): string | null {
+  const nodes = splitRedisUrls(urls);
+  if (!nodes.every(isRedisUrl)) {
+    const hint = urls.includes('@')
+      ? '. Characters such as #, / and @ in a password are percent-encoded'
+      : '';
+    return `must be an address such as redis://:password@10.0.0.1:6379; several nodes are separated by commas${hint}`;
+  }
+  if (nodes.length === 1) return null;
+  const access = nodes.map((url) => JSON.stringify(readAccess(url)));
+  if (access.some((one) => one !== access[0]))
+    return 'must have the same protocol, user and password for all nodes of a Cluster';
+  // Redis refuses to leave database 0 there, each time that a client connects.
+  if (nodes.some((url) => !['', '/', '/0'].includes(new URL(url).pathname)))
+    return 'must name no database: a Cluster has only one';
+  return null;
+}
+
+function isRedisUrl(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname, username, password } = new URL(url);
+  if (!['redis:', 'rediss:'].includes(protocol) || hostname === '') return false;
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    // It throws on nothing but a wrong escape.
+    return false;
+  }
+}

@@ -1,0 +1,47 @@
+import test from 'ava';
+import {
+  atNode,
+  findRedisUrlFault,
+  readAccess,
+  readNode,
+  splitRedisUrls,
+} from '../../../shared/redis/redis-urls.ts';
+
+test('the nodes of a list are found also where a password holds a comma', (t) => {
+  t.deepEqual(splitRedisUrls('redis://:a,b@one:1, rediss://:a,redis@two:2'), [
+    'redis://:a,b@one:1',
+    'rediss://:a,redis@two:2',
+  ]);
+});
+
+test('another node is reached by the same user, password and protocol', (t) => {
+  const url = 'rediss://us%40er:p%2Fw@one.example';
+  t.deepEqual(readAccess(url), { username: 'us@er', password: 'p/w', tls: {} });
+  t.deepEqual(readNode(url), { host: 'one.example', port: 6379 });
+  t.is(atNode(url, { host: 'two.example', port: 7001 }), 'rediss://us%40er:p%2Fw@two.example:7001');
+  t.is(atNode('redis://one:1', { host: '::1', port: 2 }), 'redis://[::1]:2');
+  t.deepEqual(readNode('redis://[::1]:2'), { host: '::1', port: 2 });
+  t.is(atNode('redis://:p@one:1', { host: 'two', port: 2 }), 'redis://:p@two:2');
+});
+
+test('what is wrong with an address is told without its password', (t) => {
+  const fine = [
+    'redis://one',
+    'rediss://u:p@one:1/3',
+    'redis://:p@one:1,redis://:p@two:2',
+    'redis://one/0,redis://two',
+  ];
+  for (const url of fine) t.is(findRedisUrlFault(url), null, url);
+  const faults = {
+    'http://one': /^must be an address such as redis:/,
+    'redis://:secret@one,two': /percent-encoded$/,
+    'redis://u:secret%zz@one': /percent-encoded$/,
+    'redis://:secret@one,redis://:other@two': /^must have the same protocol, user and password/,
+    'redis://:secret@one,rediss://:secret@two': /^must have the same protocol/,
+    'redis://one/1,redis://two/1': /^must name no database/,
+  };
+  for (const [url, reason] of Object.entries(faults)) {
+    t.regex(findRedisUrlFault(url) ?? '', reason, url);
+    t.notRegex(findRedisUrlFault(url) ?? '', /secret|other/, url);
+  }
+});

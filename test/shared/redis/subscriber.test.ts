@@ -1,0 +1,178 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { Subscriber } from '../../../shared/redis/subscriber-client.ts';
+import { ConfigError } from '../../../shared/runtime/config-error.ts';
+import type { Logger } from '../../../shared/runtime/logger.ts';
+import { useRedis } from '../../support/use-redis.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const redis = useRedis(test);
+
+interface Rig {
+  readonly subscriber: Subscriber;
+  /** What came, and what was said of the connection, in order. */
+  readonly events: readonly string[];
+  /** Errors, as its log has them. */
+  readonly errors: readonly string[];
+}
+
+function subscribe(t: ExecutionContext, url: string, ...channels: string[]): Rig {
+  const [errors, events]: [string[], string[]] = [[], []];
+  const ignore = (): void => undefined;
+  const log = { warn: ignore, info: ignore, error: (_: object, text: string) => errors.push(text) };
+  const subscriber = new Subscriber(url, log as unknown as Logger);
+  t.teardown(() => subscriber.close());
+  for (const channel of channels) {
+    subscriber.listen(channel, {
+      onMessage: (message) => events.push(`${channel}: ${message.toString()}`),
+      onLost: () => events.push(`${channel} lost`),
+      onRestored: () => events.push(`${channel} restored`),
+    });
+  }
+  return { subscriber, events, errors };
+}
+
+const subscribed = '>3\r\n$10\r\nssubscribe\r\n$4\r\nnews\r\n:1\r\n';
+
+interface FakeRedis {
+  readonly url: string;
+  /** Cuts all connections, of which the first is 1. */
+  readonly cut: () => void;
+}
+
+/**
+ * Says of itself what ioredis asks for, and answers subscriptions as it is told to.
+ * @param onSubscribe what it writes, by the number of the connection; null refuses all commands
+ */
+async function startFakeRedis(
+  t: ExecutionContext,
+  onSubscribe: (connection: number) => string | null,
+): Promise<FakeRedis> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    const reply = onSubscribe(sockets.length);
+    socket.on('error', () => undefined);
+    const answer = (command: string): string => {
+      if (reply === null) return '-ERR max number of clients reached\r\n';
+      if (/\binfo\r\n/i.test(command)) return '$21\r\nredis_version:7.4.0\r\n\r\n';
+      // A network that drops packets looks like this.
+      if (/\bping\r\n/i.test(command)) return '';
+      return command.includes('subscribe') ? reply : '+OK\r\n';
+    };
+    socket.on('data', (data) => {
+      const commands = data
+        .toString()
+        .split(/^\*\d+\r\n/m)
+        .slice(1);
+      socket.write(commands.map(answer).join(''));
+    });
+  });
+  const cut = (): void => sockets.forEach((socket) => socket.destroy());
+  t.teardown(() => {
+    cut();
+    server.close();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`, cut };
+}
+
+function urlOfRedis(): string {
+  const { host, port } = redis().options as { host: string; port: number };
+  return `redis://${host}:${port}`;
+}
+
+// Serial: it cuts everybody's, and changes what everybody may do.
+test.serial(
+  'a cut is told of before anything that comes after it, and then that messages come again',
+  async (t) => {
+    const { subscriber, events } = subscribe(t, urlOfRedis(), 'one', 'two');
+    await subscriber.start();
+    t.true(subscriber.isListening('one'));
+    t.is(await redis().spublish('one', 'first'), 1);
+    await redis().client('KILL', 'TYPE', 'PUBSUB');
+    await waitFor('a listener', async () => (await redis().spublish('two', '')) === 1);
+    await redis().spublish('two', 'last');
+    await waitFor('the message', () => events.at(-1) === 'two: last');
+    const told = ['one: first', 'one lost', 'two lost', 'one restored', 'two restored', 'two: last'];
+    t.deepEqual(
+      events.filter((event) => event !== 'two: '),
+      told,
+    );
+  },
+);
+
+test.serial(
+  'a subscriber that Redis refuses after a cut says so, and asks again until it hears',
+  async (t) => {
+    const { subscriber, events, errors } = subscribe(t, urlOfRedis(), 'news');
+    await subscriber.start();
+    await redis().call('ACL', 'SETUSER', 'default', 'resetchannels');
+    await redis().client('KILL', 'TYPE', 'PUBSUB');
+    await waitFor('the refusal', () => errors.length > 0);
+    t.deepEqual(errors, ['subscribing failed; reconnecting']);
+    t.false(subscriber.isListening('news'));
+    await redis().call('ACL', 'SETUSER', 'default', 'allchannels');
+    await waitFor('a listener', async () => (await redis().spublish('news', 'hello')) === 1);
+    await waitFor('the message', () => events.includes('news: hello'));
+  },
+);
+
+test.serial('a subscriber that Redis refuses from the start does not start', async (t) => {
+  await redis().call('ACL', 'SETUSER', 'default', 'resetchannels');
+  const { subscriber } = subscribe(t, urlOfRedis(), 'news');
+  const error = await t.throwsAsync(subscriber.start(), { instanceOf: ConfigError });
+  t.regex(error.message, /^Redis refuses the subscriptions of this process: NOPERM /);
+  await redis().call('ACL', 'SETUSER', 'default', 'allchannels');
+});
+
+test('a subscriber asks again also where the next connections fail before they are ready', async (t) => {
+  const replies = [subscribed, '-NOPERM no channels\r\n', null, null];
+  const message = '>3\r\n$8\r\nsmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n';
+  const { url, cut } = await startFakeRedis(t, (connection) => {
+    const reply = replies[connection - 1];
+    return reply === undefined ? subscribed + message : reply;
+  });
+  const { subscriber, events } = subscribe(t, url, 'news');
+  await subscriber.start();
+  cut();
+  await waitFor('the message', () => events.includes('news: hello'));
+  t.deepEqual([...events].sort(), ['news lost', 'news restored', 'news: hello'].sort());
+});
+
+test('a connection that closes nothing and answers nothing is given up', async (t) => {
+  let connections = 0;
+  const { url } = await startFakeRedis(t, (connection) => {
+    connections = connection;
+    return subscribed;
+  });
+  const { subscriber, events } = subscribe(t, url, 'news');
+  const patient = new Subscriber(url, { warn() {}, info() {} } as unknown as Logger, 100);
+  t.teardown(() => patient.close());
+  let lost = 0;
+  patient.listen('news', { onMessage: () => undefined, onLost: () => (lost += 1) });
+  await Promise.all([subscriber.start(), patient.start()]);
+  await waitFor('another connection', () => lost > 0 && connections > 2);
+  t.deepEqual(events, []);
+});
+
+test('a subscriber may be closed at any moment: nothing is told of it, and no rejection is left to nobody', async (t) => {
+  const rejections: unknown[] = [];
+  const note = (reason: unknown): unknown => rejections.push(reason);
+  process.on('unhandledRejection', note);
+  t.teardown(() => process.off('unhandledRejection', note));
+  const { url, cut } = await startFakeRedis(t, (connection) => (connection === 1 ? subscribed : ''));
+  const [running, starting] = [subscribe(t, url, 'news'), subscribe(t, url, 'news')];
+  await running.subscriber.start();
+  const started = starting.subscriber.start();
+  cut();
+  running.subscriber.close();
+  starting.subscriber.close();
+  await started;
+  await nextTurn();
+  t.deepEqual(rejections, []);
+  t.deepEqual([...running.errors, ...starting.errors, ...running.events, ...starting.events], []);
+});
