@@ -1,7 +1,8 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { isKept, type QueueName } from '../../shared/queue/job-kinds.ts';
-import { heartbeatLifetimeMs, type WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
+import type { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { decodeFrames, decodeMark, decodeOffer, type Frame } from '../../shared/reply/frame.ts';
