@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { heartbeatLifetimeMs } from '../../../shared/queue/heartbeat-times.ts';
-import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { ConfigError } from '../../../shared/runtime/config-error.ts';
+import type { Running } from '../../../shared/runtime/lifecycle.ts';
+import type { Logger } from '../../../shared/runtime/logger.ts';
 import { ActiveRuns } from '../../../workers/intake/active-runs.ts';
 import { findIllness } from '../../../workers/upkeep/health-file.ts';
 import { startHeartbeat } from '../../../workers/upkeep/heartbeat.ts';
@@ -21,6 +23,17 @@ async function useFolder(t: ExecutionContext): Promise<string> {
   t.teardown(() => rm(dir, { recursive: true }));
   return dir;
 }
+
+const beat = (redis: RedisClient, healthFile: string, log: Logger): Promise<Running> =>
+  startHeartbeat({
+    redis,
+    runsByQueue: new Map([['chat', new ActiveRuns()]]),
+    concurrency: 1,
+    embeddings: { waiting: 0 },
+    workerId: 'worker',
+    healthFile,
+    log,
+  });
 
 /** What a health check of a container sees. */
 async function check(...args: string[]): Promise<{ code: number; stderr: string }> {
@@ -42,15 +55,7 @@ test('a worker is healthy while Redis takes its heartbeats, and no longer once R
   await waitUntilReady(redis);
   t.is((await check(healthFile)).code, 1);
 
-  const heartbeat = await startHeartbeat({
-    redis,
-    runsByQueue: new Map([['chat', new ActiveRuns()]]),
-    concurrency: 1,
-    embeddings: { waiting: 0 },
-    workerId: 'worker',
-    healthFile,
-    log,
-  });
+  const heartbeat = await beat(redis, healthFile, log);
   t.deepEqual(await check(healthFile), { code: 0, stderr: '' });
   await utimes(healthFile, 1, 1);
   await waitFor('the next heartbeat', async () => (await stat(healthFile)).mtimeMs > 1_000);
@@ -76,15 +81,7 @@ test('a worker that Redis has never heard of is not healthy, and neither is one 
   // Nothing listens there.
   const redis = createRedis('redis://127.0.0.1:1', 'commands', log);
   t.teardown(() => redis.disconnect());
-  const heartbeat = await startHeartbeat({
-    redis,
-    runsByQueue: new Map([['chat', new ActiveRuns()]]),
-    concurrency: 1,
-    embeddings: { waiting: 0 },
-    workerId: 'worker',
-    healthFile,
-    log,
-  });
+  const heartbeat = await beat(redis, healthFile, log);
   t.teardown(() => heartbeat.stop());
   t.regex((await check(healthFile)).stderr, /^Redis has not taken a heartbeat of this worker yet\.\n$/);
   const future = new Date(Date.now() + 3_600_000);
@@ -97,8 +94,7 @@ test('a health file that cannot be written is refused at the start, and a check 
   const redis = createRedis('redis://127.0.0.1:1', 'commands', log);
   t.teardown(() => redis.disconnect());
   const healthFile = join(await useFolder(t), 'none', 'health');
-  const options = { redis, runsByQueue: new Map(), concurrency: 1, embeddings: { waiting: 0 }, log };
-  const error = await t.throwsAsync(startHeartbeat({ ...options, workerId: 'worker', healthFile }), {
+  const error = await t.throwsAsync(beat(redis, healthFile, log), {
     instanceOf: ConfigError,
   });
   t.regex(error.message, /^--health-file .*health cannot be written: there is no such file or folder\.$/);
