@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { Redis } from 'ioredis';
 import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
 import { readEnvironment } from '../../shared/runtime/config.ts';
 import { readCode } from '../support/mailbox.ts';
+import type { RedisUser } from '../support/redis.ts';
 import { useStack } from '../support/stack.ts';
 
 const readme = readFileSync('README.md', 'utf8');
@@ -24,8 +26,18 @@ function findCurlCommands(text: string): string[] {
 // Not every machine with Node has curl.
 const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : test.skip;
 
-withCurl('every curl line of the README works as it is pasted', async (t) => {
-  const stack = await useStack(t, { mail: true, env: { WEB_CAPTCHA: 'off' } });
+/** The user of Redis that docs/deployment.md recommends. */
+function readRedisUser(): RedisUser {
+  const [, name, rules = ''] =
+    /^ACL SETUSER (\S+) (.*)$/m.exec(readFileSync('docs/deployment.md', 'utf8')) ?? [];
+  return { name: name!, password: 'password', rules: rules.split(' ') };
+}
+
+withCurl('every curl line of the README works, with the Redis rights of docs/deployment.md', async (t) => {
+  const redisUser = readRedisUser();
+  const stack = await useStack(t, { mail: true, env: { WEB_CAPTCHA: 'off' }, redisUser });
+  const operator = new Redis(stack.config.redisUrl.replace(/\/\/.*@/, '//'));
+  t.teardown(() => operator.disconnect());
   const { apiKey } = await stack.createAccount();
   const commands = findCurlCommands(readme);
   t.is(commands.length, 12);
@@ -36,7 +48,13 @@ withCurl('every curl line of the README works as it is pasted', async (t) => {
   for (const command of commands) {
     // curl itself is told to fail on a status of 400 or more; the rest of the line stays as it is printed.
     const script = `curl() { command curl --fail --show-error "$@"; }\n${command}`;
-    const env = { PATH: process.env['PATH'] ?? '', URL: `${stack.url}/v1`, KEY: apiKey, ID: id, ...session };
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      URL: `${stack.url}/v1`,
+      KEY: apiKey,
+      ID: id,
+      ...session,
+    };
     if (command.startsWith('ID=')) {
       ({ stdout: id } = await run('sh', ['-c', `${script}; printf %s "$ID"`], { env }));
       continue;
@@ -57,6 +75,10 @@ withCurl('every curl line of the README works as it is pasted', async (t) => {
     else if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
     else t.notThrows(() => JSON.parse(stdout), command);
   }
+  // Redis notes here what it refused.
+  t.deepEqual(await operator.acl('LOG'), []);
+  await t.throwsAsync(stack.redis.flushall(), { message: /^NOPERM / });
+  await t.throwsAsync(stack.redis.get('of-somebody-else'), { message: /^NOPERM / });
 });
 
 /** Name → default, of the table's rows. */
