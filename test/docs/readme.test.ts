@@ -4,12 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
 import { readEnvironment } from '../../shared/runtime/config.ts';
 import { readCode } from '../support/mailbox.ts';
-import type { RedisUser } from '../support/redis.ts';
+import { startTestRedis } from '../support/redis.ts';
 import { useStack } from '../support/stack.ts';
 
 const readme = readFileSync('README.md', 'utf8');
@@ -26,18 +26,21 @@ function findCurlCommands(text: string): string[] {
 // Not every machine with Node has curl.
 const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : test.skip;
 
-/** The user of Redis that docs/deployment.md recommends. */
-function readRedisUser(): RedisUser {
-  const [, name, rules = ''] =
+/** A Redis with the user that docs/deployment.md recommends. */
+async function useRestrictedRedis(t: ExecutionContext): Promise<{ url: string; operator: Redis }> {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const operator = new Redis(server.url);
+  t.teardown(() => operator.disconnect());
+  const [, name = '', rules = ''] =
     /^ACL SETUSER (\S+) (.*)$/m.exec(readFileSync('docs/deployment.md', 'utf8')) ?? [];
-  return { name: name!, password: 'password', rules: rules.split(' ') };
+  await operator.acl('SETUSER', name, ...rules.split(' '));
+  return { url: server.url.replace('//', `//${name}:password@`), operator };
 }
 
 withCurl('every curl line of the README works, with the Redis rights of docs/deployment.md', async (t) => {
-  const redisUser = readRedisUser();
-  const stack = await useStack(t, { mail: true, env: { WEB_CAPTCHA: 'off' }, redisUser });
-  const operator = new Redis(stack.config.redisUrl.replace(/\/\/.*@/, '//'));
-  t.teardown(() => operator.disconnect());
+  const { url, operator } = await useRestrictedRedis(t);
+  const stack = await useStack(t, { mail: true, env: { WEB_CAPTCHA: 'off', REDIS_URL: url } });
   const { apiKey } = await stack.createAccount();
   const commands = findCurlCommands(readme);
   t.is(commands.length, 12);

@@ -9,47 +9,36 @@ export interface TestRedis {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-export interface RedisUser {
-  readonly name: string;
-  readonly password: string;
-  /** As `ACL SETUSER` takes them. */
-  readonly rules: readonly string[];
-}
-
 export interface TestRedisOptions {
   /** A free one unless given. */
   readonly port?: number;
   /** Where it keeps what it answered; nothing is kept without it. */
   readonly dir?: string;
-  /** A user that the URL logs in as, besides the default one who may do anything. */
-  readonly user?: RedisUser;
 }
 
 /** A redis-server of the test's own. */
 export async function startTestRedis(options: TestRedisOptions = {}): Promise<TestRedis> {
   for (;;) {
-    const server = await tryToStart(options.port ?? (await findStablePort()), options);
+    const server = await tryToStart(options.port ?? (await findStablePort()), options.dir);
     if (server !== null) return server;
     if (options.port !== undefined) throw new Error(`port ${options.port} is taken`);
   }
 }
 
 /** Null where another server had the port first: a test must never talk to the Redis of another. */
-async function tryToStart(port: number, { dir, user }: TestRedisOptions): Promise<TestRedis | null> {
+async function tryToStart(port: number, dir: string | undefined): Promise<TestRedis | null> {
   const persistence =
     dir === undefined
       ? ['--appendonly', 'no']
       : ['--appendonly', 'yes', '--appendfsync', 'always', '--dir', dir];
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', ...persistence];
-  if (user !== undefined) args.unshift('--user', user.name, ...user.rules);
   const child = spawn('redis-server', args, { stdio: 'ignore' });
   const exited = once(child, 'exit');
   const stop = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     await exited;
   };
-  const login = user === undefined ? '' : `${user.name}:${user.password}@`;
-  const url = `redis://${login}127.0.0.1:${port}`;
+  const url = `redis://127.0.0.1:${port}`;
   const client = new Redis(url, { retryStrategy: () => 20, maxRetriesPerRequest: null });
   client.on('error', () => undefined);
   const info = await Promise.race([client.info('server'), exited.then(() => '')]);

@@ -20,7 +20,7 @@ import { startWorker, type WorkerOptions } from '../../workers/worker.ts';
 import { askPatiently } from './ask-patiently.ts';
 import { Mailbox } from './mailbox.ts';
 import { postJson } from './post-json.ts';
-import { startTestRedis, type RedisUser } from './redis.ts';
+import { startTestRedis } from './redis.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 const builtinCatalog = 'catalog.yaml';
@@ -34,8 +34,6 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Redis keeps what it answered, in the stack's folder, through a restart. */
   readonly durableRedis?: boolean;
-  /** What Redis knows the product as, instead of the user who may do anything. */
-  readonly redisUser?: RedisUser;
   /** Api and workers reach MongoDB through a proxy that can hold its answers back. */
   readonly holdsMongo?: boolean;
   /** One of all queues unless given; `[]` starts none. */
@@ -95,10 +93,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' };
   const mongoDir = join(dir, 'mongo');
-  const redisOptions = {
-    ...(options.durableRedis === true ? { dir } : {}),
-    ...(options.redisUser === undefined ? {} : { user: options.redisUser }),
-  };
+  const redisOptions = options.durableRedis === true ? { dir } : {};
   const [firstRedis, firstMongo, s3Server] = await Promise.all([
     startTestRedis(redisOptions),
     startEmbeddedMongo({ dir: mongoDir, password: mongoPassword, sync: false }),
