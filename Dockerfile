@@ -1,14 +1,19 @@
 # One image for every role: the command says whether a container is an api, a worker or an administrator's shell.
-FROM node:20-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 # Packages change more seldom than sources: a layer of their own.
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
 # test/ and examples/ are not in the build's context, so dist/ holds what runs and nothing else.
-RUN npm run build && rm dist/.tsbuildinfo-build && npm prune --omit=dev --no-audit --no-fund
+RUN npm run build && rm dist/.tsbuildinfo-build
+# What only the embedded servers need goes by name: --omit=optional would take the binaries of sharp with it, which are
+# optional packages of sharp's own.
+RUN npm prune --omit=dev --no-audit --no-fund \
+  && npm uninstall --no-save --omit=dev --no-audit --no-fund \
+    $(node --print "Object.keys(require('./package.json').optionalDependencies).join(' ')")
 
-FROM node:20-bookworm-slim
+FROM node:24-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 CATALOG=/app/catalog.yaml
 WORKDIR /app
 COPY --from=build /app/package.json ./

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { queueNames, type QueueName } from '../shared/queue/job-kinds.ts';
 import { ConfigError } from '../shared/runtime/config-error.ts';
@@ -10,15 +11,19 @@ import type { WorkerOptions } from './worker.ts';
 const defaultConcurrency = 8_192;
 
 function readOptions(args: string[]): WorkerOptions {
-  let values: { queues?: string; concurrency?: string };
+  let values: { queues?: string; concurrency?: string; 'health-file'?: string };
   try {
     ({ values } = parseArgs({
       args,
-      options: { queues: { type: 'string' }, concurrency: { type: 'string' } },
+      options: {
+        queues: { type: 'string' },
+        concurrency: { type: 'string' },
+        'health-file': { type: 'string' },
+      },
     }));
   } catch (error) {
     throw new ConfigError(
-      `${(error as Error).message}\nUsage: npm run worker -- [--queues chat,image,embedding] [--concurrency 64]`,
+      `${(error as Error).message}\nUsage: npm run worker -- [--queues chat,image,embedding] [--concurrency 64] [--health-file /tmp/worker-health]`,
     );
   }
   const queues = (values.queues ?? queueNames.join(',')).split(',').map((name) => name.trim());
@@ -32,7 +37,12 @@ function readOptions(args: string[]): WorkerOptions {
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new ConfigError('--concurrency must be a whole number of at least 1.');
   }
-  return { queues: [...new Set(queues)] as QueueName[], concurrency };
+  const healthFile = values['health-file'];
+  return {
+    queues: [...new Set(queues)] as QueueName[],
+    concurrency,
+    ...(healthFile === undefined ? {} : { healthFile: resolve(healthFile) }),
+  };
 }
 
 await runProcess('worker', async () => {

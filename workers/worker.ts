@@ -27,6 +27,8 @@ export interface WorkerOptions {
   readonly concurrency: number;
   /** What whole answers may hold together until they have been sent. */
   readonly responseMemoryBytes?: number;
+  /** Written for `node dist/workers/health.js`; none unless given. */
+  readonly healthFile?: string;
 }
 
 /** Starts everything a worker process does: it takes work, reads the ledger, and tells that it lives. */
@@ -37,7 +39,7 @@ export async function startWorker(
   options: WorkerOptions,
 ): Promise<Running> {
   const workerId = randomUUID();
-  const { queues, concurrency, responseMemoryBytes } = options;
+  const { queues, concurrency, responseMemoryBytes, healthFile } = options;
   const stores = await openWorkerStores(config, env, log);
   const { redis, payloadRedis, subscriber, mongo, catalog, hotAccounts, keptFrames, connectBlocking } =
     stores;
@@ -97,6 +99,7 @@ export async function startWorker(
     runsByQueue,
     embeddings: dependencies.embeddings,
     workerId,
+    ...(healthFile === undefined ? {} : { healthFile }),
     log,
     concurrency,
   });

@@ -1,5 +1,5 @@
 import type { QueueName } from '../../shared/queue/job-kinds.ts';
-import { heartbeatLifetimeMs } from '../../shared/queue/worker-registry-store.ts';
+import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
 
 /** Since when no worker lives that serves a queue, as far as this process has looked: where nobody waits, nobody looks. */
 export class WorkerAbsence {

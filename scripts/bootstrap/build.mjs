@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { packagesStamp } from './packages.mjs';
-import { binOf, readText, root, runStep } from './processes.mjs';
+import { binOf, readText, Refusal, root, runStep } from './processes.mjs';
 
 const dist = join(root, 'dist');
 
@@ -37,12 +37,25 @@ function hashSources(project) {
 export const isBuilt = (project) => readText(stampPath(project)) === hashSources(project);
 
 export async function build(project) {
+  refuseMissingPackages();
   // Taken first: what changes while tsc runs is built by the next command.
   const hash = hashSources(project);
   const failure = 'The build failed; what tsc said is above.';
   await runStep('Building', failure, process.execPath, [binOf('typescript'), '-p', projects[project]]);
   removeOrphans();
   writeFileSync(stampPath(project), hash);
+}
+
+/** tsc checks the embedded servers too, and would say of each import that it cannot find its module. */
+function refuseMissingPackages() {
+  const { optionalDependencies = {} } = JSON.parse(readText(join(root, 'package.json')));
+  const missing = Object.keys(optionalDependencies).filter(
+    (name) => !existsSync(join(root, 'node_modules', name)),
+  );
+  if (missing.length === 0) return;
+  throw new Refusal(
+    `The build needs all packages, and these are not installed: ${missing.join(', ')}. Run "npm ci" without --omit.`,
+  );
 }
 
 /** tsc leaves the compiled form of a source that is gone; a removed test would run for ever. */

@@ -38,8 +38,16 @@ export async function installPackages() {
   // Under `npm start` this is the very npm that runs us; another package manager's program would not know `ci`.
   const own = process.env.npm_execpath ?? '';
   const [file, ...first] = own.endsWith('npm-cli.js') ? [process.execPath, own] : ['npm'];
-  // The build needs the development packages, even where NODE_ENV is production.
-  const args = [...first, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+  // The build needs all packages, even where NODE_ENV is production or npm is configured to omit some.
+  const args = [
+    ...first,
+    'ci',
+    '--include=dev',
+    '--include=optional',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ];
   await runStep('Installing packages', '"npm ci" failed; what it said is above.', file, args);
   writeFileSync(stampPath, packagesStamp());
 }

@@ -6,6 +6,7 @@ import type { Endpoints, readEnvironment } from '../../shared/runtime/config.ts'
 import { addCredentials } from '../embedded/credentials.ts';
 import { findMongod, mongodLaunch, mongodOptions, mongodUrl, waitUntilPrimary } from '../embedded/mongod.ts';
 import { findRedis, redisLaunch, waitUntilRedisAnswers } from '../embedded/redis.ts';
+import { checkEmbeddedPackages } from './embedded-packages.ts';
 import type { StopStage } from './guardian.ts';
 import { findFreePort } from './loopback.ts';
 import { dist } from './paths.ts';
@@ -95,6 +96,7 @@ async function realMongod(path: string, { dataDir, secrets }: PartContext): Prom
 }
 
 function embeddedMongo({ env, dataDir, secrets }: PartContext): Part {
+  checkEmbeddedPackages('MongoDB');
   // A folder of its own: mongod's files are of another kind, and a machine may be given a mongod later.
   const args = ['--dir', join(dataDir, 'mongo')];
   const server = announcedServer((port) => [dist('scripts/embedded/mongo/main.js'), '--port', port, ...args]);
@@ -122,6 +124,7 @@ export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
     };
     return elsewhere({ ...place, ...own }, `${values.S3_ENDPOINT}, bucket ${values.S3_BUCKET}`, 1);
   }
+  checkEmbeddedPackages('S3');
   const credentials = {
     AWS_ACCESS_KEY_ID: secrets.s3AccessKeyId,
     AWS_SECRET_ACCESS_KEY: secrets.s3SecretAccessKey,
@@ -144,6 +147,7 @@ export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
 export function chooseSmtp({ env, values, dataDir, secrets }: PartContext): Part {
   const { SMTP_URL: url, MAIL_FROM } = values;
   if (url !== undefined) return elsewhere({ SMTP_URL: url, MAIL_FROM }, withoutCredentials(url), 1);
+  checkEmbeddedPackages('SMTP');
   const dir = join(dataDir, 'outbox');
   const args = ['--dir', dir];
   const server = announcedServer((port) => [dist('scripts/embedded/smtp/main.js'), '--port', port, ...args]);

@@ -1,10 +1,7 @@
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
+import { heartbeatLifetimeMs } from './heartbeat-times.ts';
 import type { QueueName } from './job-kinds.ts';
-
-/** A worker that has not been heard of for so long is taken for dead. */
-export const heartbeatLifetimeMs = 5_000;
-export const heartbeatIntervalMs = 1_000;
 
 /**
  * By Redis's own clock, so that machines need not agree on the time. Where that clock stepped back, workers that died

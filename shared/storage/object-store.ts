@@ -92,6 +92,16 @@ export class ObjectStore {
    */
   async prepareBucket(): Promise<boolean> {
     const isNew = await this.#createMissingBucket();
+    try {
+      return await this.#prepareRules(isNew);
+    } catch (error) {
+      // A server without rules has what we need otherwise, and asking it again would not change that.
+      if (hasStatus(error, 501)) return false;
+      throw error;
+    }
+  }
+
+  async #prepareRules(isNew: boolean): Promise<boolean> {
     const { Rules = [], TransitionDefaultMinimumObjectSize } = await this.#readRules();
     const hasFormer = Rules.some(isFormerRule);
     const merged = mergeRules(Rules, hasFormer && (await this.#hasFormerFiles()));

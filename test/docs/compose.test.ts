@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import test from 'ava';
 import { parse } from 'yaml';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
@@ -14,14 +15,18 @@ interface Service {
   readonly volumes?: readonly string[];
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly healthcheck?: { readonly test: readonly string[] };
+  readonly logging?: { readonly driver: string; readonly options: Readonly<Record<string, string>> };
+  readonly mem_limit?: string;
+  readonly tmpfs?: readonly string[];
   readonly stop_grace_period?: string;
   readonly container_name?: string;
 }
 
 const text = readFileSync('docker-compose.yml', 'utf8');
 const compose = parse(text, { merge: true }) as {
-  services: Record<'api' | 'worker' | 'redis' | 'mongo' | 'minio', Service>;
+  services: Record<'api' | 'worker' | 'redis' | 'mongo' | 'garage', Service>;
   volumes: Record<string, unknown>;
+  configs: { garage: { content: string } };
 };
 const { services } = compose;
 const roles = { api: services.api, worker: services.worker };
@@ -52,7 +57,7 @@ test('api and worker are given all that production demands, on addresses that ot
     t.is(config.host, '0.0.0.0');
     t.is(new URL(config.redisUrl).hostname, 'redis');
     t.is(new URL(config.mongodbUrl).hostname, 'mongo');
-    t.is(new URL(config.s3.endpoint).hostname, 'minio');
+    t.is(new URL(config.s3.endpoint).hostname, 'garage');
   }
 });
 
@@ -78,14 +83,18 @@ test('.env.example names every variable that it cannot set, as the compose file 
   t.deepEqual(said?.[1]?.split(/, | and /).toSorted(), fixed.map(([name]) => name).toSorted());
 });
 
+const findEntry = (command: readonly string[]): string => command.find((part) => part.endsWith('.js')) ?? '';
+
 test('both roles run from one image, by files that the build makes', (t) => {
   t.is(roles.api.image, roles.worker.image);
   for (const { command } of Object.values(roles)) {
     t.is(command[0], 'node');
-    t.true(existsSync(command.at(-1)!), command.join(' '));
+    t.true(existsSync(findEntry(command)), command.join(' '));
   }
   const byDefault = /^CMD (.*)$/m.exec(dockerfile);
-  t.deepEqual(JSON.parse(byDefault?.[1] ?? 'null'), [...roles.api.command]);
+  // The bound of the heap follows from the memory limit, which only the compose file sets.
+  const withoutBound = roles.api.command.filter((part) => !part.startsWith('--max-old-space-size='));
+  t.deepEqual(JSON.parse(byDefault?.[1] ?? 'null'), withoutBound);
   const admin = /exec api node (\S+)/.exec(text);
   t.true(existsSync(admin?.[1] ?? ''));
 });
@@ -97,12 +106,12 @@ test('workers can be scaled: they bind no port and no service has a fixed contai
 
 test('only the api is published, and on loopback', (t) => {
   t.deepEqual(services.api.ports, ['127.0.0.1:8080:8080']);
-  for (const name of ['redis', 'mongo', 'minio'] as const) t.is(services[name].ports, undefined);
+  for (const name of ['redis', 'mongo', 'garage'] as const) t.is(services[name].ports, undefined);
 });
 
 test('a role starts when its backing services are healthy and has time to finish its work', (t) => {
   for (const { depends_on: needs, stop_grace_period: grace } of Object.values(roles)) {
-    t.deepEqual(Object.keys(needs ?? {}), ['redis', 'mongo', 'minio']);
+    t.deepEqual(Object.keys(needs ?? {}), ['redis', 'mongo', 'garage']);
     for (const [name, { condition }] of Object.entries(needs ?? {})) {
       t.is(condition, 'service_healthy');
       t.truthy(services[name as 'redis'].healthcheck?.test.length);
@@ -119,13 +128,58 @@ test('every part of every command and health check is a string', (t) => {
 });
 
 test('Redis keeps what it is told and evicts nothing; MongoDB is a replica set; both keep their data', (t) => {
-  const { redis, mongo, minio } = services;
+  const { redis, mongo, garage } = services;
   t.regex(redis.command.join(' '), /--appendonly yes .*--maxmemory-policy noeviction/);
   t.regex(mongo.command.join(' '), /--replSet rs0/);
   t.regex(mongo.healthcheck?.test.join(' ') ?? '', /rs\.initiate\(.*isWritablePrimary/s);
-  for (const { volumes } of [redis, mongo, minio]) {
+  for (const { volumes } of [redis, mongo, garage]) {
     t.true(Object.hasOwn(compose.volumes, volumes?.[0]?.split(':')[0] ?? ''));
   }
+});
+
+/** `4g` and `2gb` in MB. */
+function toMb(size = ''): number {
+  const [, digits, unit] = /^(\d+)(g|m)b?$/.exec(size) ?? [];
+  return Number(digits) * (unit === 'g' ? 1_024 : 1);
+}
+
+test('logs are bounded, and so is the memory of every service', (t) => {
+  for (const [name, { logging, mem_limit: limit }] of Object.entries(services)) {
+    t.deepEqual(logging, { driver: 'json-file', options: { 'max-size': '20m', 'max-file': '5' } }, name);
+    t.true(toMb(limit) >= 1_024, name);
+  }
+});
+
+test('below its memory limit each service has a bound of its own, with room for what that bound does not count', (t) => {
+  const { api, worker, redis, mongo } = services;
+  const bounds = [
+    [api, /--max-old-space-size=(\d+)/, 1],
+    [worker, /--max-old-space-size=(\d+)/, 1],
+    [redis, /--maxmemory (\d+gb)/, 1],
+    [mongo, /--wiredTigerCacheSizeGB (\d+)/, 1_024],
+  ] as const;
+  for (const [{ command, mem_limit: limit }, option, unit] of bounds) {
+    const value = option.exec(command.join(' '))?.[1] ?? '';
+    const boundMb = /\D/.test(value) ? toMb(value) : Number(value) * unit;
+    t.true(boundMb > 0 && boundMb * 2 <= toMb(limit), command.join(' '));
+  }
+});
+
+test("a worker's health check reads the file that the worker is told to write, which is in memory", (t) => {
+  const { command, healthcheck, tmpfs } = services.worker;
+  const path = command[command.indexOf('--health-file') + 1]!;
+  t.deepEqual(healthcheck?.test, ['CMD', 'node', 'dist/workers/health.js', path]);
+  t.true(existsSync('dist/workers/health.js'));
+  t.is(tmpfs?.[0]?.split(':')[0], dirname(path));
+});
+
+test('Garage serves the region that the gateway signs for, and its RPC on loopback alone', (t) => {
+  const { content } = compose.configs.garage;
+  const region = /^s3_region = "(.*)"$/m.exec(content)?.[1];
+  t.is(region, String(services.api.environment?.['AWS_REGION']));
+  t.regex(content, /^rpc_bind_addr = "127\.0\.0\.1:\d+"$/m);
+  t.regex(content, /^\[s3_api\]\napi_bind_addr = "0\.0\.0\.0:3900"$/m);
+  t.is(new URL(String(services.api.environment?.['S3_ENDPOINT'])).port, '3900');
 });
 
 test('the image runs as an ordinary user, is stopped by SIGTERM and holds neither tests nor secrets', (t) => {
@@ -134,6 +188,12 @@ test('the image runs as an ordinary user, is stopped by SIGTERM and holds neithe
   t.regex(final!, /^STOPSIGNAL SIGTERM$/m);
   t.notRegex(final!, /^COPY \. /m);
   t.regex(build!, /prune --omit=dev/);
+  t.regex(build!, /npm uninstall --no-save .*optionalDependencies/s);
+  const bases = [...dockerfile.matchAll(/^FROM node:(\d+)-/gm)].map(([, version]) => version);
+  t.deepEqual(
+    bases,
+    Array.from({ length: 2 }, () => readFileSync('.nvmrc', 'utf8').trim()),
+  );
   const ignored = readFileSync('.dockerignore', 'utf8').split('\n');
   for (const name of ['.env', '.data', '.git', 'node_modules', 'test', 'examples'])
     t.true(ignored.includes(name), name);

@@ -4,10 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
 import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
 import { readEnvironment } from '../../shared/runtime/config.ts';
 import { readCode } from '../support/mailbox.ts';
+import { startTestRedis } from '../support/redis.ts';
 import { useStack } from '../support/stack.ts';
 
 const readme = readFileSync('README.md', 'utf8');
@@ -24,8 +26,21 @@ function findCurlCommands(text: string): string[] {
 // Not every machine with Node has curl.
 const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : test.skip;
 
-withCurl('every curl line of the README works as it is pasted', async (t) => {
-  const stack = await useStack(t, { mail: true, env: { WEB_CAPTCHA: 'off' } });
+/** A Redis with the user that docs/deployment.md recommends. */
+async function useRestrictedRedis(t: ExecutionContext): Promise<{ url: string; operator: Redis }> {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const operator = new Redis(server.url);
+  t.teardown(() => operator.disconnect());
+  const [, name = '', rules = ''] =
+    /^ACL SETUSER (\S+) (.*)$/m.exec(readFileSync('docs/deployment.md', 'utf8')) ?? [];
+  await operator.acl('SETUSER', name, ...rules.split(' '));
+  return { url: server.url.replace('//', `//${name}:password@`), operator };
+}
+
+withCurl('every curl line of the README works, with the Redis rights of docs/deployment.md', async (t) => {
+  const { url, operator } = await useRestrictedRedis(t);
+  const stack = await useStack(t, { mail: true, env: { WEB_CAPTCHA: 'off', REDIS_URL: url } });
   const { apiKey } = await stack.createAccount();
   const commands = findCurlCommands(readme);
   t.is(commands.length, 12);
@@ -36,7 +51,13 @@ withCurl('every curl line of the README works as it is pasted', async (t) => {
   for (const command of commands) {
     // curl itself is told to fail on a status of 400 or more; the rest of the line stays as it is printed.
     const script = `curl() { command curl --fail --show-error "$@"; }\n${command}`;
-    const env = { PATH: process.env['PATH'] ?? '', URL: `${stack.url}/v1`, KEY: apiKey, ID: id, ...session };
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      URL: `${stack.url}/v1`,
+      KEY: apiKey,
+      ID: id,
+      ...session,
+    };
     if (command.startsWith('ID=')) {
       ({ stdout: id } = await run('sh', ['-c', `${script}; printf %s "$ID"`], { env }));
       continue;
@@ -57,6 +78,10 @@ withCurl('every curl line of the README works as it is pasted', async (t) => {
     else if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
     else t.notThrows(() => JSON.parse(stdout), command);
   }
+  // Redis notes here what it refused.
+  t.deepEqual(await operator.acl('LOG'), []);
+  await t.throwsAsync(stack.redis.flushall(), { message: /^NOPERM / });
+  await t.throwsAsync(stack.redis.get('of-somebody-else'), { message: /^NOPERM / });
 });
 
 /** Name → default, of the table's rows. */

@@ -119,7 +119,7 @@ function makeProject(t: ExecutionContext): Project {
 }
 
 const buildProduct = 'tsc -p tsconfig.build.json';
-const install = 'npm ci --include=dev --no-audit --no-fund --loglevel=error';
+const install = 'npm ci --include=dev --include=optional --no-audit --no-fund --loglevel=error';
 
 test('a fresh clone is installed and built, and the command runs with its own arguments', async (t) => {
   const { root, run, calls } = makeProject(t);
@@ -186,6 +186,18 @@ test('what npm said is shown when it fails, and no stack', async (t) => {
   t.is(stdout, '');
   t.regex(stderr, /npm error E404\n\n"npm ci" failed/);
   t.notRegex(stderr, /\n\s+at /);
+});
+
+test('a build without the packages of the embedded servers is refused by their names', async (t) => {
+  const { run, calls, write } = makeProject(t);
+  write('package.json', '{"type":"module","optionalDependencies":{"typescript":"*","lmdb":"*"}}');
+  const { code, stderr } = await run(['admin']);
+  t.is(code, 1);
+  t.deepEqual(calls(), [install]);
+  t.regex(
+    stderr,
+    /\nThe build needs all packages, and these are not installed: lmdb\. Run "npm ci" without --omit\.\n$/,
+  );
 });
 
 test('two commands on a fresh clone install and build once', async (t) => {

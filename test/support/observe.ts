@@ -1,6 +1,7 @@
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
-import { heartbeatLifetimeMs, WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
+import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import { findKeys } from './all-of-redis.ts';
 import type { TestStack } from './stack.ts';

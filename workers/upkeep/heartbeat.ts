@@ -1,25 +1,33 @@
 import { countBulkRuns } from '../../shared/queue/fair-share.ts';
 import type { QueueName } from '../../shared/queue/job-kinds.ts';
-import { heartbeatIntervalMs, WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import { heartbeatIntervalMs } from '../../shared/queue/heartbeat-times.ts';
+import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { EmbeddingLines } from '../embeddings/embedding-lines.ts';
 import type { ActiveRuns } from '../intake/active-runs.ts';
+import { HealthFile } from './health-file.ts';
 
 interface HeartbeatOptions {
   readonly redis: RedisClient;
   readonly runsByQueue: ReadonlyMap<QueueName, ActiveRuns>;
   readonly concurrency: number;
-  readonly embeddings: EmbeddingLines;
+  readonly embeddings: Pick<EmbeddingLines, 'waiting'>;
   readonly workerId: string;
+  /** Changed with each heartbeat that Redis has taken, for health checks on this machine. */
+  readonly healthFile?: string;
   readonly log: Logger;
 }
 
-/** Says that this worker lives, and what it has in hand. Stopping takes it off the list of those that do. */
+/**
+ * Says that this worker lives, and what it has in hand. Stopping takes it off the list of those that do.
+ * @throws ConfigError if the health file cannot be written
+ */
 export async function startHeartbeat(options: HeartbeatOptions): Promise<Running> {
-  const { redis, runsByQueue, concurrency, embeddings, workerId, log } = options;
+  const { redis, runsByQueue, concurrency, embeddings, workerId, healthFile, log } = options;
+  const health = healthFile === undefined ? null : await HealthFile.create(healthFile, log);
   const registry = new WorkerRegistryStore(redis);
   const beat = async (): Promise<void> => {
     try {
@@ -30,6 +38,7 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
           return registry.beat(queue, workerId, { active: runs.size, inputsInLine, bulkRuns });
         }),
       );
+      await health?.touch();
     } catch (error) {
       log.debug({ err: error }, 'a heartbeat was lost');
     }
@@ -39,6 +48,7 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
   return {
     async stop() {
       clearInterval(timer);
+      await health?.remove();
       try {
         await Promise.all([...runsByQueue.keys()].map((queue) => registry.leave(queue, workerId)));
       } catch (error) {

@@ -1,5 +1,6 @@
 import test from 'ava';
-import { heartbeatLifetimeMs, WorkerRegistryStore } from '../../../shared/queue/worker-registry-store.ts';
+import { heartbeatLifetimeMs } from '../../../shared/queue/heartbeat-times.ts';
+import { WorkerRegistryStore } from '../../../shared/queue/worker-registry-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { useRedis } from '../../support/use-redis.ts';
 

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import {
   CreateBucketCommand,
   GetBucketLifecycleConfigurationCommand,
@@ -85,6 +88,32 @@ test('a bucket that was there before keeps its rules as they are, unless it is t
   t.is(await countRules('made-by-us'), 0);
   t.true(await open('auto', 'made-by-us-too').prepareBucket());
   t.is(await countRules('made-by-us-too'), 2);
+});
+
+test('a store that has no lifecycle rules is told apart from one that is away', async (t) => {
+  let status = 501;
+  const server = createServer((request, response) => {
+    const isOfRules = request.url?.includes('lifecycle') === true;
+    response.writeHead(isOfRules ? status : 200, { 'content-type': 'application/xml' });
+    response.end(isOfRules ? '<Error><Code>NotImplemented</Code></Error>' : '');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const objects = new ObjectStore({
+    endpoint: `http://127.0.0.1:${port}`,
+    region: 'us-east-1',
+    bucket: 'bucket',
+    publicUrl: null,
+    manageBucket: 'on',
+    accessKeyId: 'key',
+    secretAccessKey: 'secret',
+  });
+  t.teardown(() => objects.close());
+  t.false(await objects.prepareBucket());
+  status = 503;
+  await t.throwsAsync(objects.prepareBucket());
 });
 
 test('a store that accepts requests and says nothing fails them, and serves them again once it speaks', async (t) => {

@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** `import … from 'x'`, `export … from 'x'`, `import 'x'`, `import('x')`, `import.meta.resolve('x')`, `require.resolve('x')`. */
+const importPattern =
+  /(?:^|\n)\s*(?:import|export)\s(?!type\b)[^;'"]*?from '([^']+)'|(?:^|\n)\s*import '([^']+)'|(?:import|import\.meta\.resolve|require\.resolve|require)\(\s*'([^']+)'/g;
+
+/** What a source imports when it runs; imports of types alone are left out. */
+export function findImports(path: string): string[] {
+  const text = readFileSync(path, 'utf8');
+  return [...text.matchAll(importPattern)].map(([, from, bare, call]) => (from ?? bare ?? call)!);
+}
+
+export function findSources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** `@scope/name` or `name`, of an import of a package; null for a file of ours and a part of Node. */
+export function packageOf(specifier: string): string | null {
+  if (/^(\.|node:)/.test(specifier)) return null;
+  return /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
+}
+
+/** The packages that these sources import, by themselves or through other files of ours. */
+export function findReachedPackages(sources: readonly string[]): Set<string> {
+  const packages = new Set<string>();
+  const reached = new Set(sources);
+  for (const source of reached) {
+    for (const specifier of findImports(source)) {
+      const name = packageOf(specifier);
+      if (name !== null) packages.add(name);
+      else if (specifier.startsWith('.')) reached.add(join(dirname(source), specifier));
+    }
+  }
+  return packages;
+}
