@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { StreamId } from '../ledger/usage-event.ts';
 import type { Config } from '../runtime/config.ts';
 import { callMongo, isDuplicateKey, type Collection, type Database } from '../storage/mongo-client.ts';
+import { newestRead } from '../storage/mongo-durability.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
 import { KeySecretStore } from './key-secret-store.ts';
 
@@ -128,6 +129,11 @@ export class AccountStore {
 
   async findById(id: string): Promise<AccountDocument | null> {
     return await callMongo(() => this.#accounts.findOne({ _id: id }));
+  }
+
+  /** The account with everything that was ever acknowledged: for whoever copies its balance to Redis. */
+  async findNewest(id: string): Promise<AccountDocument | null> {
+    return await callMongo(() => this.#accounts.findOne({ _id: id }, newestRead));
   }
 
   async findByIds(ids: readonly string[]): Promise<AccountDocument[]> {

@@ -26,7 +26,7 @@ import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 const builtinCatalog = 'catalog.yaml';
 const mongoPassword = 'test-mongo-password';
 /** Of look-ups in MongoDB: on a busy machine one may take longer than callers of a product should wait. */
-const patientWaits: ApiOptions = { keyWaitMs: 30_000, accountWaitMs: 30_000 };
+const patientWaits: ApiOptions = { keyWaitMs: 30_000, accountWaitMs: 30_000, databaseWaitMs: 30_000 };
 
 export interface StackOptions {
   /** YAML text; the project's own catalog unless given. */
