@@ -125,7 +125,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const log = options.log ?? createLogger('test', config.logLevel);
   const redis = createRedis(config.redisUrl, 'commands', log);
   await waitUntilReady(redis);
-  const mongo = openMongo(firstMongo.url, log);
+  const mongo = openMongo(options.env?.['MONGODB_URL'] ?? firstMongo.url, log);
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
   const api = await startApi(config, env, log, { ...patientWaits, ...options.api });

@@ -111,7 +111,14 @@ test('an object store that is there but does not answer is a 503 in time', async
   const { port } = silent.address() as AddressInfo;
   const credentials = { accessKeyId: 'k', secretAccessKey: 's' };
   const endpoint = `http://127.0.0.1:${port}`;
-  const objects = new ObjectStore({ endpoint, region: 'r', bucket: 'b', publicUrl: null, manageBucket: 'auto', ...credentials });
+  const objects = new ObjectStore({
+    endpoint,
+    region: 'r',
+    bucket: 'b',
+    publicUrl: null,
+    manageBucket: 'auto',
+    ...credentials,
+  });
   t.teardown(() => objects.close());
   const answers = new AnswerStore(new KeptFramesStore(redis(), redis()), objects, 50);
   const error = await t.throwsAsync(answers.readMovedFrames(createRequest(), 100, 0, 100));
