@@ -127,13 +127,9 @@ export class AccountStore {
     return apiKey;
   }
 
-  async findById(id: string): Promise<AccountDocument | null> {
-    return await callMongo(() => this.#accounts.findOne({ _id: id }));
-  }
-
-  /** The account with everything that was ever acknowledged: for whoever copies its balance to Redis. */
-  async findNewest(id: string): Promise<AccountDocument | null> {
-    return await callMongo(() => this.#accounts.findOne({ _id: id }, newestRead));
+  /** @param isNewest whether it must hold everything that was ever acknowledged: for whoever copies its balance to Redis */
+  async findById(id: string, isNewest = false): Promise<AccountDocument | null> {
+    return await callMongo(() => this.#accounts.findOne({ _id: id }, isNewest ? newestRead : {}));
   }
 
   async findByIds(ids: readonly string[]): Promise<AccountDocument[]> {

@@ -199,7 +199,7 @@ export class HotAccountStore {
   ): Promise<{ readonly outcome: RestoreOutcome; readonly account: AccountDocument }> {
     const shard = shardOf(accountId);
     const trimmed = (await callRedis(() => this.#redis.get(redisKeys.ledgerTrimmed(shard)))) ?? '';
-    const account = await this.#accounts.findNewest(accountId);
+    const account = await this.#accounts.findById(accountId, true);
     if (account === null) throw unknownKey();
     if (await callMongo(() => sumForgotten(this.#redis, this.#ledger, account)))
       return { outcome: 'stale', account };

@@ -57,7 +57,7 @@ interface Served {
   readonly account: TestAccount;
   readonly callers: Callers;
   /** Ends the load. @returns what is wrong with the books, and how many codes were not credited exactly once */
-  close(): Promise<readonly unknown[]>;
+  readonly endLoad: () => Promise<readonly unknown[]>;
 }
 
 async function serve(t: Parameters<typeof useRealMongo>[0]): Promise<Served> {
@@ -100,7 +100,7 @@ async function serve(t: Parameters<typeof useRealMongo>[0]): Promise<Served> {
     stack,
     account,
     callers,
-    async close() {
+    async endLoad() {
       await callers.stop();
       const { redis, mongo } = stack;
       const shard = shardOf(account.id);
@@ -128,10 +128,10 @@ const others = (statuses: readonly number[], ...expected: number[]): number[] =>
   statuses.filter((status) => !expected.includes(status));
 
 realTest('a stepdown of the primary costs no caller anything, and no money', async (t) => {
-  const { set, callers, close } = await serve(t);
+  const { set, callers, endLoad } = await serve(t);
   await set.stepDown();
   await callers.areServed();
-  t.deepEqual(await close(), []);
+  t.deepEqual(await endLoad(), []);
   for (const [name, statuses] of callers.statuses) t.deepEqual(others(statuses, 200), [], name);
 });
 
@@ -143,14 +143,14 @@ for (const [what, strike] of Object.entries(deaths)) {
   realTest(
     `while a primary that ${what} is replaced, paid requests go on, others are 503 in time, and no money is lost`,
     async (t) => {
-      const { set, callers, close } = await serve(t);
+      const { set, callers, endLoad } = await serve(t);
       const primary = await set.findPrimary();
       await strike(set, primary);
       await waitFor('another primary', async () => (await set.findPrimary()) !== primary);
       await callers.areServed();
       t.true(callers.longestMs < longestWaitMs, `a caller waited ${callers.longestMs} ms`);
       set.cont(primary);
-      t.deepEqual(await close(), []);
+      t.deepEqual(await endLoad(), []);
       for (const [name, statuses] of callers.statuses)
         t.deepEqual(others(statuses, ...(name === 'chat' ? [200] : [200, 503])), [], name);
     },

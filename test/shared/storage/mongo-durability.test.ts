@@ -20,8 +20,8 @@ for (const option of [
       instanceOf: ConfigError,
     });
     const [name] = option.split('=') as [string];
-    t.true(error!.message.includes(`MONGODB_URL has ${option}`), error!.message);
-    t.true(error!.message.includes(`leave it out, or write ${name}=`), error!.message);
+    t.true(error.message.includes(`MONGODB_URL has ${option}`), error.message);
+    t.true(error.message.includes(`leave it out, or write ${name}=`), error.message);
   });
 }
 
