@@ -96,6 +96,9 @@ const awayCodes = new Set([
   'READONLY',
   'MASTERDOWN',
   'CLUSTERDOWN',
+  // Of a Cluster whose client gave up following it: the slot's master is gone, and its replica not promoted yet.
+  'MOVED',
+  'ASK',
   'TRYAGAIN',
   'OOM',
   'MISCONF',
