@@ -133,7 +133,7 @@ export class ChannelConnection {
 
   #complain(error: Error): void {
     if (this.#closing.signal.aborted) return;
-    const isRefusal = replyCode(error) !== null && !isRedisAway(error) && replyCode(error) !== 'MOVED';
+    const isRefusal = replyCode(error) !== null && !isRedisAway(error);
     if (isRefusal && !this.#hasListened)
       throw new ConfigError(`Redis refuses the subscriptions of this process: ${error.message}`);
     const complaint = isRefusal ? 'refused' : 'cut';

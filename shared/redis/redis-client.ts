@@ -50,10 +50,28 @@ export function createRedis(urls: string, purpose: RedisPurpose, log: Logger): R
   return client;
 }
 
+/** Between two looks at which node has which slots, while nodes are lost or slots move. */
+const slotsPauseMs = 100;
+
 function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>): Cluster {
-  const client = new Cluster(nodes, {
-    // Nodes that others tell of are reached as the first one is.
-    redisOptions: { ...options, ...readAccess(nodes[0]!) },
+  let refreshing: NodeJS.Timeout | null = null;
+  const refresh = (): void => {
+    refreshing ??= setTimeout(() => {
+      refreshing = null;
+      client.refreshSlotsCache();
+    }, slotsPauseMs).unref();
+  };
+  const client: Cluster = new Cluster(nodes, {
+    redisOptions: {
+      ...options,
+      // Nodes that others tell of are reached as the first one is.
+      ...readAccess(nodes[0]!),
+      // Of commands that shared a pipeline, ioredis hands this error on, and learns nothing from it.
+      reconnectOnError: (error) => {
+        if (replyCode(error) === 'MOVED') refresh();
+        return false;
+      },
+    },
     // By name, where there are names: certificates are made out to them.
     dnsLookup: (address, callback) => callback(null, address),
     enableAutoPipelining: options.enableAutoPipelining,
@@ -62,6 +80,8 @@ function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>
     // Else what was under way when a connection was cut is sent again.
     ...(options.autoResendUnfulfilledCommands ? {} : { retryDelayOnFailover: 0 }),
   });
+  client.on('-node', refresh);
+  client.on('end', () => clearTimeout(refreshing ?? undefined));
   // Also replicas, before they are needed: a command that meets a connection in the making fails.
   client.on('+node', (node: Redis) => {
     // It says so in an event of its own.
@@ -96,13 +116,13 @@ const awayCodes = new Set([
   'READONLY',
   'MASTERDOWN',
   'CLUSTERDOWN',
-  // Of a Cluster whose client gave up following it: the slot's master is gone, and its replica not promoted yet.
-  'MOVED',
-  'ASK',
   'TRYAGAIN',
   'OOM',
   'MISCONF',
   'NOREPLICAS',
+  // Its slot is on another node, since a moment ago.
+  'MOVED',
+  'ASK',
 ]);
 
 /** The first word of an error reply is its code. */

@@ -59,7 +59,7 @@ export function findRedisUrlFault(urls: string): string | null {
 function isRedisUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname, username, password } = new URL(url);
-  if (!['redis:', 'rediss:'].includes(protocol) || hostname === '') return false;
+  if (!['redis:', 'rediss:'].includes(protocol) || !/^[^,]+$/.test(hostname)) return false;
   try {
     decodeURIComponent(username + password);
     return true;

@@ -11,7 +11,6 @@ import { openTestMongo, openTestS3 } from '../support/stores.ts';
 import { testOnlyCertificate } from '../support/test-only-certificate.ts';
 import { startRole } from '../support/worker-process.ts';
 import { callChat, countOutcomes, isWhole } from './call-chat.ts';
-import { firstBalance } from './check-books.ts';
 import { worldCatalog, writeWords } from './cluster-world.ts';
 
 /** The ways to a Redis Cluster that operators are given, with the roles as processes of their own. */
@@ -60,7 +59,7 @@ async function checkCore(t: ExecutionContext, { env, url }: Roles): Promise<void
     'account',
     'create',
     '--balance',
-    firstBalance,
+    '10000',
   );
   const account: TestAccount = { id: created.id, apiKey: created.api_key };
   await readAdmin(env, 'account', 'limit', account.id, '--rpm', '10000');
