@@ -131,6 +131,9 @@ const cutConnectionCodes = new Set(['EPIPE', 'ECONNRESET']);
 export function isMongoAway(error: unknown): boolean {
   if (!(error instanceof MongoError)) return isCutConnection(error);
   if (!(error instanceof MongoServerError)) return true;
+  // The driver dresses every failure of a batch as a server's, also where it found no server; what it was stands in it.
+  const { errorResponse } = error as { errorResponse: unknown };
+  if (errorResponse instanceof Error) return isMongoAway(errorResponse);
   return (
     error.code === tooSlowCode ||
     error.code === outOfDiskSpaceCode ||

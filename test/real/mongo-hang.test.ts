@@ -1,0 +1,74 @@
+import test from 'ava';
+import { createLogger } from '../../shared/runtime/logger.ts';
+import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
+import { insertMissing } from '../../shared/storage/insert-missing.ts';
+import { nameDatabase, requireMongod, useRealMongo } from '../support/real-mongod.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const realTest = requireMongod(test.serial);
+
+/** Seven seconds, as `openMongo` says, and some for a machine that does other things. */
+const longestMs = 2 * 7_000;
+
+realTest(
+  'commands that wait for a server that hangs end as an outage in time, and it is used again at once',
+  async (t) => {
+    const set = await useRealMongo(t, 'one');
+    const mongo = openMongo(nameDatabase(set.url), createLogger('test', 'silent'));
+    t.teardown(() => mongo.close());
+    const rows = mongo.db.collection<{ _id: string }>('rows');
+    await rows.insertOne({ _id: 'first' });
+    const commands = {
+      read: () => rows.findOne({ _id: 'first' }),
+      cursor: () => rows.find({}).toArray(),
+      insert: () => rows.insertOne({ _id: 'second' }),
+      batch: () => insertMissing(rows, [{ _id: 'third' }]),
+      'update of many': () => rows.updateMany({}, { $set: { seen: true } }),
+    };
+    set.stop(0);
+    const startedMs = performance.now();
+    await Promise.all(
+      Object.entries(commands).map(async ([name, run]) => {
+        const error = await t.throwsAsync<Error>(run, undefined, name);
+        t.true(isMongoAway(error), `${name}: ${error?.message}`);
+      }),
+    );
+    t.true(performance.now() - startedMs < longestMs);
+    set.cont(0);
+    await waitFor('the server', () => rows.findOne({ _id: 'first' }).catch(() => null));
+  },
+);
+
+realTest(
+  'a write that no majority takes in time is an outage, and never done, however often it is repeated',
+  async (t) => {
+    const set = await useRealMongo(t, 'arbiter');
+    const log = createLogger('test', 'silent');
+    const mongo = openMongo(nameDatabase(set.url), log);
+    t.teardown(() => mongo.close());
+    // The bound of the product is 15 s.
+    const writeConcern = { w: 'majority', wtimeoutMS: 200 } as const;
+    const rows = mongo.db.collection<{ _id: string; n?: number }>('rows', { writeConcern });
+    await waitFor('a majority', () => rows.insertOne({ _id: 'old' }).catch(() => null));
+    await rows.createIndex({ n: 1 });
+    await set.kill(1 - (await set.findPrimary()));
+    const writes = {
+      insert: () => rows.insertOne({ _id: 'new' }),
+      batch: () => insertMissing(rows, [{ _id: 'new' }, { _id: 'other' }]),
+      update: () => rows.updateOne({ _id: 'old' }, { $set: { n: 1 } }),
+      'update that changes nothing': () => rows.updateOne({ _id: 'none' }, { $set: { n: 1 } }),
+      'batch of updates': () =>
+        rows.bulkWrite([{ updateOne: { filter: { _id: 'old' }, update: { $set: { n: 2 } } } }]),
+      'find and update': () => rows.findOneAndUpdate({ _id: 'old' }, { $inc: { n: 1 } }),
+      upsert: () => rows.updateOne({ _id: 'third' }, { $setOnInsert: { n: 1 } }, { upsert: true }),
+      delete: () => rows.deleteMany({ _id: 'third' }),
+      index: () => rows.createIndex({ n: 1 }),
+    };
+    for (const round of [1, 2]) {
+      for (const [name, write] of Object.entries(writes)) {
+        const error = await t.throwsAsync<Error>(write, undefined, `${name}, round ${round}`);
+        t.true(isMongoAway(error), `${name}, round ${round}: ${error?.message}`);
+      }
+    }
+  },
+);
