@@ -90,6 +90,9 @@ const maxFinishingMs = 5_000;
 /** A Redis that lost its memory waits for 2 s for what was on its way to MongoDB, and a caller for both. */
 const defaultAccountWaitMs = 3_000;
 
+/** What MongoDB itself may take for a page of logs. */
+const defaultDatabaseWaitMs = 5_000;
+
 export interface ApiOptions {
   /** How long the public figures stay as they are. */
   readonly figuresStepMs?: number;
@@ -107,6 +110,8 @@ export interface ApiOptions {
   readonly keyWaitMs?: number;
   /** How long a caller waits for its account to be loaded from MongoDB. */
   readonly accountWaitMs?: number;
+  /** How long a caller waits for what MongoDB is asked on its behalf. */
+  readonly databaseWaitMs?: number;
 }
 
 /** Builds everything an api process needs, and listens. */
@@ -202,6 +207,7 @@ export async function startApi(
     apiKeys,
     hotAccounts,
     accountWaitMs: options.accountWaitMs ?? defaultAccountWaitMs,
+    databaseWaitMs: options.databaseWaitMs ?? defaultDatabaseWaitMs,
     refusals: new RecentRefusals(),
     codes: new RefillCodeStore(mongo.db),
     web,

@@ -54,6 +54,8 @@ export interface Services {
   readonly hotAccounts: HotAccountStore;
   /** How long a caller waits for its account to be loaded from MongoDB. */
   readonly accountWaitMs: number;
+  /** How long a caller waits for what MongoDB is asked on its behalf, its turn included. */
+  readonly databaseWaitMs: number;
   readonly refusals: RecentRefusals;
   readonly codes: RefillCodeStore;
   readonly web: WebServices;

@@ -1,30 +1,33 @@
 import { AppError } from '../../shared/contract/errors.ts';
+import { waitForLookUp } from '../../shared/runtime/within.ts';
 import { callerSignal } from './caller-signal.ts';
 import type { ApiContext } from './request-context.ts';
 import { requesterOf } from './requester.ts';
 import type { Services } from '../services.ts';
 
-/** All calls that one account may have waiting take a second or two: a longer wait means that the database is away. */
-const waitMs = 30_000;
-
 /**
- * Does what asks MongoDB for a caller, when it is the turn of the account, the user or the network that asks. What waits is dropped when its caller leaves.
- * @throws AppError `service_unavailable` where no turn comes, `job_cancelled`
+ * Does what asks MongoDB for a caller, when it is the turn of the account, the user or the network that asks.
+ * What waits is dropped when its caller leaves.
+ *
+ * The caller waits for turn and work together as long as `databaseWaitMs`: all calls that one account may have waiting take
+ * a second or two, so a longer wait means that the database is away or hangs. Work that has begun goes on and keeps its turn:
+ * what MongoDB was asked for it does in any case, so what belongs to it in Redis must follow. Who repeats a call finds it
+ * done, or is told so.
+ * @throws AppError `service_unavailable` where the time is over, `job_cancelled`
  */
 export async function inDatabaseTurn<T>(
-  { databaseTurns }: Pick<Services, 'databaseTurns'>,
+  { databaseTurns, databaseWaitMs }: Pick<Services, 'databaseTurns' | 'databaseWaitMs'>,
   context: ApiContext,
   work: () => Promise<T>,
 ): Promise<T> {
+  const startedMs = performance.now();
   const turn = await databaseTurns.acquire(requesterOf(context), 1, {
     signal: callerSignal(context.res),
-    waitMs,
+    waitMs: databaseWaitMs,
     maxWaiting: Infinity,
     refuse: () => new AppError('service_unavailable', { message: 'no turn at the database came in time' }),
   });
-  try {
-    return await work();
-  } finally {
-    turn.release();
-  }
+  const working = work().finally(() => turn.release());
+  const leftMs = databaseWaitMs - (performance.now() - startedMs);
+  return await waitForLookUp(leftMs, 'what MongoDB was asked', working);
 }

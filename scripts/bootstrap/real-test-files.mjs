@@ -57,7 +57,6 @@ export const shortForm = [
     'dist/test/scripts/embedded/mongo/conformance*.test.js',
     'dist/test/shared/billing/restore.test.js',
     'dist/test/api/chat.test.js',
-    'dist/test/api/jobs.test.js',
     'dist/test/api/history.test.js',
     'dist/test/api/web/sign-in.test.js',
     real,

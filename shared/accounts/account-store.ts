@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { StreamId } from '../ledger/usage-event.ts';
 import type { Config } from '../runtime/config.ts';
 import { callMongo, isDuplicateKey, type Collection, type Database } from '../storage/mongo-client.ts';
+import { newestRead } from '../storage/mongo-durability.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
 import { KeySecretStore } from './key-secret-store.ts';
 
@@ -126,8 +127,9 @@ export class AccountStore {
     return apiKey;
   }
 
-  async findById(id: string): Promise<AccountDocument | null> {
-    return await callMongo(() => this.#accounts.findOne({ _id: id }));
+  /** @param isNewest whether it must hold everything that was ever acknowledged: for whoever copies its balance to Redis */
+  async findById(id: string, isNewest = false): Promise<AccountDocument | null> {
+    return await callMongo(() => this.#accounts.findOne({ _id: id }, isNewest ? newestRead : {}));
   }
 
   async findByIds(ids: readonly string[]): Promise<AccountDocument[]> {

@@ -12,15 +12,17 @@ export interface ClaimDependencies {
   readonly codes: RefillCodeStore;
 }
 
+/** `before`: an earlier call did it, or someone else who finishes the same claim. `released`: the balance cannot hold it. */
+export type CreditOutcome = 'now' | 'before' | 'released';
+
 /**
  * Credits what a claimed code is worth, once, however often it is called. Where the balance cannot hold it, the code
  * becomes unused again.
- * @returns whether it is credited, now or before
  */
 export async function creditClaim(
   { redis, hotAccounts, codes }: ClaimDependencies,
   claim: Claim,
-): Promise<boolean> {
+): Promise<CreditOutcome> {
   const { accountId, refillId, amountNano, freeRequests, code, at, source } = claim;
   // Only an account that Redis holds can be credited.
   await hotAccounts.get(accountId);
@@ -30,13 +32,14 @@ export async function creditClaim(
   };
   let isCredited: boolean;
   try {
-    const isNew = await callRedis(() => runRefill(redis, { amountNano, freeRequests, event }));
-    isCredited = isNew || !(await isRefillWithdrawn(redis, accountId, refillId));
+    if (await callRedis(() => runRefill(redis, { amountNano, freeRequests, event }))) return 'now';
+    isCredited = !(await isRefillWithdrawn(redis, accountId, refillId));
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'validation_failed') throw error;
     // Another who credits the same claim may have found room since: only what can no longer be credited is released.
     isCredited = !(await withdrawRefill(redis, accountId, refillId));
   }
-  if (!isCredited) await codes.releaseClaim(claim);
-  return isCredited;
+  if (isCredited) return 'before';
+  await codes.releaseClaim(claim);
+  return 'released';
 }

@@ -2,7 +2,7 @@ import { AppError, invalidField } from '../contract/errors.ts';
 import type { AccountStore } from './account-store.ts';
 import { changeAccount } from './change-account.ts';
 import { creditClaim, type ClaimDependencies } from './credit-claim.ts';
-import { statusOfRefillCode, type Claim } from './refill-code-store.ts';
+import { findClaimOf, statusOfRefillCode, type Claim, type RefillCodeDocument } from './refill-code-store.ts';
 import { countUnknownCode } from './unknown-code-script.ts';
 import { createTimeOrderedId } from '../runtime/time-ordered-id.ts';
 
@@ -18,7 +18,8 @@ export const bannedAtUnknownCodes = 10;
 
 /**
  * Redeems a code for an account that is in Redis. The claim in MongoDB says whose the code is; a crash after it is
- * made good by finishClaims.
+ * made good by finishClaims. A caller who was told 503, because MongoDB took too long to say that the code is claimed, sends
+ * the code again: it is credited then, unless finishClaims was faster.
  * @param code as it was typed
  * @throws AppError `invalid_code`; `validation_failed` above the balance cap; `account_banned` for guessing
  */
@@ -28,9 +29,13 @@ export async function redeemCode(
   code: string,
 ): Promise<Claim> {
   const { codes } = dependencies;
-  const claim = await codes.claim(code, accountId, createTimeOrderedId());
-  if (claim === null) throw await refuseCode(dependencies, accountId, code);
-  if (!(await creditClaim(dependencies, claim))) {
+  const made = await codes.claim(code, accountId, createTimeOrderedId());
+  const found = made === null ? await codes.find(code) : null;
+  const claim = made ?? (found && findClaimOf(found, accountId));
+  if (claim === null) throw await refuseCode(dependencies, accountId, found);
+  const outcome = await creditClaim(dependencies, claim);
+  if (outcome === 'before' && made === null) throw await refuseCode(dependencies, accountId, found);
+  if (outcome === 'released') {
     throw invalidField(
       ['body', 'code'],
       'A balance cannot exceed 9 000 000 roubles. The code is still unused: redeem it when the balance has room.',
@@ -46,9 +51,8 @@ export async function redeemCode(
 async function refuseCode(
   dependencies: RedeemDependencies,
   accountId: string,
-  code: string,
+  found: RefillCodeDocument | null,
 ): Promise<AppError> {
-  const found = await dependencies.codes.find(code);
   if (found === null) return await refuseUnknown(dependencies, accountId);
   const status = statusOfRefillCode(found, new Date());
   switch (status) {

@@ -194,6 +194,12 @@ function toClaim(
   return { ...redemption, codeId: _id, amountNano: balanceNano, freeRequests, source: source ?? 'code' };
 }
 
+/** The claim of an account on a code, where its ledger entry is not known to be in MongoDB. */
+export function findClaimOf(code: RefillCodeDocument, accountId: string): Claim | null {
+  const { redeemed } = code;
+  return redeemed?.accountId === accountId && !redeemed.settled ? toClaim(code, redeemed) : null;
+}
+
 /** What a code is good for at a time. */
 export function statusOfRefillCode(code: RefillCodeDocument, now: Date): RefillCodeStatus {
   if (code.redeemed !== null) return 'redeemed';

@@ -8,6 +8,7 @@ import { defaultJobSettings, readJobSettings, type JobSettings } from '../accoun
 import { unknownKey } from '../accounts/unknown-key.ts';
 import { sumForgotten } from '../ledger/forgotten-entries-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
+import { callMongo } from '../storage/mongo-client.ts';
 import { runRestore, type RestoreOutcome } from './restore-script.ts';
 
 /** An account as Redis holds it: the truth of money in flight. */
@@ -198,10 +199,11 @@ export class HotAccountStore {
   ): Promise<{ readonly outcome: RestoreOutcome; readonly account: AccountDocument }> {
     const shard = shardOf(accountId);
     const trimmed = (await callRedis(() => this.#redis.get(redisKeys.ledgerTrimmed(shard)))) ?? '';
-    const account = await this.#accounts.findById(accountId);
+    const account = await this.#accounts.findById(accountId, true);
     if (account === null) throw unknownKey();
-    if (await sumForgotten(this.#redis, this.#ledger, account)) return { outcome: 'stale', account };
-    const checkpoint = await this.#ledger.readCheckpoint(shard);
+    if (await callMongo(() => sumForgotten(this.#redis, this.#ledger, account)))
+      return { outcome: 'stale', account };
+    const checkpoint = await callMongo(() => this.#ledger.readCheckpoint(shard));
     const request = { account, trimmed, checkpoint, overwrites, entriesPerRun: this.#entriesPerRun };
     return { outcome: await callRedis(() => runRestore(this.#redis, request)), account };
   }

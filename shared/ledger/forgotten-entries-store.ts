@@ -48,17 +48,17 @@ export async function sumForgotten(
   if (last === undefined) return false;
   const to = placeOf(last);
   const waiting = await findEntries(redis, id, from, to);
-  // Their other rows are for the reader, which finds these there already.
-  await ledger.insertEntries(waiting.map(toLedgerDocument));
-  const rows = await ledger.findAfter([id], from);
   try {
+    // Their other rows are for the reader, which finds these there already.
+    await ledger.insertEntries(waiting.map(toLedgerDocument));
+    const rows = await ledger.findAfter([id], from);
     await ledger.addRows(
       id,
       from,
       rows.filter((row) => !isAfter(placeOf(row), to)),
     );
   } catch (error) {
-    // They were applied and trimmed since the account was read.
+    // They were applied and trimmed since the account was read, or a new primary does not show them yet: who asked looks again.
     if (!(error instanceof LedgerConflict)) throw error;
   }
   return true;

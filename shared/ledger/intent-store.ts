@@ -1,6 +1,7 @@
 import type mongoose from 'mongoose';
 import { insertMissing } from '../storage/insert-missing.ts';
 import type { Collection, Database } from '../storage/mongo-client.ts';
+import { newestRead } from '../storage/mongo-durability.ts';
 
 interface Intent {
   /** The shard. */
@@ -20,8 +21,12 @@ export class IntentStore {
     this.#intents = db.collection('ledger_intents');
   }
 
+  /**
+   * A power failure may end Redis and MongoDB's primary at once. This is the first that a reader asks the new primary, which
+   * then has all that ever was acknowledged, and so is all that the reader asks it afterwards.
+   */
   async read(shard: number): Promise<ReadonlySet<string>> {
-    const found = await this.#intents.findOne({ _id: String(shard) });
+    const found = await this.#intents.findOne({ _id: String(shard) }, newestRead);
     return new Set(found?.accountIds);
   }
 

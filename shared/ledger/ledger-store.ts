@@ -178,11 +178,14 @@ export class LedgerStore {
    * Inserts what is not there yet.
    * @returns the ids of those that are there from another place of the stream: a Redis that had forgotten them made them
    * a second time
+   * @throws LedgerConflict where a new primary does not show all of them yet
    */
   async insertEntries(documents: readonly LedgerDocument[]): Promise<ReadonlySet<string>> {
     if ((await insertMissing(this.entries, documents)) === documents.length) return new Set();
     const places = new Map(documents.map((document) => [document._id, document]));
     const kept = await this.findEntries([...places.keys()]);
+    // One that is not shown would count as new, although its money was moved before.
+    if (kept.length < places.size) throw new LedgerConflict();
     const isOther = ({ _id, streamMs, streamSeq }: LedgerDocument): boolean => {
       const own = places.get(_id);
       return own?.streamMs !== streamMs || own.streamSeq !== streamSeq;

@@ -3,6 +3,7 @@ import { AppError } from '../contract/errors.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { endWaitsOfClosedSockets } from './closed-sockets.ts';
+import { checkDurability, durability } from './mongo-durability.ts';
 
 const { MongoClient, MongoServerError, MongoError } = mongoose.mongo;
 export type Database = mongoose.mongo.Db;
@@ -22,8 +23,14 @@ const reconnectPauseMs = 250;
 
 /**
  * One connection pool a process, opened by its first command: a process starts and serves the accounts it knows
- * while MongoDB is away. Commands fail within two seconds then. Where it is slow they take up to 20 s, and reads are tried
- * twice; callers do not wait for that before their requests begin (`waitForLookUp`).
+ * while MongoDB is away. Commands fail within two seconds then.
+ *
+ * A server that hangs takes commands and keeps its connections. The driver's look at it every three seconds fails after two
+ * more: that ends all commands that wait for it, and those that may be repeated are given to the primary that was elected
+ * meanwhile, if there is one within two seconds. So commands end within seven seconds of its last answer. A server that
+ * answers these looks and is slow keeps a command for 20 s, and reads are tried twice. Callers wait for neither: they are
+ * told after five seconds at most (`inDatabaseTurn`), and after two or three before their requests begin
+ * (`waitForLookUp`). The driver's own `timeoutMS` has no effect (7.8).
  *
  * int64 is read as bigint and bigint written as int64, so that money never passes through a double.
  */
@@ -65,12 +72,15 @@ export function openMongo(url: string, log: Logger): MongoConnection {
   };
 }
 
-/** Connects to nothing yet. @throws ConfigError where the address is not one, or has an option that there is not */
+/** Connects to nothing yet. @throws ConfigError where the address is not one, or has an option that there is not, or must not be */
 export function createClient(url: string): mongoose.mongo.MongoClient {
+  checkDurability(url);
   try {
     return new MongoClient(url, {
+      ...durability,
       serverSelectionTimeoutMS: 2_000,
       connectTimeoutMS: 2_000,
+      heartbeatFrequencyMS: 3_000,
       socketTimeoutMS: 20_000,
       maxPoolSize: 20,
       useBigInt64: true,
@@ -101,11 +111,15 @@ export function readDuplicateKey(error: unknown): string[] | null {
 }
 
 /**
- * Of a primary that steps down or shuts down (NotWritablePrimary, PrimarySteppedDown, ShutdownInProgress, Interrupted…,
- * NotPrimary…), and of a write that too few members have taken (WriteConcernTimeout). The driver labels them as retryable
- * only where it retries: a `deleteMany` and the making of an index it does not.
+ * Of a server that stops being primary, is shutting down, is not ready to be read, or does not reach the others
+ * (NotWritablePrimary, PrimarySteppedDown, ShutdownInProgress, Interrupted…, NotPrimary…, ReadConcernMajorityNotAvailableYet,
+ * ExceededTimeLimit, HostUnreachable, HostNotFound, NetworkTimeout, SocketException), and of a write that too few members
+ * have taken in time (WriteConcernTimeout): whether it lasts is in doubt, so it is repeated. The driver labels them as
+ * retryable only where it retries: a `deleteMany` and the making of an index it does not.
  */
-const steppedDownCodes: ReadonlySet<unknown> = new Set([10_107, 189, 91, 11_600, 11_602, 13_435, 13_436, 64]);
+const unavailableCodes: ReadonlySet<unknown> = new Set([
+  10_107, 189, 91, 11_600, 11_602, 13_435, 13_436, 134, 262, 6, 7, 89, 9_001, 64,
+]);
 
 /** Of a connection whose other end is gone. */
 const cutConnectionCodes = new Set(['EPIPE', 'ECONNRESET']);
@@ -120,7 +134,7 @@ export function isMongoAway(error: unknown): boolean {
   return (
     error.code === tooSlowCode ||
     error.code === outOfDiskSpaceCode ||
-    steppedDownCodes.has(error.code) ||
+    unavailableCodes.has(error.code) ||
     error.hasErrorLabel('RetryableWriteError')
   );
 }

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { hashSecret } from '../../shared/accounts/credentials.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -60,6 +61,43 @@ for (const [what, ask] of Object.entries(asks)) {
     },
   );
 }
+
+test.serial('callers of a MongoDB that hangs are told 503 in time, and served once it answers', async (t) => {
+  const waits = { keyWaitMs: shortMs, accountWaitMs: shortMs, databaseWaitMs: shortMs };
+  const stack = await useStack(t, { holdsMongo: true, api: waits });
+  const [account, unknown] = [await stack.createAccount(), await stack.createAccount()];
+  t.true(await isServed(stack, account, chat));
+  const [code] = await new RefillCodeStore(stack.mongo.db).create(1, {
+    balanceNano: 5_000_000_000n,
+    freeRequests: 0,
+    expiresAt: null,
+  });
+  const get = (path: string, { apiKey }: TestAccount): Promise<Response> =>
+    fetch(`${stack.url}${path}`, { headers: { authorization: `Bearer ${apiKey}` } });
+  const redeem = (): Promise<Response> => stack.post('/v1/users/redeem', account.apiKey, { code });
+  const calls = {
+    logs: () => get('/v1/users/request_logs', account),
+    stats: () => get('/v1/users/stats', account),
+    key: () => get('/v1/users/profile', unknown),
+    redeem,
+  };
+  stack.mongoProxy!.hold();
+  for (const [name, call] of Object.entries(calls)) {
+    const response = await call();
+    t.is(response.status, 503, name);
+    t.regex(response.headers.get('retry-after') ?? '', /^\d+$/, name);
+    t.like(await response.json(), { error: { code: 'service_unavailable' } }, name);
+  }
+  // Paid requests of accounts that Redis holds need no MongoDB.
+  t.is((await chat(stack, account)).status, 200);
+  stack.mongoProxy!.release();
+  for (const name of ['logs', 'stats', 'key'] as const)
+    await waitFor(name, async () => (await calls[name]()).status === 200);
+  // Who was told 503 does not know whether the code was credited; whoever sends it again is told, and it counts once.
+  await waitFor('the code', async () => [200, 422].includes((await redeem()).status));
+  const { totalAddedNano } = await stack.readAccount(account.id);
+  t.is(totalAddedNano, 105_000_000_000n);
+});
 
 test.serial('callers who present one key at the same moment have it looked up once', async (t) => {
   const stack = await useStack(t, { holdsMongo: true, api: { keyWaitMs: 60_000 } });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { AdmissionRequest } from '../../shared/billing/admit-script.ts';
+import { runAdmission, type AdmissionRequest } from '../../shared/billing/admit-script.ts';
+import { runSettlement } from '../../shared/billing/settle-script.ts';
 import { parseLedgerEntry, type LedgerEntry, type UsageEvent } from '../../shared/ledger/usage-event.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
@@ -79,6 +80,19 @@ export function usageEvent(accountId: string, requestId: string, more: Partial<U
     user: null,
     ...more,
   };
+}
+
+/** Spends money of an account as a request does. @returns the request's id, which is that of its ledger entry */
+export async function charge(
+  redis: RedisClient,
+  account: { readonly id: string; readonly keyHash: string },
+  costNano: bigint,
+): Promise<string> {
+  const request = admission(account.id, { keyHash: account.keyHash, fixedNano: costNano });
+  const { outcome } = await runAdmission(redis, request);
+  if (outcome !== 'ok') throw new Error(`the request was not admitted: ${outcome}`);
+  await runSettlement(redis, usageEvent(account.id, request.requestId), costNano);
+  return request.requestId;
 }
 
 /** The event of a request that failed. */

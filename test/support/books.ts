@@ -43,13 +43,17 @@ export interface Books {
   close(): Promise<void>;
 }
 
-export async function openBooks(): Promise<Books> {
+/** @param mongoUrl of a MongoDB that runs already; the embedded one unless given */
+export async function openBooks({ mongoUrl }: { readonly mongoUrl?: string } = {}): Promise<Books> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
-  const [redisServer, mongoServer] = await Promise.all([openTestRedis(), openTestMongo({ dir })]);
+  const [redisServer, mongoServer] = await Promise.all([
+    openTestRedis(),
+    mongoUrl === undefined ? openTestMongo({ dir }) : null,
+  ]);
   const log = createLogger('test', 'silent');
   const redis = createRedis(redisServer.url, 'commands', log);
   await waitUntilReady(redis);
-  const mongo = openMongo(mongoServer.url, log);
+  const mongo = openMongo(mongoUrl ?? mongoServer!.url, log);
   const accounts = new AccountStore(mongo.db, {
     masterKey: 'test-master-key-0123456789abcdef0123456789',
     revealsKeys: true,
@@ -100,7 +104,7 @@ export async function openBooks(): Promise<Books> {
     async close() {
       await mongo.close();
       redis.disconnect();
-      await Promise.all([mongoServer.close(), redisServer.close()]);
+      await Promise.all([mongoServer?.close(), redisServer.close()]);
       await rm(dir, { recursive: true, force: true });
     },
   };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -161,6 +162,10 @@ export async function startRealMongo(shape: RealMongoShape): Promise<RealMongo> 
     close: closeAll,
   };
 }
+
+/** The URL with a database of a test's own. */
+export const nameDatabase = (url: string, name: string = randomUUID()): string =>
+  url.replace('/?', `/${name}?`);
 
 /** A replica set that ends with its test. */
 export async function useRealMongo(t: ExecutionContext, shape: RealMongoShape): Promise<RealMongo> {

@@ -26,7 +26,7 @@ import type { TcpProxy } from './tcp-proxy.ts';
 const builtinCatalog = 'catalog.yaml';
 const mongoPassword = 'test-mongo-password';
 /** Of look-ups in MongoDB: on a busy machine one may take longer than callers of a product should wait. */
-const patientWaits: ApiOptions = { keyWaitMs: 30_000, accountWaitMs: 30_000 };
+const patientWaits: ApiOptions = { keyWaitMs: 30_000, accountWaitMs: 30_000, databaseWaitMs: 30_000 };
 
 export interface StackOptions {
   /** YAML text; the project's own catalog unless given. */
@@ -126,7 +126,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const log = options.log ?? createLogger('test', config.logLevel);
   const redis = createRedis(config.redisUrl, 'commands', log);
   await waitUntilReady(redis);
-  const mongo = openMongo(mongoStore.url, log);
+  const mongo = openMongo(options.env?.['MONGODB_URL'] ?? mongoStore.url, log);
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
   const api = await startApi(config, env, log, { ...patientWaits, ...options.api });

@@ -6,7 +6,7 @@ import type { Services } from '../../../api/services.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 
 const createServices = (turns: number) =>
-  ({ databaseTurns: new FairBudget({ capacity: turns }) }) as unknown as Services;
+  ({ databaseTurns: new FairBudget({ capacity: turns }), databaseWaitMs: 30_000 }) as unknown as Services;
 
 /** What a turn looks at of a call: whose it is, and whether its caller is there. */
 function createCall(accountId: string) {

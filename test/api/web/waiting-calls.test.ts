@@ -45,7 +45,12 @@ for (const [operationId, create] of Object.entries(reads)) {
       },
     };
     // No other store is there to be read.
-    const services = { databaseTurns, config: { publicUrl: null }, web: { sessions } } as unknown as Services;
+    const services = {
+      databaseTurns,
+      databaseWaitMs: 30_000,
+      config: { publicUrl: null },
+      web: { sessions },
+    } as unknown as Services;
     const state = {
       session: { userId: 'anna', _id: 'session' },
       sessionFoundAtMs: performance.now(),

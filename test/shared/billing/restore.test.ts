@@ -7,7 +7,7 @@ import { createRefillEvent, isAfter } from '../../../shared/ledger/usage-event.t
 import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { forgetAll } from '../../support/all-of-redis.ts';
-import { admission, readEntries, usageEvent } from '../../support/billing.ts';
+import { admission, charge, readEntries, usageEvent } from '../../support/billing.ts';
 import { openBooks, type Books } from '../../support/books.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -19,15 +19,6 @@ test.beforeEach(async () => {
 test.afterEach.always(async () => {
   await books.close();
 });
-
-/** Spends money of an account as a request does. */
-async function charge(account: { id: string; keyHash: string }, costNano: bigint): Promise<string> {
-  const request = admission(account.id, { keyHash: account.keyHash, fixedNano: costNano });
-  const { outcome } = await runAdmission(books.redis, request);
-  if (outcome !== 'ok') throw new Error(`the request was not admitted: ${outcome}`);
-  await runSettlement(books.redis, usageEvent(account.id, request.requestId), costNano);
-  return request.requestId;
-}
 
 async function refill(id: string, amountNano: bigint, code: string | null = null): Promise<void> {
   const event = createRefillEvent(randomUUID(), id, code === null ? 'test' : 'code', code);
@@ -56,10 +47,10 @@ test.serial(
   'an account that Redis lost alone comes back exactly: at rest, under way and reserved',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n, freeRequests: 3 });
-    await charge(account, 10n);
+    await charge(books.redis, account, 10n);
     await refill(account.id, 50n, 'CODE-1');
     await books.moveAll();
-    await charge(account, 7n);
+    await charge(books.redis, account, 7n);
     await refill(account.id, 20n, 'CODE-2');
     await refill(account.id, -5n);
     const open = admission(account.id, { keyHash: account.keyHash, fixedNano: 100n });
@@ -95,7 +86,7 @@ test.serial(
     const reader = books.startReader();
     let spent = 0n;
     for (let i = 1; i <= 150; i++) {
-      await charge(account, BigInt(i));
+      await charge(books.redis, account, BigInt(i));
       spent += BigInt(i);
       await books.redis.del(redisKeys.account(account.id));
       // Two processes may look for it at once.
@@ -115,7 +106,7 @@ test.serial(
   'after Redis was emptied accounts come back from MongoDB, and what comes then counts',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
-    await charge(account, 10n);
+    await charge(books.redis, account, 10n);
     await refill(account.id, 50n, 'CODE-1');
     await books.moveAll();
     const before = await readLasting(account.id);
@@ -123,7 +114,7 @@ test.serial(
     await forgetAll(books.redis);
     await books.hotAccounts.load(account.id);
     t.deepEqual(await readLasting(account.id), before);
-    await charge(account, 3n);
+    await charge(books.redis, account, 3n);
     const [entry] = await readEntries(books.redis, account.id);
     t.true(isAfter(entry!.streamId, checkpoint));
     await books.moveAll();
@@ -136,7 +127,7 @@ test.serial(
   'entries to come are not taken for applied ones where the clock of Redis is behind',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
-    await charge(account, 10n);
+    await charge(books.redis, account, 10n);
     await books.moveAll();
     // As if all of it had been written by a machine whose clock is an hour ahead.
     const ahead = { ms: Date.now() + 3_600_000, seq: 4 };
@@ -146,8 +137,8 @@ test.serial(
       .updateOne({ _id: account.id as never }, { $set: { appliedMs: ahead.ms, appliedSeq: ahead.seq } });
     await forgetAll(books.redis);
     await books.hotAccounts.load(account.id);
-    await charge(account, 3n);
-    await charge(account, 4n);
+    await charge(books.redis, account, 3n);
+    await charge(books.redis, account, 4n);
     const entries = await readEntries(books.redis, account.id);
     t.true(entries.every((entry) => isAfter(entry.streamId, ahead)));
     await books.moveAll();
@@ -161,8 +152,8 @@ test.serial(
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await books.moveAll();
-    await charge(account, 10n);
-    await charge(account, 20n);
+    await charge(books.redis, account, 10n);
+    await charge(books.redis, account, 20n);
     // The reader died right after its first write.
     await books.ledger.insertEntries((await readEntries(books.redis, account.id)).map(toLedgerDocument));
     await books.redis.del(redisKeys.account(account.id));
@@ -171,7 +162,7 @@ test.serial(
     await forgetAll(books.redis);
     await Promise.all([books.hotAccounts.load(account.id), books.hotAccounts.load(account.id)]);
     t.like(await readLasting(account.id), { bal: '970', charges: '2' });
-    await charge(account, 1n);
+    await charge(books.redis, account, 1n);
     await books.moveAll();
     t.is((await books.accounts.findById(account.id))?.balanceNano, 969n);
     t.deepEqual(await sumAtRest(account.id), { balance: 969n, charges: [1, 2, 3] });
@@ -181,7 +172,7 @@ test.serial(
 /** An account of which MongoDB knows more than Redis, which came back with an older state of account and stream. */
 async function rollBack(): Promise<{ id: string; keyHash: string }> {
   const account = await books.createAccount({ balanceNano: 1_000n });
-  await charge(account, 1n);
+  await charge(books.redis, account, 1n);
   await books.moveAll();
   const keys = [
     redisKeys.account(account.id),
@@ -189,8 +180,8 @@ async function rollBack(): Promise<{ id: string; keyHash: string }> {
     redisKeys.ledgerTrimmed(shardOf(account.id)),
   ];
   const dumps = await Promise.all(keys.map((key) => books.redis.dumpBuffer(key)));
-  await charge(account, 100n);
-  await charge(account, 200n);
+  await charge(books.redis, account, 100n);
+  await charge(books.redis, account, 200n);
   await books.moveAll();
   for (const [i, key] of keys.entries()) await books.redis.restore(key, 0, dumps[i]!, 'REPLACE');
   return account;
@@ -209,7 +200,7 @@ test.serial('a Redis that came back older than MongoDB has its accounts restored
   t.is((await books.accounts.findById(account.id))?.balanceNano, 699n);
   const reader = books.startReader();
   await waitForBalance(account.id, '699');
-  await charge(account, 5n);
+  await charge(books.redis, account, 5n);
   await waitFor('the charge', async () => (await sumAtRest(account.id)).charges.length === 4);
   await reader.stop();
   t.deepEqual(await sumAtRest(account.id), { balance: 694n, charges: [1, 2, 3, 4] });
@@ -231,7 +222,7 @@ test.serial(
   'a Redis that came back older than MongoDB is noticed although a request was settled first',
   async (t) => {
     const account = await rollBack();
-    await charge(account, 5n);
+    await charge(books.redis, account, 5n);
     const reader = books.startReader();
     t.teardown(() => reader.stop());
     await t.notThrowsAsync(waitForBalance(account.id, '694'));

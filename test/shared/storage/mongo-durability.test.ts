@@ -1,0 +1,41 @@
+import test from 'ava';
+import { ConfigError } from '../../../shared/runtime/config-error.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { openMongo } from '../../../shared/storage/mongo-client.ts';
+import { checkDurability } from '../../../shared/storage/mongo-durability.ts';
+
+const base = 'mongodb://127.0.0.1:1/gateway';
+
+for (const option of [
+  'w=1',
+  'w=3',
+  'w=0',
+  'W=1',
+  'journal=false',
+  'readConcernLevel=local',
+  'readPreference=nearest',
+]) {
+  test(`a MONGODB_URL with ${option} is refused, and the message says what to write`, (t) => {
+    const error = t.throws(() => checkDurability(`${base}?replicaSet=rs0&${option}`), {
+      instanceOf: ConfigError,
+    });
+    const [name] = option.split('=') as [string];
+    t.true(error.message.includes(`MONGODB_URL has ${option}`), error.message);
+    t.true(error.message.includes(`leave it out, or write ${name}=`), error.message);
+  });
+}
+
+test('a MONGODB_URL that asks for what is needed anyway is taken', (t) => {
+  t.notThrows(() => checkDurability(base));
+  t.notThrows(() =>
+    checkDurability(`${base}?retryWrites=true&w=majority&journal=true&readPreference=primary`),
+  );
+});
+
+test('every write asks for a majority within a bound, and every read for what a majority has', async (t) => {
+  const mongo = openMongo(`${base}?w=majority&wtimeoutMS=0`, createLogger('test', 'silent'));
+  t.teardown(() => mongo.close());
+  const { writeConcern, readConcern } = mongo.db.collection('ledger');
+  t.like(writeConcern, { w: 'majority', wtimeoutMS: 15_000 });
+  t.is(readConcern?.level, 'majority');
+});
