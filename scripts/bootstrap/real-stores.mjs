@@ -23,7 +23,7 @@ export async function openRealStores() {
 }
 
 async function chooseRedis() {
-  if (process.env.REDIS_URL) return { has: 'the Redis of REDIS_URL, and Clusters of six beside it' };
+  if (process.env.REDIS_URL) return { has: 'the Redis of REDIS_URL, which one test at a time has' };
   const { output } = await run('redis-server', ['--version']);
   const version = /v=(\d+)(\S*)/.exec(output);
   if (findOnPath(['redis-server']) === null || version === null)
@@ -42,8 +42,9 @@ async function chooseMongo() {
   if (path === null) return { missing: reason };
   const { output } = await run(path, ['--version']);
   const version = /db version v(\S+)/.exec(output)?.[1] ?? 'of an unknown version';
-  const { url, close } = await startReplicaSet({ ...process.env, ...env });
-  return { env: { ...env, MONGODB_URL: url }, has: `mongod ${version}`, close };
+  const set = await startReplicaSet({ ...process.env, ...env });
+  if (set === null) return { missing: `mongod ${version} (it did not start; what it said is above)` };
+  return { env: { ...env, MONGODB_URL: set.url }, has: `mongod ${version}`, close: set.close };
 }
 
 function chooseS3() {
@@ -52,7 +53,7 @@ function chooseS3() {
     : { missing: 'S3 (the embedded one stands in; S3_ENDPOINT names another)' };
 }
 
-/** It ends when its input does, so also when this process is killed. */
+/** It ends when its input does, so also when this process is killed. @returns null where it does not start */
 async function startReplicaSet(env) {
   const child = spawn(process.execPath, [program], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = new Promise((fulfil) => child.once('exit', fulfil));
@@ -63,5 +64,5 @@ async function startReplicaSet(env) {
     };
     return { url: JSON.parse(line).url, close };
   }
-  throw new Error('the replica set of MongoDB for the tests did not start; what it said is above');
+  return null;
 }

@@ -66,7 +66,10 @@ async function waitForEntries(
 }
 
 /** Resolves when everything settled is in MongoDB, and no reservation is left. */
-export async function waitUntilQuiet({ redis }: Pick<ProcessStack, 'redis'>, timeoutMs: number): Promise<void> {
+export async function waitUntilQuiet(
+  { redis }: Pick<ProcessStack, 'redis'>,
+  timeoutMs: number,
+): Promise<void> {
   const areEmpty = async (count: (shard: number) => Promise<number>): Promise<boolean> =>
     (await Promise.all(shards.map(count))).every((length) => length === 0);
   await waitFor('the streams to be read', () =>

@@ -34,8 +34,10 @@ for (const [fault, begin] of Object.entries(faults)) {
     async (t) => {
       t.timeout(120_000);
       const account: TestAccount = await stack.createAccount({ balance: firstBalance });
-      // From now on Redis knows its key.
-      const first = await callChat(stack.url, account, 'chat', 'hello');
+      const first = await waitFor('Redis to know the key', async () => {
+        const end = await callChat(stack.url, account, 'chat', 'hello');
+        return end.outcome === 'ok' && end;
+      });
       begin();
       const contents = Array.from({ length: callsEach }, (_, i) => writeWords(`m${i}`, 20));
       const ends = await Promise.all(

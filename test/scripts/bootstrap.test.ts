@@ -316,6 +316,37 @@ test('the tests that demand most run together, after all others, of which the lo
   t.is(stdout.trim().split('\n').at(-1), '6 passed, 0 failed');
 });
 
+test('a run of all tests ends with those on real stores, says what it could not get, and counts all', async (t) => {
+  const { run, calls, write } = makeProject(t);
+  write('dist/test/real/streams.test.js', '');
+  const { stdout, stderr } = await run(['test']);
+  const [first, last, ...more] = calls().filter((call) => call.startsWith('ava'));
+  t.deepEqual(more, []);
+  t.is(first, 'ava --timeout=120s dist/test/**/*.test.js !dist/test/real/**');
+  t.true(last!.includes(' dist/test/real/*.test.js '), last);
+  t.regex(stderr, /^Real stores: none; not: a Redis Cluster \(.+\), no mongod: .+, S3 \(.+\)\.$/m);
+  t.is(stdout.trim().split('\n').at(-1), '6 passed, 0 failed');
+});
+
+test('the tests on real stores can be run alone, all of them or the named ones', async (t) => {
+  const { run, calls, write } = makeProject(t);
+  write('dist/test/real/streams.test.js', '');
+  const { code, stdout } = await run(['test:real', 'test/real/streams.test.ts']);
+  t.is(code, 0);
+  t.is(stdout.trim().split('\n').at(-1), '3 passed, 0 failed');
+  const runs = (): string[] => calls().filter((call) => call.startsWith('ava'));
+  t.deepEqual(runs(), ['ava --timeout=120s dist/test/real/streams.test.js']);
+  await run(['test:real']);
+  t.true(runs().length > 2, 'the long form has several parts');
+});
+
+test('tests that share a Redis run one by one', async (t) => {
+  const { run, calls } = makeProject(t);
+  const { stderr } = await run(['test', 'test/api/chat.test.ts'], { REDIS_URL: 'redis://127.0.0.1:1' });
+  t.is(calls().at(-1), 'ava --timeout=120s --serial --concurrency=1 dist/test/api/chat.test.js');
+  t.regex(stderr, /REDIS_URL is set/);
+});
+
 test('failed tests and failed checks both count as failed', async (t) => {
   const { run, write } = makeProject(t);
   write(
@@ -342,5 +373,5 @@ test('an unknown command is told the known ones', async (t) => {
   const { run } = makeProject(t);
   const { code, stderr } = await run(['strat']);
   t.is(code, 1);
-  t.regex(stderr, /^Usage: .*start\|test\|api/);
+  t.regex(stderr, /^Usage: .*start\|test\|test:real\|api/);
 });
