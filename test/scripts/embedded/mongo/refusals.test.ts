@@ -143,10 +143,6 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
     },
   ],
   'a capped collection': [59, ({ db }) => db.createCollection('log', { capped: true, size: 4096 })],
-  'unacknowledged writes': [
-    238,
-    ({ db }) => db.command({ insert: 'things', documents: [{}], writeConcern: { w: 0 } }),
-  ],
   'a write concern for two nodes': [238, (things) => things.insertOne({}, { writeConcern: { w: 2 } })],
   'snapshot reads': [238, (things) => things.find({}, { readConcern: { level: 'snapshot' } }).toArray()],
 };

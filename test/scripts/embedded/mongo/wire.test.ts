@@ -106,3 +106,10 @@ test('a document that JavaScript would change is refused, and one that it would 
   const nested = { find: 'c', filter: { _id: new Map(Object.entries({ a: 2 })).set('7', 1) } };
   t.is((await client.command(nested)).code, 2);
 });
+
+test('a write that is not to be acknowledged is refused, also where its answer is asked for', async (t) => {
+  const client = await connectRaw(t, (await startMongo(t)).url);
+  const write = { insert: 'c', documents: [{ _id: 1 }], writeConcern: { w: 0 } };
+  t.is((await client.command(write)).code, 238);
+  t.deepEqual((await client.command({ find: 'c' })).cursor.firstBatch, []);
+});
