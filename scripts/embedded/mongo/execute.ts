@@ -6,7 +6,7 @@ import type { Doc } from './bson/document.ts';
 import { checkUnchanged } from './bson/document.ts';
 import { MongoError, refuse } from './errors.ts';
 import { isNumber, toNumber } from './bson/numbers.ts';
-import { answerOnce } from './retryable-writes.ts';
+import { RetryableStatements } from './retryable-writes.ts';
 import type { Request } from './wire.ts';
 
 export type Environment = Pick<CommandContext, 'store' | 'cursors' | 'status' | 'authentication'>;
@@ -56,14 +56,12 @@ async function run(environment: Environment, { body, rawBody, sequences }: Reque
     deadlineMs: maxTimeMs > 0 ? performance.now() + maxTimeMs : undefined,
   };
   if (command.writes !== true) return command.run(context);
-  return environment.store.write(() =>
-    answerOnce(
-      environment.store,
-      body,
-      () => command.run(context) as Doc,
-      (reply) => command.present?.(context, reply) ?? reply,
-    ),
-  );
+  return environment.store.write(() => {
+    const statements = new RetryableStatements(environment.store, body);
+    const reply = command.run({ ...context, statements });
+    statements.save();
+    return reply;
+  });
 }
 
 /** 0 is no bound. */

@@ -6,6 +6,7 @@ import type { Doc } from '../bson/document.ts';
 import { encodeDocument, isObject } from '../bson/document.ts';
 import { MongoError, refuse } from '../errors.ts';
 import { isNumber, toNumber } from '../bson/numbers.ts';
+import type { RetryableStatements } from '../retryable-writes.ts';
 import type { ServerStatus } from '../server-status.ts';
 import type { Store } from '../storage/store.ts';
 
@@ -22,6 +23,8 @@ export type CommandContext = {
   body: Doc;
   sequences: Map<string, Buffer[]>;
   deadlineMs: number | undefined;
+  /** Of a command that writes. */
+  statements?: RetryableStatements;
 };
 
 /**
@@ -34,8 +37,6 @@ export type Command = {
   /** Answered before the client has authenticated too. */
   isOpen?: boolean;
   run(context: CommandContext): Doc | Buffer;
-  /** What is done to a reply that is not told again. MongoDB tells a repeated findAndModify the document without its projection. */
-  present?(context: CommandContext, reply: Doc): Doc;
 };
 
 const commonFields = new Set(['$db', '$readPreference', 'lsid', 'maxTimeMS']);

@@ -1,9 +1,12 @@
+import type { Doc } from '../bson/document.ts';
 import { isObject } from '../bson/document.ts';
 import { MongoError, refuse } from '../errors.ts';
+import type { Query } from '../query/find.ts';
 import { checkQuery, findDocuments } from '../query/find.ts';
 import { compileProjection } from '../query/projection.ts';
+import type { Updater } from '../update/update.ts';
 import { compileUpdate } from '../update/update.ts';
-import type { Command } from './command.ts';
+import type { Command, CommandContext } from './command.ts';
 import { findCollection, optionalObject } from './command.ts';
 import { updateStored, writeFields } from './writes.ts';
 
@@ -15,7 +18,7 @@ export const findAndModify: Command = {
     const { body } = context;
     const filter = optionalObject(body.query, 'query') ?? {};
     const query = { filter, limit: 1, deadlineMs: context.deadlineMs };
-    compileProjection(optionalObject(body.fields, 'fields'));
+    const project = compileProjection(optionalObject(body.fields, 'fields'));
     const isRemoval = body.remove === true;
     if (isRemoval === (body.update !== undefined) || (isRemoval && body.new === true)) {
       throw new MongoError(
@@ -26,23 +29,25 @@ export const findAndModify: Command = {
     if (body.upsert === true) throw refuse('findAndModify with upsert');
     const update = isRemoval ? undefined : compileUpdate(body.update);
     checkQuery(query);
-    const collection = findCollection(context);
-    const [stored] = collection === undefined ? [] : Array.from(findDocuments(collection, query));
-
-    if (stored !== undefined && update === undefined) {
-      collection!.remove(stored);
-      return { lastErrorObject: { n: 1 }, value: stored.document, ok: 1 };
-    }
-    if (stored !== undefined && update !== undefined) {
-      const { document } = updateStored(collection!, stored, update);
-      const value = body.new === true ? document : stored.document;
-      return { lastErrorObject: { n: 1, updatedExisting: true }, value, ok: 1 };
-    }
-    if (update === undefined) return { lastErrorObject: { n: 0 }, value: null, ok: 1 };
-    return { lastErrorObject: { n: 0, updatedExisting: false }, value: null, ok: 1 };
-  },
-  present({ body }, reply) {
-    const project = compileProjection(optionalObject(body.fields, 'fields'));
-    return project !== undefined && isObject(reply.value) ? { ...reply, value: project(reply.value) } : reply;
+    const { result, isRepeated } = context.statements!.once(0, () => changeOne(context, query, update));
+    // MongoDB answers one that is told again the document without its projection.
+    if (project === undefined || isRepeated || !isObject(result.value)) return result;
+    return { ...result, value: project(result.value) };
   },
 };
+
+/** @param update none removes the document */
+function changeOne(context: CommandContext, query: Query, update: Updater | undefined): Doc {
+  const collection = findCollection(context);
+  const [stored] = collection === undefined ? [] : Array.from(findDocuments(collection, query));
+  const ifUpdated = update && { updatedExisting: stored !== undefined };
+  if (collection === undefined || stored === undefined)
+    return { lastErrorObject: { n: 0, ...ifUpdated }, value: null, ok: 1 };
+  let value = stored.document;
+  if (update === undefined) collection.remove(stored);
+  else {
+    const { document } = updateStored(collection, stored, update);
+    if (context.body.new === true) value = document;
+  }
+  return { lastErrorObject: { n: 1, ...ifUpdated }, value, ok: 1 };
+}

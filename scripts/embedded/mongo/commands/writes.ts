@@ -21,8 +21,11 @@ export const writeCommands: Record<string, Command> = {
       const documents = getRawDocuments(context, 'documents');
       const collection = ensureCollection(context);
       let n = 0;
-      const writeErrors = runEach(documents, context.body.ordered, (raw) => {
-        insertDocument(collection, parseDocument(raw), raw);
+      const writeErrors = runEach(documents, context.body.ordered, (raw, index) => {
+        context.statements!.once(index, () => {
+          insertDocument(collection, parseDocument(raw), raw);
+          return {};
+        });
         n += 1;
       });
       return { n, ...(writeErrors.length > 0 && { writeErrors }), ok: 1 };
@@ -38,9 +41,9 @@ export const writeCommands: Record<string, Command> = {
       let nModified = 0;
       const updates = getRawDocuments(context, 'updates');
       const writeErrors = runEach(updates, context.body.ordered, (raw, index) => {
-        const result = runUpdate(context, parseDocument(raw));
-        n += result.matched;
-        nModified += result.modified;
+        const { result } = context.statements!.once(index, () => runUpdate(context, parseDocument(raw)));
+        n += toNumber(result.matched);
+        nModified += toNumber(result.modified);
         if (result.upsertedId !== undefined) upserted.push({ index, _id: result.upsertedId });
       });
       const parts = {
@@ -57,24 +60,9 @@ export const writeCommands: Record<string, Command> = {
     run(context) {
       const deletes = getRawDocuments(context, 'deletes');
       let n = 0;
-      const writeErrors = runEach(deletes, context.body.ordered, (raw) => {
-        const statement = parseDocument(raw);
-        checkPart(statement, 'delete.deletes', ['q', 'limit']);
-        const limit = toNumber(statement.limit);
-        checkRetryable(context, limit === 1);
-        const query = {
-          filter: optionalObject(statement.q, 'q'),
-          limit,
-          deadlineMs: context.deadlineMs,
-        };
-        checkQuery(query);
-        const collection = findCollection(context);
-        if (collection === undefined) return;
-        // All are found before the first is removed, for removing changes what is being read.
-        for (const stored of Array.from(findDocuments(collection, query))) {
-          collection.remove(stored);
-          n += 1;
-        }
+      const writeErrors = runEach(deletes, context.body.ordered, (raw, index) => {
+        const { result } = context.statements!.once(index, () => runDelete(context, parseDocument(raw)));
+        n += toNumber(result.n);
       });
       return { n, ...(writeErrors.length > 0 && { writeErrors }), ok: 1 };
     },
@@ -100,6 +88,20 @@ function runEach(statements: Buffer[], ordered: unknown, run: (raw: Buffer, inde
     }
   }
   return writeErrors;
+}
+
+function runDelete(context: CommandContext, statement: Doc): { n: number } {
+  checkPart(statement, 'delete.deletes', ['q', 'limit']);
+  const limit = toNumber(statement.limit);
+  checkRetryable(context, limit === 1);
+  const query = { filter: optionalObject(statement.q, 'q'), limit, deadlineMs: context.deadlineMs };
+  checkQuery(query);
+  const collection = findCollection(context);
+  if (collection === undefined) return { n: 0 };
+  // All are found before the first is removed, for removing changes what is being read.
+  const found = Array.from(findDocuments(collection, query));
+  for (const stored of found) collection.remove(stored);
+  return { n: found.length };
 }
 
 function runUpdate(
