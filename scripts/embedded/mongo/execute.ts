@@ -3,9 +3,10 @@ import type { CommandContext } from './commands/command.ts';
 import { checkFields } from './commands/command.ts';
 import { commandTable } from './commands/command-table.ts';
 import type { Doc } from './bson/document.ts';
+import { checkUnchanged } from './bson/document.ts';
 import { MongoError, refuse } from './errors.ts';
-import { toNumber } from './bson/numbers.ts';
-import { answerOnce } from './retryable-writes.ts';
+import { isNumber, toNumber } from './bson/numbers.ts';
+import { RetryableStatements } from './retryable-writes.ts';
 import type { Request } from './wire.ts';
 
 export type Environment = Pick<CommandContext, 'store' | 'cursors' | 'status' | 'authentication'>;
@@ -28,7 +29,7 @@ export async function execute(environment: Environment, request: Request): Promi
 
 const statementsOf: Record<string, string> = { insert: 'documents', update: 'updates', delete: 'deletes' };
 
-async function run(environment: Environment, { body, sequences }: Request): Promise<Doc | Buffer> {
+async function run(environment: Environment, { body, rawBody, sequences }: Request): Promise<Doc | Buffer> {
   const name = Object.keys(body)[0] ?? '';
   const command = commandTable.get(name);
   if (command?.isOpen !== true && !environment.authentication.isDone)
@@ -41,10 +42,11 @@ async function run(environment: Environment, { body, sequences }: Request): Prom
     throw refuse('a multi-document transaction', 'OperationNotSupportedInTransaction');
   }
   if (command === undefined) throw refuse(`no such command: '${name}', which`, 'CommandNotFound');
+  checkUnchanged(body, rawBody);
   checkFields(name, command, body, sequences);
   const statements = sequences.get(statementsOf[name] ?? '') ?? body[statementsOf[name] ?? ''];
   environment.status.count(name, Array.isArray(statements) ? statements.length : 1);
-  const maxTimeMs = toNumber(body.maxTimeMS ?? 0);
+  const maxTimeMs = readMaxTime(body.maxTimeMS);
   const context: CommandContext = {
     ...environment,
     db: String(body.$db),
@@ -54,7 +56,19 @@ async function run(environment: Environment, { body, sequences }: Request): Prom
     deadlineMs: maxTimeMs > 0 ? performance.now() + maxTimeMs : undefined,
   };
   if (command.writes !== true) return command.run(context);
-  return environment.store.write(() =>
-    answerOnce(environment.store, body, () => command.run(context) as Doc),
-  );
+  return environment.store.write(() => {
+    const statements = new RetryableStatements(environment.store, body);
+    const reply = command.run({ ...context, statements });
+    statements.save();
+    return reply;
+  });
+}
+
+/** 0 is no bound. */
+function readMaxTime(value: unknown): number {
+  if (value === undefined) return 0;
+  const maxTimeMs = toNumber(value);
+  if (isNumber(value) && Number.isInteger(maxTimeMs) && maxTimeMs >= 0 && maxTimeMs < 2 ** 31)
+    return maxTimeMs;
+  throw refuse(`a maxTimeMS other than a whole number from 0 to ${2 ** 31 - 1}`, 'BadValue');
 }

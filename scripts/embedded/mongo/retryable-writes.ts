@@ -1,4 +1,4 @@
-import { Binary, Double, Int32, Long } from 'bson';
+import { Binary, Double, Long } from 'bson';
 import type { Doc } from './bson/document.ts';
 import { decodeDocument, encodeDocument, isObject } from './bson/document.ts';
 import { MongoError } from './errors.ts';
@@ -8,45 +8,59 @@ import type { Store } from './storage/store.ts';
 const keptMs = 30 * 60_000;
 
 /**
- * Runs a write once for each number that a session gives it: told again, because its answer was lost, it is answered
- * again and not done again. The answer is written with what it is about, and so survives a crash as that does.
- * To be called inside `Store.write`. One answer is kept for a session, and for as long as sessions live.
+ * The statements of a write, each done once for the number that a session gives the write: told again, because its
+ * answer was lost, a statement is answered again and not done again. The answers are written with what they are about,
+ * and so survive a crash as that does. To be used inside `Store.write`. Those of one write are kept for a session, for as
+ * long as sessions live.
  */
-export function answerOnce(store: Store, body: Doc, run: () => Doc): Doc {
-  const { lsid, txnNumber } = body;
-  if (txnNumber === undefined) return run();
-  if (!isObject(lsid) || !(lsid.id instanceof Binary) || !(txnNumber instanceof Long)) {
-    throw new MongoError('InvalidOptions', 'a transaction number needs a session');
+export class RetryableStatements {
+  readonly #store: Store;
+  readonly #key: Buffer | null = null;
+  readonly #number: Long | null = null;
+  #results: Record<string, Doc> = {};
+
+  /** @throws MongoError where the session has begun a later write */
+  constructor(store: Store, { lsid, txnNumber }: Doc) {
+    this.#store = store;
+    if (txnNumber === undefined) return;
+    if (!isObject(lsid) || !(lsid.id instanceof Binary) || !(txnNumber instanceof Long)) {
+      throw new MongoError('InvalidOptions', 'a transaction number needs a session');
+    }
+    this.#key = Buffer.from(lsid.id.buffer.subarray(0, lsid.id.position));
+    this.#number = txnNumber;
+    const saved = store.sessions.getBinary(this.#key);
+    if (saved === undefined) return;
+    const { number, results } = decodeDocument(saved) as SavedWrite;
+    if (toBigInt(number) > toBigInt(txnNumber)) {
+      const message = `transaction ${txnNumber.toString()} of the session is too old: ${number.toString()} has already started`;
+      throw new MongoError('TransactionTooOld', message);
+    }
+    if (number.equals(txnNumber)) this.#results = results ?? {};
   }
-  const key = Buffer.from(lsid.id.buffer.subarray(0, lsid.id.position));
-  const number = toBigInt(txnNumber);
-  const statements = encodeDocument({ ids: body.stmtIds ?? body.stmtId ?? new Int32(0) }).toString('latin1');
-  const saved = store.sessions.getBinary(key);
-  const last = saved === undefined ? undefined : (decodeDocument(saved) as SavedAnswers);
-  const lastNumber = last === undefined ? -1n : toBigInt(last.number);
-  if (number < lastNumber) {
-    const message = `transaction ${number} of the session is too old: ${lastNumber} has already started`;
-    throw new MongoError('TransactionTooOld', message);
+
+  /** Runs a statement unless it was done before. MongoDB does not remember those that changed nothing. */
+  once(index: number, run: () => Doc): { result: Doc; isRepeated: boolean } {
+    const known = this.#results[String(index)];
+    if (known !== undefined) return { result: known, isRepeated: true };
+    const changesBefore = this.#store.changes;
+    const result = run();
+    if (this.#store.changes > changesBefore) this.#results[String(index)] = result;
+    return { result, isRepeated: false };
   }
-  const answers = number === lastNumber ? (last?.answers ?? []) : [];
-  const known = answers.find((answer) => answer.statements === statements);
-  if (known !== undefined) return known.reply;
-  const reply = run();
-  const kept = {
-    number: txnNumber,
-    at: new Double(Date.now()),
-    answers: [...answers, { statements, reply }],
-  };
-  store.sessions.putSync(key, encodeDocument(kept));
-  return reply;
+
+  save(): void {
+    if (this.#key === null) return;
+    const write = { number: this.#number, at: new Double(Date.now()), results: this.#results };
+    this.#store.sessions.putSync(this.#key, encodeDocument(write));
+  }
 }
 
 /** Forgets the answers to sessions that have ended. To be called inside `Store.write`. */
 export function forgetOldAnswers(store: Store): void {
   for (const { key, value } of Array.from(store.sessions.getRange({}))) {
-    const { at } = decodeDocument(value) as SavedAnswers;
+    const { at } = decodeDocument(value) as SavedWrite;
     if (Date.now() - at.value > keptMs) store.sessions.removeSync(key);
   }
 }
 
-type SavedAnswers = { number: Long; at: Double; answers: { statements: string; reply: Doc }[] };
+type SavedWrite = { number: Long; at: Double; results?: Record<string, Doc> };

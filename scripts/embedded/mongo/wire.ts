@@ -6,6 +6,8 @@ import { decodeDocument, encodeDocument } from './bson/document.ts';
 export type Request = {
   requestId: number;
   body: Doc;
+  /** What `body` was decoded from. */
+  rawBody: Buffer;
   sequences: Map<string, Buffer[]>;
   /** The form of the answer: OP_QUERY is only spoken for the first `hello`. */
   isLegacy: boolean;
@@ -58,20 +60,21 @@ export function parseMessage(message: Buffer): Request {
     throw new Error(`unknown OP_MSG flags ${flags}`);
   const end = flags & checksumPresent ? message.length - 4 : message.length;
   const sequences = new Map<string, Buffer[]>();
-  let body: Doc | undefined;
+  let rawBody: Buffer | undefined;
   for (let at = headerBytes + 4; at < end;) {
     const kind = message[at];
     const size = message.readInt32LE(at + 1);
     // Less would not lead on to the next section, and never end.
     if (size < minDocumentBytes || at + 1 + size > end) throw new Error('a section of the wrong length');
     const section = message.subarray(at + 1, at + 1 + size);
-    if (kind === 0) body = decodeDocument(section);
+    if (kind === 0) rawBody = section;
     else if (kind === 1) sequences.set(...parseSequence(section));
     else throw new Error(`unknown OP_MSG section ${kind}`);
     at += 1 + size;
   }
-  if (body === undefined) throw new Error('an OP_MSG without a body');
-  return { requestId, body, sequences, isLegacy: false, wantsReply: (flags & moreToCome) === 0 };
+  if (rawBody === undefined) throw new Error('an OP_MSG without a body');
+  const body = decodeDocument(rawBody);
+  return { requestId, body, rawBody, sequences, isLegacy: false, wantsReply: (flags & moreToCome) === 0 };
 }
 
 function parseSequence(section: Buffer): [string, Buffer[]] {
@@ -94,7 +97,14 @@ function parseQuery(message: Buffer, requestId: number): Request {
   const start = nameEnd + 1 + 8;
   const raw = message.subarray(start, start + message.readInt32LE(start));
   const body = { ...decodeDocument(raw), $db: 'admin' };
-  return { requestId, body, sequences: new Map(), isLegacy: true, wantsReply: true };
+  return {
+    requestId,
+    body,
+    rawBody: encodeDocument(body),
+    sequences: new Map(),
+    isLegacy: true,
+    wantsReply: true,
+  };
 }
 
 export function encodeReply({ requestId, isLegacy }: Request, reply: Doc | Buffer): Buffer {

@@ -1,13 +1,36 @@
 import { BSON } from 'bson';
-import { MongoError } from '../errors.ts';
+import { MongoError, refuse } from '../errors.ts';
 
 export type Doc = Record<string, unknown>;
 
 export const maxDocumentBytes = 16 * 1024 * 1024;
 
-/** Numbers keep their BSON type (Int32, Double, Long, Decimal128), so that an update writes back what it read. */
+/** Numbers keep their BSON type (Int32, Double, Long), so that an update writes back what it read. */
 export function decodeDocument(bytes: Uint8Array): Doc {
   return BSON.deserialize(bytes, { promoteValues: false, promoteLongs: false, bsonRegExp: true });
+}
+
+/**
+ * Decodes what a client sent.
+ * @throws MongoError where the object made of it is not exactly what was sent
+ */
+export function parseDocument(raw: Buffer): Doc {
+  const document = decodeDocument(raw);
+  checkUnchanged(document, raw);
+  return document;
+}
+
+/**
+ * JavaScript keeps one of two fields of the same name, moves names like "7" to the front, and has no value for some
+ * that BSON can express. Encoding the object again shows all of these.
+ */
+export function checkUnchanged(document: Doc, raw: Buffer): void {
+  if (!encodeDocument(document).equals(raw)) {
+    throw refuse(
+      'a document with a field twice, a field named by a number, or a value out of range',
+      'BadValue',
+    );
+  }
 }
 
 export function encodeDocument(document: Doc): Buffer {

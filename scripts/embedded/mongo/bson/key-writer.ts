@@ -1,10 +1,9 @@
-import type { BSONRegExp, Binary, ObjectId, Timestamp } from 'bson';
-import { Decimal128, Long } from 'bson';
+import type { Binary, ObjectId } from 'bson';
+import { Long } from 'bson';
 import { getTypeOrder, typeOrder } from './bson-types.ts';
 import type { Doc } from './document.ts';
-import { refuse } from '../errors.ts';
-import type { BsonNumber, ExactDecimal } from './numbers.ts';
-import { subtractExact, toExactDecimal, toNumber } from './numbers.ts';
+import type { BsonNumber } from './numbers.ts';
+import { toNumber } from './numbers.ts';
 
 const residual = { negative: 0x7f, none: 0x80, positive: 0x81 };
 
@@ -55,15 +54,6 @@ export class KeyWriter {
     if (type === typeOrder.objectId) return this.writeBytes((value as ObjectId).id);
     if (type === typeOrder.boolean) return this.writeByte(value === true ? 2 : 1);
     if (type === typeOrder.date) return this.#writeDouble((value as Date).getTime());
-    if (type === typeOrder.timestamp) {
-      const bytes = Buffer.alloc(8);
-      bytes.writeBigUInt64BE((value as Timestamp).toBigInt());
-      return this.writeBytes(bytes);
-    }
-    if (type === typeOrder.regex) {
-      const { pattern, options } = value as BSONRegExp;
-      return this.#writeText(pattern).#writeText(options);
-    }
     return this;
   }
 
@@ -102,25 +92,11 @@ export class KeyWriter {
   #writeNumber(value: BsonNumber): this {
     const nearest = toNumber(value);
     this.#writeDouble(nearest);
-    const isExact = !(value instanceof Long || value instanceof Decimal128) || Number.isNaN(nearest);
-    if (isExact || (value instanceof Long && Number.isSafeInteger(nearest)))
-      return this.writeByte(residual.none);
-    if (!Number.isFinite(nearest)) {
-      if (/^-?inf/i.test(value.toString())) return this.writeByte(residual.none);
-      throw refuse('comparing a Decimal128 beyond the range of doubles');
-    }
-    return this.#writeResidual(subtractExact(toExactDecimal(value), toExactDecimal(nearest)));
-  }
-
-  #writeResidual({ digits, exponent }: ExactDecimal): this {
-    if (digits === 0n) return this.writeByte(residual.none);
-    const text = (digits < 0n ? -digits : digits).toString();
-    const magnitude = 0x8000 + text.length + exponent;
-    this.writeByte(digits < 0n ? residual.negative : residual.positive);
-    const start = this.#length;
-    this.writeByte(magnitude >> 8).writeByte(magnitude & 0xff);
-    this.writeBytes(Buffer.from(text.replace(/0+$/, ''), 'latin1')).writeByte(0);
-    return digits < 0n ? this.invertFrom(start) : this;
+    const offBy = value instanceof Long ? Number(value.toBigInt() - BigInt(nearest)) : 0;
+    if (offBy === 0) return this.writeByte(residual.none);
+    this.writeByte(offBy < 0 ? residual.negative : residual.positive);
+    // Doubles of the size of an int64 are at most 2048 apart.
+    return this.writeByte((0x8000 + offBy) >> 8).writeByte((0x8000 + offBy) & 0xff);
   }
 
   #writeDouble(value: number): this {

@@ -1,43 +1,11 @@
 import type { Doc } from '../bson/document.ts';
-import { MongoError } from '../errors.ts';
 import { compileFilter } from '../query/match.ts';
-import { toNumber } from '../bson/numbers.ts';
 import type { Command } from './command.ts';
-import {
-  ensureCollection,
-  findCollection,
-  getCollectionName,
-  optionalCount,
-  optionalObject,
-} from './command.ts';
+import { optionalCount, optionalObject, readCursorId } from './command.ts';
 
 export const collectionCommands: Record<string, Command> = {
-  create: {
-    fields: [],
-    writes: true,
-    run(context) {
-      if (findCollection(context) !== undefined) {
-        const namespace = `${context.db}.${getCollectionName(context)}`;
-        throw new MongoError('NamespaceExists', `Collection ${namespace} already exists.`);
-      }
-      ensureCollection(context);
-      return { ok: 1 };
-    },
-  },
-
-  drop: {
-    fields: [],
-    writes: true,
-    run(context) {
-      const collection = findCollection(context);
-      if (collection === undefined) return { ok: 1 };
-      context.store.dropCollection(collection);
-      return { ns: collection.namespace, nIndexesWas: collection.indexes.length, ok: 1 };
-    },
-  },
-
   dropDatabase: {
-    fields: [],
+    fields: ['writeConcern'],
     writes: true,
     run({ store, db }) {
       for (const collection of store.collections.values())
@@ -59,20 +27,10 @@ export const collectionCommands: Record<string, Command> = {
     },
   },
 
-  listDatabases: {
-    fields: ['filter', 'nameOnly', 'authorizedDatabases'],
-    run({ store, body }) {
-      const matches = compileFilter(optionalObject(body.filter, 'filter') ?? {});
-      const names = new Set(Array.from(store.collections.values(), ({ db }) => db));
-      const databases = Array.from(names, (name) => ({ name, empty: false }));
-      return { databases: databases.filter((entry) => matches(entry)), ok: 1 };
-    },
-  },
-
   killCursors: {
     fields: ['cursors'],
     run({ cursors, body }) {
-      const ids = Array.isArray(body.cursors) ? body.cursors.map((id: unknown) => BigInt(toNumber(id))) : [];
+      const ids = Array.isArray(body.cursors) ? body.cursors.map(readCursorId) : [];
       const { killed, notFound } = cursors.kill(ids);
       return {
         cursorsKilled: killed,

@@ -16,7 +16,6 @@ export const commandTable = new Map<string, Command>(
     ...readCommands,
     ...writeCommands,
     findAndModify,
-    findandmodify: findAndModify,
     explain,
   }),
 );

@@ -1,3 +1,4 @@
+import { Long } from 'bson';
 import type { Authentication } from '../auth/authentication.ts';
 import type { Collection } from '../storage/collection.ts';
 import type { Cursors } from '../cursors.ts';
@@ -5,6 +6,7 @@ import type { Doc } from '../bson/document.ts';
 import { encodeDocument, isObject } from '../bson/document.ts';
 import { MongoError, refuse } from '../errors.ts';
 import { isNumber, toNumber } from '../bson/numbers.ts';
+import type { RetryableStatements } from '../retryable-writes.ts';
 import type { ServerStatus } from '../server-status.ts';
 import type { Store } from '../storage/store.ts';
 
@@ -21,6 +23,8 @@ export type CommandContext = {
   body: Doc;
   sequences: Map<string, Buffer[]>;
   deadlineMs: number | undefined;
+  /** Of a command that writes. */
+  statements?: RetryableStatements;
 };
 
 /**
@@ -35,19 +39,7 @@ export type Command = {
   run(context: CommandContext): Doc | Buffer;
 };
 
-const commonFields = new Set([
-  '$db',
-  '$clusterTime',
-  '$readPreference',
-  'lsid',
-  'txnNumber',
-  'stmtId',
-  'stmtIds',
-  'readConcern',
-  'writeConcern',
-  'maxTimeMS',
-  'comment',
-]);
+const commonFields = new Set(['$db', '$readPreference', 'lsid', 'maxTimeMS']);
 
 export function checkFields(
   name: string,
@@ -57,21 +49,29 @@ export function checkFields(
 ): void {
   for (const field of [...Object.keys(body).slice(1), ...sequences.keys()]) {
     if (command.fields.includes(field) || commonFields.has(field) || body[field] === null) continue;
-    const isSimpleCollation =
-      field === 'collation' && isObject(body[field]) && body[field].locale === 'simple';
-    if (!isSimpleCollation) throw refuse(`the field '${name}.${field}'`, 'Location40415');
+    throw refuse(`the field '${name}.${field}'`, 'Location40415');
   }
-  const { readConcern, writeConcern } = body;
-  if (
-    isObject(readConcern) &&
-    !['local', 'majority', 'available', 'linearizable', undefined].includes(readConcern.level as string)
-  ) {
-    throw refuse(`read concern ${String(readConcern.level)}`);
-  }
-  // One node is a majority of itself, and every acknowledged write is on its disk: `j` asks for nothing more.
-  const w = isObject(writeConcern) ? writeConcern.w : undefined;
-  if (w !== undefined && w !== 'majority' && !(toNumber(w) <= 1))
-    throw refuse('a write concern for more than one node');
+  checkReadConcern(optionalObject(body.readConcern, 'readConcern') ?? {});
+  checkWriteConcern(optionalObject(body.writeConcern, 'writeConcern') ?? {}, command.writes === true);
+}
+
+/** One node that acknowledges what is on its disk reads the same by all of these. */
+function checkReadConcern(readConcern: Doc): void {
+  checkPart(readConcern, 'readConcern', ['level']);
+  const { level = 'local' } = readConcern;
+  if (typeof level !== 'string' || !['local', 'majority', 'linearizable'].includes(level))
+    throw refuse(`the read concern ${JSON.stringify(level)}`);
+}
+
+/** One node is a majority of itself, and every acknowledged write is on its disk: `j` asks for nothing more. */
+function checkWriteConcern(writeConcern: Doc, writes: boolean): void {
+  checkPart(writeConcern, 'writeConcern', ['w', 'j', 'wtimeout']);
+  const { w = 'majority', j = true, wtimeout } = writeConcern;
+  // Drivers end their sessions with 0. Of a write, MongoDB would tell nothing then.
+  const isAsked = w === 'majority' || toNumber(w) === 1 || (!writes && toNumber(w) === 0);
+  if (!isAsked) throw refuse(`the write concern ${JSON.stringify(w)}`);
+  if (typeof j !== 'boolean') throw new MongoError('TypeMismatch', "'writeConcern.j' must be a boolean");
+  optionalCount(wtimeout, 'writeConcern.wtimeout');
 }
 
 /** Refuses the fields of a part of a command (one update of many, say) that nobody here reads. */
@@ -105,8 +105,10 @@ export function optionalObject(value: unknown, name: string): Doc | undefined {
 export function optionalCount(value: unknown, name: string): number | undefined {
   if (value === undefined || value === null) return undefined;
   const count = toNumber(value);
-  if (isNumber(value) && Number.isInteger(count) && count >= 0) return count;
-  throw new MongoError('BadValue', `'${name}' must be a whole number that is not negative`);
+  if (!isNumber(value)) throw new MongoError('TypeMismatch', `'${name}' must be a number`);
+  if (!Number.isInteger(count)) throw refuse(`the fraction ${count} as '${name}'`, 'BadValue');
+  if (count < 0) throw new MongoError('Location51024', `'${name}' must not be negative`);
+  return count;
 }
 
 /** An array of documents that a client may send in the body or beside it. */
@@ -118,4 +120,9 @@ export function getRawDocuments({ body, sequences }: CommandContext, field: stri
     throw new MongoError('TypeMismatch', `'${field}' must be an array of objects`);
   }
   return documents.map((document: Doc) => encodeDocument(document));
+}
+
+export function readCursorId(id: unknown): bigint {
+  if (id instanceof Long) return id.toBigInt();
+  throw new MongoError('TypeMismatch', 'the number of a cursor must be an int64');
 }

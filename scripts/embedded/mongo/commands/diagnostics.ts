@@ -1,5 +1,4 @@
 import { maxDocumentBytes } from '../bson/document.ts';
-import { serverVersion } from '../server-status.ts';
 import { maxMessageBytes } from '../wire.ts';
 import type { Command } from './command.ts';
 
@@ -41,25 +40,10 @@ const hello: Command = {
   }),
 };
 
-const buildInfo: Command = {
-  isOpen: true,
-  fields: [],
-  run: () => ({
-    version: serverVersion,
-    versionArray: serverVersion.split('.').map(Number).concat(0),
-    gitVersion: 'embedded',
-    modules: [],
-    maxBsonObjectSize: maxDocumentBytes,
-    ok: 1,
-  }),
-};
-
 export const diagnosticCommands: Record<string, Command> = {
   hello,
   isMaster: hello,
   ismaster: hello,
-  buildInfo,
-  buildinfo: buildInfo,
   ping: { isOpen: true, fields: [], run: () => ({ ok: 1 }) },
   saslStart: {
     isOpen: true,
@@ -72,6 +56,6 @@ export const diagnosticCommands: Record<string, Command> = {
     run: ({ authentication, body }) => authentication.continue(body),
   },
   // Nothing is kept for a session but the answers to its retryable writes, which expire by themselves.
-  endSessions: { fields: [], run: () => ({ ok: 1 }) },
+  endSessions: { fields: ['writeConcern'], run: () => ({ ok: 1 }) },
   serverStatus: { fields: [], run: ({ status }) => status.describe() },
 };

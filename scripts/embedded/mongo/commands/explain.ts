@@ -1,4 +1,3 @@
-import { compilePipeline } from '../aggregation/aggregate.ts';
 import type { Doc } from '../bson/document.ts';
 import { isObject } from '../bson/document.ts';
 import { MongoError, refuse } from '../errors.ts';
@@ -6,7 +5,7 @@ import type { PreparedQuery, Query } from '../query/find.ts';
 import { prepareQuery } from '../query/find.ts';
 import type { Command, CommandContext } from './command.ts';
 import { checkFields, findCollection } from './command.ts';
-import { parseCount, parseDistinct, parseFind, readCommands } from './reads.ts';
+import { parseFind, readCommands } from './reads.ts';
 
 /** Tells by which index a read finds its documents and, having run it, how many keys and documents it examined. */
 export const explain: Command = {
@@ -33,13 +32,9 @@ export const explain: Command = {
 };
 
 function parseExplained(context: CommandContext, name: string, body: Doc): Query {
-  const command = Object.hasOwn(readCommands, name) ? readCommands[name] : undefined;
-  if (command !== undefined) checkFields(name, command, body, new Map());
-  if (name === 'find') return parseFind(context, body);
-  if (name === 'count') return parseCount(context, body);
-  if (name === 'distinct') return parseDistinct(context, body);
-  if (name === 'aggregate') return { ...compilePipeline(body.pipeline).query, hint: body.hint };
-  throw refuse(`explain of ${name}`);
+  if (name !== 'find') throw refuse(`explain of ${name}`);
+  checkFields(name, readCommands.find!, body, new Map());
+  return parseFind(context, body);
 }
 
 function describePlan({ plan, mustSort }: PreparedQuery, { filter, sort, skip, limit }: Query): Doc {
@@ -54,9 +49,7 @@ function describePlan({ plan, mustSort }: PreparedQuery, { filter, sort, skip, l
             stage: 'IXSCAN',
             indexName: plan.index.spec.name,
             keyPattern: plan.index.spec.key,
-            isMultiKey: plan.index.isMultikey,
             isUnique: plan.index.isUnique,
-            isSparse: plan.index.spec.sparse === true,
             isPartial: plan.index.spec.partialFilterExpression !== undefined,
             direction: plan.isReverse ? 'backward' : 'forward',
           },

@@ -1,66 +1,53 @@
-import { MongoError } from '../errors.ts';
-import { getId } from '../bson/document.ts';
+import type { Doc } from '../bson/document.ts';
+import { isObject } from '../bson/document.ts';
+import { MongoError, refuse } from '../errors.ts';
+import type { Query } from '../query/find.ts';
 import { checkQuery, findDocuments } from '../query/find.ts';
 import { compileProjection } from '../query/projection.ts';
+import type { Updater } from '../update/update.ts';
 import { compileUpdate } from '../update/update.ts';
-import type { Command } from './command.ts';
-import { ensureCollection, findCollection, optionalObject } from './command.ts';
-import { updateStored, upsertDocument } from './writes.ts';
+import type { Command, CommandContext } from './command.ts';
+import { findCollection, optionalObject } from './command.ts';
+import { updateStored, writeFields } from './writes.ts';
 
-/** One document found, changed (or removed, or made) and returned in one step. */
+/** One document found, changed or removed, and returned in one step. */
 export const findAndModify: Command = {
-  fields: [
-    'query',
-    'sort',
-    'remove',
-    'update',
-    'new',
-    'fields',
-    'upsert',
-    'hint',
-    'bypassDocumentValidation',
-  ],
+  fields: ['query', 'remove', 'update', 'new', 'fields', 'upsert', ...writeFields],
   writes: true,
   run(context) {
     const { body } = context;
     const filter = optionalObject(body.query, 'query') ?? {};
-    const query = {
-      filter,
-      sort: optionalObject(body.sort, 'sort'),
-      limit: 1,
-      hint: body.hint,
-      deadlineMs: context.deadlineMs,
-    };
-    const project = compileProjection(optionalObject(body.fields, 'fields')) ?? ((document) => document);
+    const query = { filter, limit: 1, deadlineMs: context.deadlineMs };
+    const project = compileProjection(optionalObject(body.fields, 'fields'));
     const isRemoval = body.remove === true;
-    if (
-      isRemoval === (body.update !== undefined) ||
-      (isRemoval && (body.new === true || body.upsert === true))
-    ) {
+    if (isRemoval === (body.update !== undefined) || (isRemoval && body.new === true)) {
       throw new MongoError(
         'FailedToParse',
         'either an update or remove=true must be specified, and not both',
       );
     }
+    if (body.upsert === true) throw refuse('findAndModify with upsert');
     const update = isRemoval ? undefined : compileUpdate(body.update);
     checkQuery(query);
-    const collection = findCollection(context);
-    const [stored] = collection === undefined ? [] : Array.from(findDocuments(collection, query));
-
-    if (stored !== undefined && update === undefined) {
-      collection!.remove(stored);
-      return { lastErrorObject: { n: 1 }, value: project(stored.document), ok: 1 };
-    }
-    if (stored !== undefined && update !== undefined) {
-      const { document } = updateStored(collection!, stored, update);
-      const value = project(body.new === true ? document : stored.document);
-      return { lastErrorObject: { n: 1, updatedExisting: true }, value, ok: 1 };
-    }
-    if (update === undefined) return { lastErrorObject: { n: 0 }, value: null, ok: 1 };
-    if (body.upsert !== true)
-      return { lastErrorObject: { n: 0, updatedExisting: false }, value: null, ok: 1 };
-    const document = upsertDocument(ensureCollection(context), filter, update);
-    const lastErrorObject = { n: 1, updatedExisting: false, upserted: getId(document) };
-    return { lastErrorObject, value: body.new === true ? project(document) : null, ok: 1 };
+    const { result, isRepeated } = context.statements!.once(0, () => changeOne(context, query, update));
+    // MongoDB answers one that is told again the document without its projection.
+    if (project === undefined || isRepeated || !isObject(result.value)) return result;
+    return { ...result, value: project(result.value) };
   },
 };
+
+/** @param update none removes the document */
+function changeOne(context: CommandContext, query: Query, update: Updater | undefined): Doc {
+  const collection = findCollection(context);
+  const [stored] = collection === undefined ? [] : Array.from(findDocuments(collection, query));
+  const ifUpdated = update && { updatedExisting: stored !== undefined };
+  if (collection === undefined || stored === undefined)
+    return { lastErrorObject: { n: 0, ...ifUpdated }, value: null, ok: 1 };
+  let value = stored.document;
+  if (update === undefined) collection.remove(stored);
+  else {
+    const { document } = updateStored(collection, stored, update);
+    if (context.body.new === true) value = document;
+  }
+  return { lastErrorObject: { n: 1, ...ifUpdated }, value, ok: 1 };
+}

@@ -1,39 +1,24 @@
-import { compilePipeline } from '../aggregation/aggregate.ts';
-import { encodeKey } from '../bson/compare.ts';
+import { Int32 } from 'bson';
 import type { StoredDocument } from '../storage/collection.ts';
-import { emptyArray } from '../bson/bson-types.ts';
 import type { Doc } from '../bson/document.ts';
+import { encodeDocument, isObject } from '../bson/document.ts';
 import { encodeAll } from '../cursors.ts';
 import { MongoError, refuse } from '../errors.ts';
 import type { Query } from '../query/find.ts';
 import { checkQuery, countMatching, prepareQuery } from '../query/find.ts';
-import { narrowestInteger, toBigInt, toNumber } from '../bson/numbers.ts';
-import type { Long } from 'bson';
-import { collectAt } from '../bson/paths.ts';
+import { narrowestInteger, toNumber } from '../bson/numbers.ts';
 import type { Projector } from '../query/projection.ts';
 import { compileProjection } from '../query/projection.ts';
 import type { Command, CommandContext } from './command.ts';
-import { findCollection, getCollectionName, optionalCount, optionalObject } from './command.ts';
+import { findCollection, getCollectionName, optionalCount, optionalObject, readCursorId } from './command.ts';
 
 export const readCommands: Record<string, Command> = {
   find: {
-    fields: [
-      'filter',
-      'sort',
-      'projection',
-      'skip',
-      'limit',
-      'hint',
-      'batchSize',
-      'singleBatch',
-      'allowDiskUse',
-      'noCursorTimeout',
-      'allowPartialResults',
-    ],
+    fields: ['filter', 'sort', 'projection', 'skip', 'limit', 'batchSize', 'singleBatch', 'readConcern'],
     run(context) {
       const { cursors, db, body } = context;
       const query = parseFind(context, body);
-      const project = compileProjection(optionalObject(body.projection, 'projection'));
+      const project = compileProjection(parseProjection(body.projection));
       const batchSize = optionalCount(body.batchSize, 'batchSize');
       const found = encodeStored(select(context, query), project);
       const namespace = `${db}.${getCollectionName(context)}`;
@@ -44,87 +29,57 @@ export const readCommands: Record<string, Command> = {
   getMore: {
     fields: ['collection', 'batchSize'],
     run({ cursors, db, body }) {
-      const id = toBigInt(body.getMore as Long);
+      const id = readCursorId(body.getMore);
       const batchSize = optionalCount(body.batchSize, 'batchSize');
       return cursors.getMore(id, `${db}.${String(body.collection)}`, batchSize === 0 ? undefined : batchSize);
     },
   },
 
-  count: {
-    fields: ['query', 'skip', 'limit', 'hint'],
-    run(context) {
-      const query = parseCount(context, context.body);
-      return { n: countSelected(context, query), ok: 1 };
-    },
-  },
-
-  distinct: {
-    fields: ['key', 'query', 'hint'],
-    run(context) {
-      const { key } = context.body;
-      if (typeof key !== 'string' || key === '')
-        throw new MongoError('TypeMismatch', "'key' must be a string");
-      const values = new Map<string, unknown>();
-      for (const { document } of select(context, parseDistinct(context, context.body))) {
-        for (const value of collectAt(document, key.split('.')).values) {
-          if (value !== undefined && value !== emptyArray)
-            values.set(encodeKey(value).toString('latin1'), value);
-        }
-      }
-      return { values: [...values.values()], ok: 1 };
-    },
-  },
-
   aggregate: {
-    fields: ['pipeline', 'cursor', 'hint', 'allowDiskUse'],
+    fields: ['pipeline', 'cursor', 'readConcern'],
     run(context) {
       const { cursors, db, body } = context;
-      if (typeof body.aggregate !== 'string') throw refuse('an aggregation without a collection');
-      const { stages, count, ...pipeline } = compilePipeline(body.pipeline);
-      const query = { ...pipeline.query, hint: body.hint, deadlineMs: context.deadlineMs };
-      const batchSize = optionalCount(optionalObject(body.cursor, 'cursor')?.batchSize, 'batchSize');
-      const namespace = `${db}.${getCollectionName(context)}`;
-      if (count !== undefined) {
-        const n = narrowestInteger(BigInt(countSelected(context, query)));
-        return cursors.openOf(namespace, toNumber(n) > 0 ? [{ _id: count.id, [count.field]: n }] : []);
-      }
-      const found = select(context, query);
-      if (stages.length === 0) return cursors.open(namespace, encodeStored(found, undefined), { batchSize });
-      const results = stages.reduce<Iterable<Doc>>(
-        (documents, stage) => stage(documents),
-        decodeStored(found),
-      );
-      return cursors.open(namespace, encodeAll(results), { batchSize });
+      const filter = parseCount(body.pipeline);
+      const n = countSelected(context, { filter, deadlineMs: context.deadlineMs });
+      const counted = n > 0 ? [{ _id: new Int32(1), n: narrowestInteger(BigInt(n)) }] : [];
+      return cursors.openOf(`${db}.${getCollectionName(context)}`, counted);
     },
   },
 };
 
-type Parts = Pick<CommandContext, 'deadlineMs'>;
+/**
+ * Without `_id` an index may hold all that is asked for. MongoDB then answers by the index alone, which has null for fields
+ * that are missing.
+ */
+function parseProjection(projection: unknown): Doc | undefined {
+  const spec = optionalObject(projection, 'projection');
+  if (spec !== undefined && Object.hasOwn(spec, '_id') && toNumber(spec._id) !== 1 && spec._id !== true)
+    throw refuse("the projection '_id: 0' of a find", 'BadValue');
+  return spec;
+}
+
+/** The one pipeline that is known here is what a driver makes of `countDocuments`. */
+const countStage = encodeDocument({ $group: { _id: new Int32(1), n: { $sum: new Int32(1) } } });
+
+function parseCount(pipeline: unknown): Doc {
+  if (!Array.isArray(pipeline)) throw new MongoError('TypeMismatch', "'pipeline' must be an array");
+  const [match, group, ...others] = pipeline as unknown[];
+  const isCount = isObject(group) && encodeDocument(group).equals(countStage) && others.length === 0;
+  const { $match: filter } = isObject(match) ? match : {};
+  if (!isCount || !isObject(filter))
+    throw refuse('an aggregation other than countDocuments', 'Location40324');
+  return filter;
+}
 
 /** The query of a `find`; also of one that is explained. */
-export function parseFind({ deadlineMs }: Parts, body: Doc): Query {
+export function parseFind({ deadlineMs }: Pick<CommandContext, 'deadlineMs'>, body: Doc): Query {
   return {
     filter: optionalObject(body.filter, 'filter'),
     sort: optionalObject(body.sort, 'sort'),
     skip: optionalCount(body.skip, 'skip'),
     limit: optionalCount(body.limit, 'limit'),
-    hint: body.hint,
     deadlineMs,
   };
-}
-
-export function parseCount({ deadlineMs }: Parts, body: Doc): Query {
-  return {
-    filter: optionalObject(body.query, 'query'),
-    skip: optionalCount(body.skip, 'skip'),
-    limit: optionalCount(body.limit, 'limit'),
-    hint: body.hint,
-    deadlineMs,
-  };
-}
-
-export function parseDistinct({ deadlineMs }: Parts, body: Doc): Query {
-  return { filter: optionalObject(body.query, 'query'), hint: body.hint, deadlineMs };
 }
 
 /** The documents of the query. It is prepared at once, so that a bad one is an error without a collection too. */
@@ -145,8 +100,4 @@ function countSelected(context: CommandContext, query: Query): number {
 function* encodeStored(found: Iterable<StoredDocument>, project: Projector | undefined): Generator<Buffer> {
   if (project === undefined) for (const { raw } of found) yield raw;
   else for (const { document } of found) yield* encodeAll([project(document)]);
-}
-
-function* decodeStored(found: Iterable<StoredDocument>): Generator<Doc> {
-  for (const { document } of found) yield document;
 }

@@ -1,8 +1,8 @@
-import { BSONRegExp, ObjectId } from 'bson';
+import { ObjectId } from 'bson';
 import type { Collection, StoredDocument } from '../storage/collection.ts';
 import type { Doc } from '../bson/document.ts';
-import { decodeDocument, encodeDocument, getId, isOperatorObject } from '../bson/document.ts';
-import { MongoError } from '../errors.ts';
+import { decodeDocument, encodeDocument, getId, parseDocument } from '../bson/document.ts';
+import { MongoError, refuse } from '../errors.ts';
 import { checkQuery, findDocuments } from '../query/find.ts';
 import { toNumber } from '../bson/numbers.ts';
 import type { Updater } from '../update/update.ts';
@@ -10,16 +10,22 @@ import { buildUpsertSeed, compileUpdate } from '../update/update.ts';
 import type { Command, CommandContext } from './command.ts';
 import { checkPart, ensureCollection, findCollection, getRawDocuments, optionalObject } from './command.ts';
 
+/** Those of each command that a driver may send a second time. */
+export const writeFields = ['writeConcern', 'txnNumber'];
+
 export const writeCommands: Record<string, Command> = {
   insert: {
-    fields: ['documents', 'ordered', 'bypassDocumentValidation'],
+    fields: ['documents', 'ordered', ...writeFields],
     writes: true,
     run(context) {
       const documents = getRawDocuments(context, 'documents');
       const collection = ensureCollection(context);
       let n = 0;
-      const writeErrors = runEach(documents, context.body.ordered, (raw) => {
-        insertDocument(collection, decodeDocument(raw), raw);
+      const writeErrors = runEach(documents, context.body.ordered, (raw, index) => {
+        context.statements!.once(index, () => {
+          insertDocument(collection, parseDocument(raw), raw);
+          return {};
+        });
         n += 1;
       });
       return { n, ...(writeErrors.length > 0 && { writeErrors }), ok: 1 };
@@ -27,7 +33,7 @@ export const writeCommands: Record<string, Command> = {
   },
 
   update: {
-    fields: ['updates', 'ordered', 'bypassDocumentValidation'],
+    fields: ['updates', 'ordered', ...writeFields],
     writes: true,
     run(context) {
       const upserted: Doc[] = [];
@@ -35,9 +41,9 @@ export const writeCommands: Record<string, Command> = {
       let nModified = 0;
       const updates = getRawDocuments(context, 'updates');
       const writeErrors = runEach(updates, context.body.ordered, (raw, index) => {
-        const result = runUpdate(context, decodeDocument(raw));
-        n += result.matched;
-        nModified += result.modified;
+        const { result } = context.statements!.once(index, () => runUpdate(context, parseDocument(raw)));
+        n += toNumber(result.matched);
+        nModified += toNumber(result.modified);
         if (result.upsertedId !== undefined) upserted.push({ index, _id: result.upsertedId });
       });
       const parts = {
@@ -49,33 +55,25 @@ export const writeCommands: Record<string, Command> = {
   },
 
   delete: {
-    fields: ['deletes', 'ordered'],
+    fields: ['deletes', 'ordered', ...writeFields],
     writes: true,
     run(context) {
       const deletes = getRawDocuments(context, 'deletes');
       let n = 0;
-      const writeErrors = runEach(deletes, context.body.ordered, (raw) => {
-        const statement = decodeDocument(raw);
-        checkPart(statement, 'delete.deletes', ['q', 'limit', 'hint']);
-        const query = {
-          filter: optionalObject(statement.q, 'q'),
-          limit: toNumber(statement.limit),
-          hint: statement.hint,
-          deadlineMs: context.deadlineMs,
-        };
-        checkQuery(query);
-        const collection = findCollection(context);
-        if (collection === undefined) return;
-        // All are found before the first is removed, for removing changes what is being read.
-        for (const stored of Array.from(findDocuments(collection, query))) {
-          collection.remove(stored);
-          n += 1;
-        }
+      const writeErrors = runEach(deletes, context.body.ordered, (raw, index) => {
+        const { result } = context.statements!.once(index, () => runDelete(context, parseDocument(raw)));
+        n += toNumber(result.n);
       });
       return { n, ...(writeErrors.length > 0 && { writeErrors }), ok: 1 };
     },
   },
 };
+
+/** MongoDB knows of each document whether it was changed already only where a statement is about one. */
+function checkRetryable({ body }: CommandContext, isOfOne: boolean): void {
+  if (!isOfOne && body.txnNumber !== undefined)
+    throw refuse('a retryable write of many documents', 'InvalidOptions');
+}
 
 /** Runs the statements of a command; where they are ordered, the first error ends it. */
 function runEach(statements: Buffer[], ordered: unknown, run: (raw: Buffer, index: number) => void): Doc[] {
@@ -92,18 +90,30 @@ function runEach(statements: Buffer[], ordered: unknown, run: (raw: Buffer, inde
   return writeErrors;
 }
 
+function runDelete(context: CommandContext, statement: Doc): { n: number } {
+  checkPart(statement, 'delete.deletes', ['q', 'limit']);
+  const limit = toNumber(statement.limit);
+  checkRetryable(context, limit === 1);
+  const query = { filter: optionalObject(statement.q, 'q'), limit, deadlineMs: context.deadlineMs };
+  checkQuery(query);
+  const collection = findCollection(context);
+  if (collection === undefined) return { n: 0 };
+  // All are found before the first is removed, for removing changes what is being read.
+  const found = Array.from(findDocuments(collection, query));
+  for (const stored of found) collection.remove(stored);
+  return { n: found.length };
+}
+
 function runUpdate(
   context: CommandContext,
   statement: Doc,
 ): { matched: number; modified: number; upsertedId?: unknown } {
-  checkPart(statement, 'update.updates', ['q', 'u', 'multi', 'upsert', 'hint']);
-  const { u, multi, upsert, hint } = statement;
+  checkPart(statement, 'update.updates', ['q', 'u', 'multi', 'upsert']);
+  const { u, multi, upsert } = statement;
+  checkRetryable(context, multi !== true);
   const filter = optionalObject(statement.q, 'q') ?? {};
   const update = compileUpdate(u);
-  if (multi === true && !isOperatorObject(u)) {
-    throw new MongoError('FailedToParse', 'multi update is not supported for replacement-style update');
-  }
-  const query = { filter, limit: multi === true ? 0 : 1, hint, deadlineMs: context.deadlineMs };
+  const query = { filter, limit: multi === true ? 0 : 1, deadlineMs: context.deadlineMs };
   checkQuery(query);
   const collection = findCollection(context);
   const found = collection === undefined ? [] : Array.from(findDocuments(collection, query));
@@ -134,16 +144,7 @@ export function upsertDocument(collection: Collection, filter: Doc, update: Upda
 /** @returns the document as it is stored: `_id` comes first, and is made here if the client made none. */
 function insertDocument(collection: Collection, document: Doc, raw: Buffer | undefined): Doc {
   const { _id = new ObjectId(), ...fields } = document;
-  if (Array.isArray(_id) || _id instanceof BSONRegExp) {
-    throw new MongoError('InvalidIdField', "The '_id' value cannot be an array or a regular expression");
-  }
-  const dollar = Object.keys(fields).find((name) => name.startsWith('$'));
-  if (dollar !== undefined) {
-    throw new MongoError(
-      'DollarPrefixedFieldName',
-      `The dollar ($) prefixed field '${dollar}' is not allowed`,
-    );
-  }
+  if (Array.isArray(_id)) throw new MongoError('InvalidIdField', "The '_id' value cannot be an array");
   const isInOrder = raw !== undefined && Object.keys(document)[0] === '_id';
   const ordered = isInOrder ? document : { _id, ...fields };
   collection.insert(ordered, isInOrder ? raw : encodeDocument(ordered));

@@ -1,13 +1,9 @@
 import type { Collection, StoredDocument } from '../storage/collection.ts';
-import { areEqual } from '../bson/compare.ts';
 import type { Doc } from '../bson/document.ts';
-import { isObject } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError } from '../errors.ts';
 import { compileFilter } from './match.ts';
-import { toNumber } from '../bson/numbers.ts';
 import type { Plan } from './plan.ts';
-import { choosePlan, collectConstraints, planWith } from './plan.ts';
-import type { SortField } from './sort.ts';
+import { choosePlan } from './plan.ts';
 import { parseSort, sortDocuments } from './sort.ts';
 
 export type Query = {
@@ -16,8 +12,6 @@ export type Query = {
   skip?: number | undefined;
   /** 0 is no limit. */
   limit?: number | undefined;
-  /** The name or the key pattern of the index to use. */
-  hint?: unknown;
   /** What `performance.now()` must not pass while documents are examined. */
   deadlineMs?: number | undefined;
 };
@@ -43,12 +37,9 @@ export function findDocuments(collection: Collection, query: Query): Generator<S
 
 export function prepareQuery(collection: Collection, query: Query): PreparedQuery {
   const filter = query.filter ?? {};
-  const sort = parseSort(query.sort ?? {});
   const matches = Object.keys(filter).length === 0 ? undefined : compileFilter(filter);
-  const plan =
-    query.hint === undefined
-      ? choosePlan(collection.indexes, filter, sort)
-      : planHinted(collection, query, sort);
+  const sort = parseSort(query.sort ?? {});
+  const plan = choosePlan(collection.indexes, filter, sort);
   const mustSort = sort.length > 0 && plan?.isSorted !== true;
   const isExact = matches === undefined || plan?.isExact === true;
   const stats = { keysExamined: 0, docsExamined: 0, returned: 0 };
@@ -85,8 +76,8 @@ export function prepareQuery(collection: Collection, query: Query): PreparedQuer
 export function countMatching(collection: Collection, query: Query): number {
   const { plan, run } = prepareQuery(collection, query);
   const isAll = Object.keys(query.filter ?? {}).length === 0;
-  if (isAll && query.hint === undefined && !query.skip && !query.limit) return collection.countDocuments();
-  if (plan?.isExact !== true || query.skip || query.limit) {
+  if (isAll) return collection.countDocuments();
+  if (plan?.isExact !== true) {
     let count = 0;
     for (const _ of run()) count += 1;
     return count;
@@ -96,30 +87,14 @@ export function countMatching(collection: Collection, query: Query): number {
 
 function* readByIndex(
   collection: Collection,
-  { index, ranges, isReverse }: Plan,
+  { ranges, isReverse }: Plan,
   stats: PreparedQuery['stats'],
 ): Generator<StoredDocument> {
-  const seen = new Set<number>();
   for (const range of ranges) {
     for (const recordId of collection.scanEntries(range, isReverse)) {
       stats.keysExamined += 1;
-      if (index.isMultikey && seen.has(recordId)) continue;
-      if (index.isMultikey) seen.add(recordId);
       const stored = collection.read(recordId);
       if (stored !== undefined) yield stored;
     }
   }
-}
-
-function planHinted(collection: Collection, { filter, hint }: Query, sort: SortField[]): Plan | undefined {
-  if (isObject(hint) && Object.hasOwn(hint, '$natural')) {
-    if (toNumber(hint.$natural) !== 1) throw refuse('the hint {$natural: -1}');
-    return undefined;
-  }
-  const index = collection.indexes.find(
-    ({ spec, isReady }) => isReady && (isObject(hint) ? areEqual(spec.key, hint) : spec.name === hint),
-  );
-  if (index === undefined)
-    throw new MongoError('BadValue', 'hint provided does not correspond to an existing index');
-  return planWith(index, filter ?? {}, collectConstraints(filter ?? {}), sort).plan;
 }

@@ -1,9 +1,8 @@
-import { BSONRegExp } from 'bson';
 import { getTypeOrder, typeOrder } from '../bson/bson-types.ts';
 import type { KeyRange } from '../storage/collection.ts';
 import { areEqual, compareValues, encodeKey } from '../bson/compare.ts';
 import type { Doc } from '../bson/document.ts';
-import { isObject, isOperatorObject } from '../bson/document.ts';
+import { isOperatorObject } from '../bson/document.ts';
 import { toNumber } from '../bson/numbers.ts';
 import type { Index } from '../storage/indexes.ts';
 import type { SortField } from './sort.ts';
@@ -30,15 +29,15 @@ export function choosePlan(indexes: Index[], filter: Doc, sort: SortField[]): Pl
   const constraints = collectConstraints(filter);
   let best: { plan: Plan; score: number } | undefined;
   for (const index of indexes) {
-    if (!index.isReady || !holdsAllMatches(index, filter, constraints)) continue;
+    if (!index.isReady || !holdsAllMatches(index, filter)) continue;
     const offer = planWith(index, filter, constraints, sort);
     if (offer.score > (best?.score ?? 0)) best = offer;
   }
   return best?.plan;
 }
 
-/** The plan that uses the index whatever it is worth, as a hint demands. */
-export function planWith(
+/** The plan that uses the index, and what it is worth. */
+function planWith(
   index: Index,
   filter: Doc,
   constraints: Map<string, Constraint>,
@@ -64,7 +63,7 @@ export function planWith(
     start: Buffer.concat([index.prefix(), prefix, start]),
     end: Buffer.concat([index.prefix(), prefix, end]),
   }));
-  const order = ranges.length === 1 && !index.isMultikey ? compareOrder(index, depth, constraints, sort) : 0;
+  const order = ranges.length === 1 ? compareOrder(index, depth, constraints, sort) : 0;
   if (order !== 0) score += 5;
   if (depth === index.fields.length && index.isUnique) score += 50;
   const ranged = range === undefined ? undefined : next?.path;
@@ -76,7 +75,6 @@ export function planWith(
 function isFilterCovered(index: Index, filter: Doc, depth: number, ranged: string | undefined): boolean {
   const equalPaths = new Set(index.fields.slice(0, depth).map(({ path }) => path));
   return Object.entries(filter).every(([path, condition]) => {
-    if (index.isMultikey) return false;
     const operators = isOperatorObject(condition) ? Object.keys(condition) : ['$eq'];
     if (equalPaths.has(path)) return operators.length === 1 && /^\$(eq|in)$/.test(operators[0]!);
     if (path !== ranged || !/^\$(gte?(,\$lte?)?|lte?(,\$gte?)?)$/.test(operators.join())) return false;
@@ -119,9 +117,7 @@ function rangeOf(index: Index, depth: number, { low, high }: Constraint): KeyRan
   const bound = low ?? high;
   if (bound === undefined) return undefined;
   const type = getTypeOrder(bound.value);
-  // Where a field holds several values, one may meet the lower bound and another the upper one.
-  const isBoth =
-    low !== undefined && high !== undefined && !index.isMultikey && getTypeOrder(high.value) === type;
+  const isBoth = low !== undefined && high !== undefined && getTypeOrder(high.value) === type;
   const upper = low === undefined || isBoth ? high : undefined;
   const isAscending = index.fields[depth]!.direction > 0;
   const first = isAscending ? low : upper;
@@ -161,32 +157,16 @@ function compareOrder(
   return order;
 }
 
-/** May the index be used at all? A sparse or partial one lacks documents that the query could want. */
-function holdsAllMatches(
-  { spec, fields }: Index,
-  filter: Doc,
-  constraints: Map<string, Constraint>,
-): boolean {
-  const demandsValue = (path: string) => {
-    const constraint = constraints.get(path);
-    if (constraint === undefined) return false;
-    return constraint.equal?.every((value) => getTypeOrder(value) !== typeOrder.null) ?? true;
-  };
-  if (spec.sparse === true && !fields.some(({ path }) => demandsValue(path))) return false;
-  return Object.entries(spec.partialFilterExpression ?? {}).every(([path, condition]) => {
-    if (isOperatorObject(condition) && areEqual(condition, parseExists)) return demandsValue(path);
-    return Object.hasOwn(filter, path) && areEqual(filter[path] ?? null, condition ?? null);
-  });
+/** May the index be used at all? A partial one lacks documents that the query could want. */
+function holdsAllMatches({ spec }: Index, filter: Doc): boolean {
+  return Object.entries(spec.partialFilterExpression ?? {}).every(
+    ([path, value]) => Object.hasOwn(filter, path) && areEqual(filter[path], value),
+  );
 }
 
 const isNotANumber = (bound: unknown): boolean => Number.isNaN(toNumber(bound));
 
-const parseExists = { $exists: true };
-
-export function collectConstraints(
-  filter: Doc,
-  found = new Map<string, Constraint>(),
-): Map<string, Constraint> {
+function collectConstraints(filter: Doc, found = new Map<string, Constraint>()): Map<string, Constraint> {
   for (const [name, condition] of Object.entries(filter)) {
     if (name === '$and') for (const branch of condition as Doc[]) collectConstraints(branch, found);
     if (name.startsWith('$')) continue;
@@ -212,9 +192,5 @@ function constrain(constraint: Constraint, operator: string, operand: unknown): 
   if (present === undefined || (side === 'low' ? order > 0 : order < 0)) constraint[side] = bound;
 }
 
-/** Arrays match in two ways (as a whole and by element) and patterns match many values: neither is one key. */
-function isIndexable(value: unknown): boolean {
-  return (
-    !Array.isArray(value) && !(value instanceof BSONRegExp) && !(isObject(value) && isOperatorObject(value))
-  );
-}
+/** Arrays are not indexed, so an index tells nothing of them. */
+const isIndexable = (value: unknown) => !Array.isArray(value);

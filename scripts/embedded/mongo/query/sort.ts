@@ -1,9 +1,8 @@
-import { compareValues } from '../bson/compare.ts';
 import type { Doc } from '../bson/document.ts';
 import { MongoError, refuse } from '../errors.ts';
 import { KeyWriter } from '../bson/key-writer.ts';
 import { toNumber } from '../bson/numbers.ts';
-import { collectAt } from '../bson/paths.ts';
+import { getSingleAt, parsePath } from '../bson/paths.ts';
 
 export type SortField = { path: string; parts: string[]; direction: 1 | -1 };
 
@@ -17,7 +16,7 @@ export function parseSort(spec: Doc): SortField[] {
         '$sort key ordering must be 1 (for ascending) or -1 (for descending)',
       );
     }
-    return { path, parts: path.split('.'), direction };
+    return { path, parts: parsePath(path), direction };
   });
 }
 
@@ -34,15 +33,9 @@ export function sortDocuments<T>(
 
 function encodeSortKey(document: Doc, fields: SortField[]): Buffer {
   const writer = new KeyWriter();
-  let arrays = 0;
   for (const { parts, direction } of fields) {
-    const { values, isArray } = collectAt(document, parts);
-    if (isArray) arrays += 1;
-    if (arrays > 1) throw new MongoError('BadValue', 'cannot sort with keys that are parallel arrays');
-    // An array sorts by its least element upwards and by its greatest downwards.
-    const first = values.reduce((best, value) => (compareValues(value, best) * direction < 0 ? value : best));
     const start = writer.length;
-    writer.writeValue(first);
+    writer.writeValue(getSingleAt(document, parts, 'sorting by'));
     if (direction < 0) writer.invertFrom(start);
   }
   return writer.toBuffer();

@@ -1,9 +1,10 @@
 import { Int32 } from 'bson';
+import { checkStored } from '../bson/check-stored.ts';
 import type { Doc } from '../bson/document.ts';
 import { decodeDocument, encodeDocument, maxDocumentBytes } from '../bson/document.ts';
 import { MongoError } from '../errors.ts';
 import type { IndexSpec } from './indexes.ts';
-import { Index, maxEntryBytes, noKeys, readRecordId } from './indexes.ts';
+import { Index, maxEntryBytes, readRecordId } from './indexes.ts';
 import { toNumber } from '../bson/numbers.ts';
 import type { Store } from './store.ts';
 
@@ -54,14 +55,7 @@ export class Collection {
     this.name = name;
     this.#store = store;
     this.indexes = (indexes ?? [{ id: 1, spec: { key: { _id: new Int32(1) }, name: '_id_' } }]).map(
-      (index) => {
-        const spec = index.spec as IndexSpec;
-        return new Index(
-          indexes === undefined ? this.#indexId(0) : toNumber(index.id),
-          spec,
-          index.isMultikey === true,
-        );
-      },
+      ({ id, spec }) => new Index(indexes === undefined ? this.#indexId(0) : toNumber(id), spec as IndexSpec),
     );
     for (const index of this.indexes) index.isReady = true;
   }
@@ -71,7 +65,7 @@ export class Collection {
   }
 
   describe(): Doc {
-    const indexes = this.indexes.map(({ id, spec, isMultikey }) => ({ id, spec, isMultikey }));
+    const indexes = this.indexes.map(({ id, spec }) => ({ id, spec }));
     return { id: this.id, db: this.db, name: this.name, indexes };
   }
 
@@ -137,11 +131,10 @@ export class Collection {
     const index = new Index(this.#indexId(number), spec);
     try {
       for (const { recordId, document } of this.scan()) {
-        const { keys, hasArray } = index.keysOf(document);
-        index.isMultikey ||= hasArray;
-        if (this.#isTaken(index, keys, recordId)) throw index.duplicateError(this.namespace, document);
-        for (const key of keys.values())
-          this.#store.entries.putSync(index.entryKey(key, recordId), Buffer.alloc(0));
+        const key = index.keyOf(document);
+        if (key === undefined) continue;
+        if (this.#isTaken(index, key, recordId)) throw index.duplicateError(this.namespace, document);
+        this.#store.entries.putSync(index.entryKey(key, recordId), Buffer.alloc(0));
       }
     } catch (error) {
       this.#removeEntries(index);
@@ -152,12 +145,6 @@ export class Collection {
     this.#store.afterCommit(() => {
       index.isReady = true;
     });
-  }
-
-  dropIndex(index: Index): void {
-    this.#removeEntries(index);
-    this.indexes.splice(this.indexes.indexOf(index), 1);
-    this.#store.saveCollection(this);
   }
 
   /** Removes every document and entry, for the drop of the collection. */
@@ -175,36 +162,34 @@ export class Collection {
       const message = `BSONObj size: ${after.raw.length} is invalid. Size must be between 0 and ${maxDocumentBytes}`;
       throw new MongoError('BSONObjectTooLarge', message);
     }
-    const changes = this.indexes.map((index) => {
-      const { keys: removed } = before === undefined ? noKeys : index.keysOf(before);
-      const { keys: added, hasArray } = after === undefined ? noKeys : index.keysOf(after.document);
-      for (const key of added.keys()) if (removed.delete(key)) added.delete(key);
-      return { index, removed, added, turnsMultikey: hasArray && !index.isMultikey };
+    if (after !== undefined) checkStored(after.document);
+    const changes = this.indexes.flatMap((index) => {
+      const removed = before && index.keyOf(before);
+      const added = after && index.keyOf(after.document);
+      const isSame = removed !== undefined && added?.equals(removed) === true;
+      return isSame ? [] : [{ index, removed, added }];
     });
     for (const { index, added } of changes) {
-      if (after !== undefined && this.#isTaken(index, added, recordId)) {
+      if (after !== undefined && added !== undefined && this.#isTaken(index, added, recordId)) {
         throw index.duplicateError(this.namespace, after.document);
       }
     }
+    this.#store.changes += 1;
     const { documents, entries } = this.#store;
-    for (const { index, removed, added, turnsMultikey } of changes) {
-      if (turnsMultikey) index.isMultikey = true;
-      for (const key of removed.values()) entries.removeSync(index.entryKey(key, recordId));
-      for (const key of added.values()) entries.putSync(index.entryKey(key, recordId), Buffer.alloc(0));
+    for (const { index, removed, added } of changes) {
+      if (removed !== undefined) entries.removeSync(index.entryKey(removed, recordId));
+      if (added !== undefined) entries.putSync(index.entryKey(added, recordId), Buffer.alloc(0));
     }
     if (after === undefined) documents.removeSync(this.#documentKey(recordId));
     else documents.putSync(this.#documentKey(recordId), after.raw);
-    if (changes.some(({ turnsMultikey }) => turnsMultikey)) this.#store.saveCollection(this);
   }
 
-  #isTaken(index: Index, keys: Map<string, Buffer>, recordId: number): boolean {
+  #isTaken(index: Index, key: Buffer, recordId: number): boolean {
     if (!index.isUnique) return false;
-    for (const key of keys.values()) {
-      const start = Buffer.concat([index.prefix(), key]);
-      const end = Buffer.concat([start, Buffer.from([0xff])]);
-      for (const entry of this.#store.entries.getKeys({ start, end, limit: 2 })) {
-        if (readRecordId(entry) !== recordId) return true;
-      }
+    const start = Buffer.concat([index.prefix(), key]);
+    const end = Buffer.concat([start, Buffer.from([0xff])]);
+    for (const entry of this.#store.entries.getKeys({ start, end, limit: 2 })) {
+      if (readRecordId(entry) !== recordId) return true;
     }
     return false;
   }

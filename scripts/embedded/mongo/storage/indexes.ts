@@ -6,7 +6,7 @@ import { KeyWriter } from '../bson/key-writer.ts';
 import type { Predicate } from '../query/match.ts';
 import { compileFilter } from '../query/match.ts';
 import { isNumber, toNumber } from '../bson/numbers.ts';
-import { collectAt } from '../bson/paths.ts';
+import { getSingleAt, parsePath } from '../bson/paths.ts';
 import type { SortField } from '../query/sort.ts';
 
 /** As clients state and list it; `v` is added when it is listed. */
@@ -14,48 +14,31 @@ export type IndexSpec = {
   name: string;
   key: Doc;
   unique?: boolean;
-  sparse?: boolean;
   expireAfterSeconds?: unknown;
   partialFilterExpression?: Doc;
 };
-
-export type DocumentKeys = { keys: Map<string, Buffer>; hasArray: boolean };
-
-export const noKeys: DocumentKeys = { keys: new Map(), hasArray: false };
 
 const recordIdBytes = 6;
 /** LMDB's limit for a key; 10 bytes of an entry are the numbers of the index and of the document. */
 export const maxEntryBytes = 1978;
 const maxKeyBytes = maxEntryBytes - 10;
-const specFields = new Set([
-  'v',
-  'key',
-  'name',
-  'unique',
-  'sparse',
-  'expireAfterSeconds',
-  'partialFilterExpression',
-]);
-const partialOperators = new Set(['$eq', '$exists', '$gt', '$gte', '$lt', '$lte', '$type', '$and', '$in']);
+const specFields = ['v', 'key', 'name', 'unique', 'expireAfterSeconds', 'partialFilterExpression'];
 
 /** What one index makes of documents: the keys under which each is entered. */
 export class Index {
   readonly id: number;
   readonly spec: IndexSpec;
   readonly fields: SortField[];
-  /** Some document had an array in a field, so several keys. From then on no order and only one bound can be used. */
-  isMultikey: boolean;
   /** Its entries are on disk. Before that documents are entered, but no query may use it. */
   isReady = false;
   readonly #covers: Predicate | undefined;
 
-  constructor(id: number, spec: IndexSpec, isMultikey = false) {
+  constructor(id: number, spec: IndexSpec) {
     this.id = id;
     this.spec = spec;
-    this.isMultikey = isMultikey;
     this.fields = Object.entries(spec.key).map(([path, direction]) => ({
       path,
-      parts: path.split('.'),
+      parts: parsePath(path),
       direction: toNumber(direction) < 0 ? -1 : 1,
     }));
     if (spec.partialFilterExpression !== undefined)
@@ -66,29 +49,16 @@ export class Index {
     return this.spec.unique === true || this.spec.name === '_id_';
   }
 
-  /** The keys of a document, without the numbers of index and document; one for each element where there is an array. */
-  keysOf(document: Doc): DocumentKeys {
-    const keys = new Map<string, Buffer>();
-    if (this.#covers?.(document) === false) return { keys, hasArray: false };
-    const fields = this.fields.map(({ parts }) => collectAt(document, parts));
-    if (
-      this.spec.sparse === true &&
-      fields.every(({ values }) => values.every((value) => value === undefined))
-    ) {
-      return { keys, hasArray: false };
-    }
-    const arrays = fields.filter(({ isArray }) => isArray);
-    if (arrays.length > 1) throw refuse('indexing several array fields at once', 'CannotIndexParallelArrays');
-    for (const element of arrays[0]?.values ?? [undefined]) {
-      const key = this.encode(fields.map(({ values, isArray }) => (isArray ? element : values[0])));
-      if (key.length > maxKeyBytes) throw refuse(`an index key of ${key.length} bytes`, 'KeyTooLong');
-      keys.set(key.toString('latin1'), key);
-    }
-    return { keys, hasArray: arrays.length > 0 };
+  /** The key of a document, without the numbers of index and document; `undefined` where the index leaves it out. */
+  keyOf(document: Doc): Buffer | undefined {
+    if (this.#covers?.(document) === false) return undefined;
+    const key = this.#encode(this.fields.map(({ parts }) => getSingleAt(document, parts, 'indexing')));
+    if (key.length > maxKeyBytes) throw refuse(`an index key of ${key.length} bytes`, 'KeyTooLong');
+    return key;
   }
 
-  /** The bytes of values for the index's first fields. */
-  encode(values: unknown[]): Buffer {
+  /** The bytes of the values of the index's fields. */
+  #encode(values: unknown[]): Buffer {
     const writer = new KeyWriter();
     for (const [i, value] of values.entries()) {
       const start = writer.length;
@@ -113,7 +83,7 @@ export class Index {
 
   duplicateError(namespace: string, document: Doc): MongoError {
     const keyValue = Object.fromEntries(
-      this.fields.map(({ path, parts }) => [path, collectAt(document, parts).values[0] ?? null]),
+      this.fields.map(({ path, parts }) => [path, getSingleAt(document, parts, 'indexing') ?? null]),
     );
     const shown = Object.entries(keyValue).map(([path, value]) => `${path}: ${showValue(value)}`);
     return new MongoError(
@@ -135,50 +105,46 @@ function showValue(value: unknown): string {
 
 /** Checks what a client asks for and refuses every kind of index and option that is not kept here. */
 export function parseIndexSpec(spec: Doc): IndexSpec {
-  const { key, name, unique, sparse, expireAfterSeconds, partialFilterExpression } = spec;
+  const { key, name, unique, expireAfterSeconds, partialFilterExpression } = spec;
   const cannot = (message: string) => new MongoError('CannotCreateIndex', message);
   if (!isObject(key) || Object.keys(key).length === 0) throw cannot('Index keys cannot be empty.');
   if (typeof name !== 'string' || name === '') throw cannot('An index needs a name.');
   for (const [path, direction] of Object.entries(key)) {
-    if (!isNumber(direction))
+    parsePath(path, 'CannotCreateIndex');
+    if (Math.abs(toNumber(direction)) !== 1)
       throw refuse(`an index of type ${JSON.stringify(direction)}`, 'CannotCreateIndex');
-    if (!(Math.abs(toNumber(direction)) > 0)) throw cannot('Values in the index key pattern cannot be 0.');
-    if (path.split('.').some((part) => part === '' || part.startsWith('$'))) {
-      throw refuse(`an index on '${path}'`, 'CannotCreateIndex');
-    }
   }
-  const unknown = Object.keys(spec).find((option) => !specFields.has(option) && option !== 'background');
+  const unknown = Object.keys(spec).find((option) => !specFields.includes(option));
   if (unknown !== undefined) throw refuse(`the index option ${unknown}`, 'CannotCreateIndex');
+  if (unique !== undefined && typeof unique !== 'boolean')
+    throw new MongoError('TypeMismatch', "The index option 'unique' must be a boolean");
   if (expireAfterSeconds !== undefined) {
-    if (!(toNumber(expireAfterSeconds) >= 0)) throw cannot('expireAfterSeconds must be a number, 0 or more');
+    const seconds = isNumber(expireAfterSeconds) ? toNumber(expireAfterSeconds) : NaN;
+    if (!(seconds >= 0 && seconds < 2 ** 31))
+      throw cannot('expireAfterSeconds must be a number from 0 to 2^31');
     if (Object.keys(key).length > 1 || Object.hasOwn(key, '_id'))
       throw cannot('TTL indexes are single-field indexes');
+    if (partialFilterExpression !== undefined) throw refuse('a partial TTL index', 'CannotCreateIndex');
   }
-  if (partialFilterExpression !== undefined) checkPartialFilter(partialFilterExpression);
   return {
     key,
     name,
     ...(unique === true && { unique }),
-    ...(sparse === true && { sparse }),
+    ...(partialFilterExpression !== undefined && {
+      partialFilterExpression: parsePartialFilter(partialFilterExpression),
+    }),
     ...(expireAfterSeconds !== undefined && { expireAfterSeconds }),
-    ...(isObject(partialFilterExpression) && { partialFilterExpression }),
   };
 }
 
-function checkPartialFilter(filter: unknown): void {
+/** Of what MongoDB takes, fields that are equal to a string, a number or a boolean. */
+function parsePartialFilter(filter: unknown): Doc {
   if (!isObject(filter))
-    throw new MongoError('CannotCreateIndex', 'partialFilterExpression must be an object');
-  for (const [name, operand] of Object.entries(filter)) {
-    if (name.startsWith('$') && !partialOperators.has(name)) {
-      throw new MongoError('CannotCreateIndex', `Expression not supported in partial index: ${name}`);
-    }
-    if (name === '$exists' && operand === false) {
-      throw new MongoError(
-        'CannotCreateIndex',
-        'Expression not supported in partial index: {$exists: false}',
-      );
-    }
-    for (const part of Array.isArray(operand) ? operand : [operand])
-      if (isObject(part)) checkPartialFilter(part);
+    throw new MongoError('TypeMismatch', "The index option 'partialFilterExpression' must be an object");
+  for (const [path, value] of Object.entries(filter)) {
+    parsePath(path, 'CannotCreateIndex');
+    if (!isNumber(value) && typeof value !== 'string' && typeof value !== 'boolean')
+      throw refuse(`${path}: ${JSON.stringify(value)} in a partialFilterExpression`, 'CannotCreateIndex');
   }
+  return filter;
 }

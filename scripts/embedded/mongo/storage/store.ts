@@ -34,6 +34,8 @@ export class Store {
   readonly entries: Table;
   readonly sessions: Table;
   readonly collections = new Map<string, Collection>();
+  /** How many documents were written or removed since the start. */
+  changes = 0;
   readonly #catalog: Table;
   readonly #root: RootDatabase<Buffer, Buffer>;
   readonly #unlock: () => void;

@@ -19,10 +19,9 @@ async function connectStranger(t: ExecutionContext, url: string): Promise<MongoW
 test('without a password there is no answer but those that a driver needs before it has shown one', async (t) => {
   const { url } = await startMongo(t);
   const client = await connectStranger(t, url);
-  for (const name of ['hello', 'isMaster', 'ping', 'buildInfo'])
-    t.is((await client.command({ [name]: 1 })).ok, 1, name);
+  for (const name of ['hello', 'isMaster', 'ping']) t.is((await client.command({ [name]: 1 })).ok, 1, name);
   const things = { documents: [{}], cursor: {}, pipeline: [], updates: [], deletes: [], indexes: [] };
-  const names = ['find', 'insert', 'update', 'delete', 'aggregate', 'drop', 'dropDatabase', 'listDatabases'];
+  const names = ['find', 'insert', 'update', 'delete', 'aggregate', 'dropDatabase', 'listIndexes'];
   for (const name of [...names, 'listCollections', 'createIndexes', 'serverStatus', 'getMore', 'killCursors'])
     t.like(await client.command({ [name]: 'c', ...things }), {
       ok: 0,
@@ -41,7 +40,11 @@ test('a connection is the user of its password, and no other connection with it'
   t.is((await client.command({ insert: 'c', documents: [{ _id: 1 }] })).ok, 1);
   t.is((await stranger.command({ find: 'c' })).code, 13);
   t.like(await client.authenticate({ ...user, password: 'another' }), { code: 18 });
-  t.is((await client.command({ count: 'c' })).n, 1, 'a failure takes nothing from whom is known');
+  t.is(
+    (await client.command({ find: 'c' })).cursor.firstBatch.length,
+    1,
+    'a failure takes nothing from whom is known',
+  );
 });
 
 test('a wrong password, user or database fails as it does with MongoDB, and tells nothing', async (t) => {

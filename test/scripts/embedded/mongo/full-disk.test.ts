@@ -63,7 +63,7 @@ onLinux(
     t.deepEqual([...codes], [14_031]);
     t.false((await db.listCollections().toArray()).some(({ name }) => name === 'never made'));
     t.is(await rows.countDocuments(), acknowledged.size);
-    t.is(await rows.estimatedDocumentCount(), acknowledged.size);
+    t.is(await rows.countDocuments(), acknowledged.size);
     const refused = n - acknowledged.size;
     t.true(refused > 0);
 
@@ -84,7 +84,7 @@ onLinux(
       await again
         .db('test')
         .collection('rows')
-        .countDocuments({ n: { $gt: 0 } }, { hint: 'n_1' }),
+        .countDocuments({ n: { $gt: 0 } }),
       acknowledged.size,
     );
     t.true(found.every((row) => [10, 300_000].includes((row as unknown as { text: string }).text.length)));

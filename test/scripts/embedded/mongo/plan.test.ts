@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Decimal128, Double, Int32, Long } from 'bson';
+import { Double, Int32, Long } from 'bson';
 import * as fc from 'fast-check';
 import { areEqual, compareValues } from '../../../../scripts/embedded/mongo/bson/compare.ts';
 import { decodeDocument, encodeDocument, getId } from '../../../../scripts/embedded/mongo/bson/document.ts';
@@ -12,30 +12,28 @@ import type { Collection } from '../../../../scripts/embedded/mongo/storage/coll
 import { Store } from '../../../../scripts/embedded/mongo/storage/store.ts';
 import { makeTempDir } from './mongo-fixture.ts';
 
-const scalar = fc.oneof(
+const ordered = fc.oneof(
   fc.integer({ min: -3, max: 3 }).map((n) => new Int32(n)),
   fc.integer({ min: -3, max: 3 }).map((n) => Long.fromNumber(n)),
   fc.constantFrom(0.5, -0.5, NaN, Infinity, -Infinity, -0).map((n) => new Double(n)),
   fc.constantFrom('', 'a', 'ab', 'b', 'a\0', 'é', '😀', '\uffee'),
-  fc.constantFrom<unknown>(null, true, false, new Date(0), new Date(-5), {}, { x: new Int32(1) }),
+  fc.constantFrom<unknown>(null, true, false, new Date(0), new Date(-5)),
 );
-const value = fc.oneof(
-  { weight: 5, arbitrary: scalar },
-  { weight: 1, arbitrary: fc.array(scalar, { maxLength: 3 }) },
-);
+const scalar = fc.oneof(ordered, fc.constantFrom<unknown>({}, { x: new Int32(1) }));
+const array = fc.array(scalar, { maxLength: 3 });
 const field = fc.constantFrom('a', 'b', 'c.d');
 /** By field; with the prototype that decoded documents have. */
 const dictionary = <T>(values: fc.Arbitrary<T>, minKeys: number, maxKeys: number) =>
   fc.dictionary(field, values, { minKeys, maxKeys, noNullPrototype: true });
 
-const bound = fc.constantFrom('$eq', '$gt', '$gte', '$lt', '$lte');
+const bound = fc.constantFrom('$gt', '$gte', '$lt', '$lte');
 const condition = fc.oneof(
   scalar,
-  fc.tuple(bound, scalar).map(([operator, operand]) => ({ [operator]: operand })),
-  fc.tuple(scalar, scalar).map(([low, high]) => ({ $gte: low, $lt: high })),
+  fc.tuple(bound, ordered).map(([operator, operand]) => ({ [operator]: operand })),
+  fc.tuple(ordered, ordered).map(([low, high]) => ({ $gte: low, $lt: high })),
   fc.array(scalar, { maxLength: 3 }).map((values) => ({ $in: values })),
   fc.boolean().map((exists) => ({ $exists: exists })),
-  value.map((operand) => ({ $ne: operand })),
+  fc.oneof(scalar, array).map((operand) => ({ $ne: operand })),
 );
 const filter = fc.oneof(
   dictionary(condition, 0, 3),
@@ -44,7 +42,10 @@ const filter = fc.oneof(
 const direction = fc.constantFrom(new Int32(1), new Int32(-1));
 const sort = dictionary(direction, 0, 2);
 const documents = fc.array(
-  fc.record({ a: value, b: scalar, c: fc.oneof(fc.record({ d: scalar }), scalar) }, { requiredKeys: [] }),
+  fc.record(
+    { a: scalar, b: scalar, e: array, c: fc.oneof(fc.record({ d: scalar }), scalar) },
+    { requiredKeys: [] },
+  ),
   { maxLength: 25 },
 );
 
@@ -55,10 +56,7 @@ test('an index never changes what a query finds', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       documents,
-      fc.array(fc.tuple(dictionary(direction, 1, 3), fc.boolean()), {
-        minLength: 1,
-        maxLength: 3,
-      }),
+      fc.array(dictionary(direction, 1, 3), { minLength: 1, maxLength: 3 }),
       fc.array(fc.record({ filter, sort }), { minLength: 5, maxLength: 5 }),
       async (documents, keys, queries) => {
         number += 1;
@@ -68,8 +66,8 @@ test('an index never changes what a query finds', async (t) => {
             store.ensureCollection('plain', name),
             store.ensureCollection('indexed', name),
           ] as const;
-          for (const [i, [key, sparse]] of keys.entries()) {
-            both[1].createIndex(parseIndexSpec({ key, name: `i${i}`, sparse }));
+          for (const [i, key] of keys.entries()) {
+            both[1].createIndex(parseIndexSpec({ key, name: `i${i}` }));
           }
           for (const [i, fields] of documents.entries()) {
             const raw = encodeDocument({ _id: new Int32(i), ...fields });
@@ -133,16 +131,12 @@ test('a range of numbers is found by the index alone, unless NaN could be in it'
 test('numbers of all types compare by their exact value', (t) => {
   const ascending = [
     new Double(-Infinity),
-    Decimal128.fromString('-1E+300'),
     Long.MIN_VALUE,
     Long.fromString('-9223372036854775807'),
     new Double(-9007199254740992),
     new Int32(-1),
-    Decimal128.fromString('-0.5000000000000000000000000000000001'),
     new Double(-0.5),
     new Int32(0),
-    Decimal128.fromString('1E-400'),
-    Decimal128.fromString('0.1'),
     new Double(0.1),
     new Int32(1),
     new Double(9007199254740992),
@@ -156,7 +150,5 @@ test('numbers of all types compare by their exact value', (t) => {
     for (const [j, b] of ascending.entries())
       t.is(Math.sign(compareValues(a, b)), Math.sign(i - j), `${a.toString()} and ${b.toString()}`);
   }
-  t.true(areEqual(Decimal128.fromString('1.50'), new Double(1.5)));
-  t.true(areEqual(Long.fromNumber(5), Decimal128.fromString('5E+0')));
   t.true(areEqual(new Double(-0), new Int32(0)));
 });

@@ -1,0 +1,18 @@
+import { getTypeOrder } from './bson-types.ts';
+import { isObject } from './document.ts';
+import { refuse } from '../errors.ts';
+
+/** MongoDB's limit for what is stored. */
+const maxDepth = 100;
+
+/** Refuses a document with types or names that filters, updates and indexes here would read otherwise than MongoDB. */
+export function checkStored(value: unknown, depth = 1): void {
+  getTypeOrder(value);
+  const isNested = isObject(value) || Array.isArray(value);
+  if (!isNested) return;
+  if (depth > maxDepth) throw refuse(`a document of more than ${maxDepth} levels`, 'Overflow');
+  for (const [name, item] of Object.entries(value)) {
+    if (name.startsWith('$') || name.includes('.')) throw refuse(`the field name '${name}'`, 'BadValue');
+    checkStored(item, depth + 1);
+  }
+}

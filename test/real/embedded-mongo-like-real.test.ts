@@ -1,0 +1,194 @@
+import test, { type ExecutionContext } from 'ava';
+import { EJSON, Int32, Long } from 'bson';
+import * as fc from 'fast-check';
+import mongoose from 'mongoose';
+import { startEmbeddedMongo } from '../../scripts/embedded/mongo/server.ts';
+import { makeTempDir } from '../scripts/embedded/mongo/mongo-fixture.ts';
+import { command, createIndexes, documents, type Command } from '../support/mongo-commands.ts';
+import type { Fields } from '../support/mongo-values.ts';
+import { requireMongod, startRealMongo } from '../support/real-mongod.ts';
+
+/** The same few in each run of the tests. More, and others each time: LIKE_REAL_RUNS=5000. */
+const wanted = process.env.LIKE_REAL_RUNS;
+const numRuns = Number(wanted ?? 150);
+const runs = { numRuns, ...(wanted === undefined && { seed: 17 }) };
+const indexRuns = { ...runs, numRuns: Math.ceil(numRuns / 10) };
+
+const refusal = /not supported by the embedded MongoDB; set MONGODB_URL/;
+/** Numbers as they came, with their types. */
+const typed = { promoteValues: false, promoteLongs: false };
+const show = (value: unknown): string => EJSON.stringify(value, { relaxed: false });
+
+/** Index specifications by collection: what the product has of each kind, on fields that the commands use. */
+const collections: Record<string, Fields[]> = {
+  plain: [],
+  unique: [{ key: { a: new Int32(1) }, name: 'a', unique: true }],
+  compound: [
+    { key: { a: new Int32(1), b: new Int32(-1) }, name: 'ab' },
+    { key: { 'c.d': new Int32(1) }, name: 'cd' },
+  ],
+  partial: [
+    {
+      key: { a: new Int32(-1), 'c.d': new Int32(1) },
+      name: 'partial',
+      unique: true,
+      partialFilterExpression: { b: new Int32(1) },
+    },
+  ],
+};
+
+interface Server {
+  readonly db: mongoose.mongo.Db;
+  readonly session: mongoose.mongo.ClientSession;
+}
+
+/** What a client is told: of a failure its codes, as messages are for people; of a success all that drivers read. */
+interface Reply {
+  readonly text: string;
+  readonly isRefused: boolean;
+  /** Some statements of the command may have been done. */
+  readonly isPartial: boolean;
+}
+
+async function run(
+  { db, session }: Server,
+  collection: string,
+  { name, body }: Command,
+  txnNumber: Long | null,
+): Promise<Reply> {
+  const whole = { [name]: collection, ...body, ...(txnNumber !== null && { txnNumber }) };
+  try {
+    const reply: Fields = await db.command(whole, { ...typed, ...(txnNumber !== null && { session }) });
+    const { n, nModified, value, upserted, lastErrorObject, numIndexesBefore, numIndexesAfter, cursor } =
+      reply;
+    const writeErrors = (reply['writeErrors'] ?? []) as Fields[];
+    const indexes = { numIndexesBefore, numIndexesAfter };
+    const results = { n, nModified, value, upserted, lastErrorObject, ...indexes };
+    const found = cursor === undefined ? [] : await readAll(db, collection, cursor as Cursor);
+    const rows = found.map(show);
+    const text = [
+      show(results),
+      ...writeErrors.map(({ index, ...error }) => `${show(index)}: ${showError(error)}`),
+      // Without a sort they come in any order.
+      ...(body['sort'] === undefined ? rows.toSorted() : rows),
+    ];
+    const isRefused = writeErrors.some(({ errmsg }) => refusal.test(errmsg as string));
+    return { text: text.join('\n'), isRefused, isPartial: true };
+  } catch (error) {
+    if (!(error instanceof mongoose.mongo.MongoServerError)) throw error;
+    return { text: showError(error), isRefused: refusal.test(error.message), isPartial: false };
+  }
+}
+
+const showError = ({ code, codeName, keyPattern, keyValue }: Fields): string =>
+  show({ code, codeName, keyPattern, keyValue });
+
+interface Cursor {
+  readonly id: Long;
+  readonly firstBatch: Fields[];
+}
+
+async function readAll(db: Server['db'], collection: string, { id, firstBatch }: Cursor): Promise<Fields[]> {
+  const found = [...firstBatch];
+  for (let getMore = id; !getMore.isZero();) {
+    const { cursor } = await db.command({ getMore, collection }, typed);
+    const { id: next, nextBatch } = cursor as { id: Long; nextBatch: Fields[] };
+    found.push(...nextBatch);
+    getMore = next;
+  }
+  return found;
+}
+
+async function useServers(t: ExecutionContext): Promise<[embedded: Server, real: Server]> {
+  const embedded = await startEmbeddedMongo({ dir: await makeTempDir(t), sync: false });
+  t.teardown(() => embedded.close());
+  const real = await startRealMongo('one');
+  t.teardown(() => real.close());
+  await real.command(0, { setParameter: 1, ttlMonitorEnabled: false });
+  const open = async (url: string): Promise<Server> => {
+    const client = await mongoose.mongo.MongoClient.connect(url, { retryWrites: false });
+    t.teardown(() => client.close());
+    return { db: client.db('like'), session: client.startSession() };
+  };
+  return [await open(embedded.url), await open(real.url)];
+}
+
+/** Gives both servers the same commands, and the test what they answer. */
+class Comparison {
+  readonly counts = { alike: 0, refused: 0 };
+  readonly #t: ExecutionContext;
+  readonly #servers: readonly [embedded: Server, real: Server];
+  #txnNumber = 0;
+
+  constructor(t: ExecutionContext, servers: readonly [Server, Server]) {
+    this.#t = t;
+    this.#servers = servers;
+  }
+
+  /** Ends early where a part of a command was refused, as the two hold different documents then. */
+  async giveAll(collection: string, commands: readonly Command[]): Promise<void> {
+    const given: Command[] = [];
+    for (const one of commands) {
+      given.push(one);
+      const refused = await this.#give(collection, one, given);
+      if (refused?.isPartial === true) return;
+    }
+  }
+
+  async #give(collection: string, one: Command, given: readonly Command[]): Promise<Reply | null> {
+    this.#txnNumber += 1;
+    const txnNumber = one.isRetried ? Long.fromNumber(this.#txnNumber) : null;
+    const [embedded, real] = this.#servers;
+    for (let told = 0; told < (one.isRetried ? 2 : 1); told += 1) {
+      const reply = await run(embedded, collection, one, txnNumber);
+      if (reply.isRefused) {
+        this.counts.refused += 1;
+        return reply;
+      }
+      const expected = await run(real, collection, one, txnNumber);
+      const message = `${collection}, told ${told + 1} times:\n${given.map(show).join('\n')}`;
+      if (reply.text !== expected.text) this.#t.is(reply.text, expected.text, message);
+    }
+    this.counts.alike += 1;
+    return null;
+  }
+}
+
+const plainCommand = (name: string, body: Fields): Command => ({ name, body, isRetried: false });
+const insertEach = (list: readonly Fields[]): Command[] =>
+  list.map((document) => plainCommand('insert', { documents: [document] }));
+const readEverything = plainCommand('find', { sort: { _id: new Int32(1) } });
+
+requireMongod(test)('the embedded MongoDB answers and stores what a real one does, or refuses', async (t) => {
+  t.timeout(3_600_000);
+  const servers = await useServers(t);
+  for (const [collection, indexes] of Object.entries(collections)) {
+    for (const { db } of servers) {
+      await db.command({ insert: collection, documents: [{ _id: 1 }] });
+      for (const index of indexes) await db.command({ createIndexes: collection, indexes: [index] });
+    }
+  }
+  const comparison = new Comparison(t, servers);
+
+  const names = fc.constantFrom(...Object.keys(collections));
+  const commands = fc.array(command, { minLength: 3, maxLength: 6 });
+  const ofCommands = fc.asyncProperty(names, documents, commands, async (collection, seed, given) => {
+    for (const { db } of servers) await db.command({ delete: collection, deletes: [{ q: {}, limit: 0 }] });
+    await comparison.giveAll(collection, [...insertEach(seed), ...given, readEverything]);
+  });
+  await fc.assert(ofCommands, runs);
+
+  let made = 0;
+  const creations = fc.array(createIndexes, { minLength: 1, maxLength: 4 });
+  const ofIndexes = fc.asyncProperty(documents, creations, documents, async (seed, specs, more) => {
+    made += 1;
+    const creating = specs.map((body) => plainCommand('createIndexes', body));
+    const listing = plainCommand('listIndexes', {});
+    const given = [...insertEach(seed), ...creating, listing, ...insertEach(more), readEverything];
+    await comparison.giveAll(`made${made}`, given);
+  });
+  await fc.assert(ofIndexes, indexRuns);
+
+  const { alike, refused } = comparison.counts;
+  t.true(refused < alike / 4, `${refused} refused, ${alike} alike`);
+});
