@@ -12,6 +12,15 @@ export interface Hearing {
   seenAtMs: number;
   /** The last look found that it holds no reservation any more. */
   hasEnded: boolean;
+  /** Its caller does not read just now, so its worker sends nothing, whether or not it is settled. */
+  isPaused: boolean;
+}
+
+/** A caller who reads again, or has just stopped, is heard of anew. */
+export function setPaused(hearing: Hearing, isPaused: boolean, nowMs: number): void {
+  hearing.isPaused = isPaused;
+  hearing.hasEnded = false;
+  hearing.seenAtMs = nowMs;
 }
 
 /**
@@ -27,13 +36,14 @@ export async function findUnheardEnds<H extends Hearing>(
   const look = async (hearing: H): Promise<boolean> => {
     const { request, seenAtMs, hasEnded } = hearing;
     const reservations = redisKeys.reservations(shardOf(request.accountId));
-    const isHeld = await redis.hexists(reservations, request.requestId);
-    if (hearing.seenAtMs !== seenAtMs) return false;
+    // While one node of a Cluster is away, the requests of the others are looked up all the same.
+    const isHeld = await redis.hexists(reservations, request.requestId).catch(() => null);
+    if (isHeld === null || hearing.seenAtMs !== seenAtMs) return false;
     hearing.seenAtMs = nowMs();
     hearing.hasEnded = isHeld === 0;
     return hasEnded && hearing.hasEnded;
   };
-  const silent = hearings.filter(({ seenAtMs }) => nowMs() - seenAtMs >= lookAfterMs);
+  const silent = hearings.filter(({ seenAtMs, isPaused }) => !isPaused && nowMs() - seenAtMs >= lookAfterMs);
   const ended = await Promise.all(silent.map(look));
   return silent.filter((_, i) => ended[i]);
 }

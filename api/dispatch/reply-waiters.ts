@@ -11,7 +11,7 @@ import type { CancelCause } from '../../shared/reply/reply-channel.ts';
 import { ownBuffer, type LentBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { findUnheardEnds, type Hearing } from './find-unheard-ends.ts';
+import { findUnheardEnds, setPaused, type Hearing } from './find-unheard-ends.ts';
 import { IncomingResults } from './incoming-results.ts';
 import { acquireWhenOffered } from './response-memory.ts';
 import type { Waiter, WaiterOwner } from './waiter.ts';
@@ -115,6 +115,7 @@ export class ReplyWaiters {
       request,
       seenAtMs: this.#nowMs(),
       hasEnded: false,
+      isPaused: false,
     });
     this.#underWay.add(waiter);
   }
@@ -148,6 +149,8 @@ export class ReplyWaiters {
   }
 
   control(waiter: Waiter, action: WaiterControl, cause?: CancelCause): void {
+    const entry = this.#waiters.get(waiter.request.requestId);
+    if (entry !== undefined) setPaused(entry, action === 'pause', this.#nowMs());
     this.#controls.control(waiter, action, cause);
   }
 

@@ -21,6 +21,8 @@ export class WorkerControls {
   readonly #log: Logger;
   /** What workers must be told as soon as they can be, by request. */
   readonly #untold = new Map<string, Untold>();
+  /** The last word on a request. What came before it must not be said again, whenever it turns out to be unheard. */
+  readonly #lastWords = new WeakMap<Waiter, ControlMessage>();
 
   constructor(redis: RedisClient, log: Logger) {
     this.#redis = redis;
@@ -32,14 +34,16 @@ export class WorkerControls {
   }
 
   /** @param cause of a cancel */
-  control({ workerId, request }: Waiter, action: WaiterControl, cause: CancelCause = {}): void {
+  control(waiter: Waiter, action: WaiterControl, cause: CancelCause = {}): void {
+    const { workerId, request } = waiter;
     if (workerId === null) return;
     const { requestId } = request;
     const message: ControlMessage = { action, requestId, ...cause };
     this.#untold.delete(requestId);
+    this.#lastWords.set(waiter, message);
     this.#send(workerId, message, (untold) => {
       // Without either, a worker works for nobody or waits for nothing; that a caller is behind is said again anyway.
-      if (action !== 'pause') this.#untold.set(requestId, untold);
+      if (action !== 'pause' && this.#lastWords.get(waiter) === message) this.#untold.set(requestId, untold);
     });
   }
 
@@ -60,13 +64,17 @@ export class WorkerControls {
 
   /** A worker goes on for a caller who was told of Redis's outage, and would charge the whole answer. */
   async tellUntold(): Promise<void> {
-    for (const [requestId, untold] of this.#untold) {
-      const isHeard = await untold.tell();
-      untold.deafSinceMs ??= Date.now();
-      const isDead = Date.now() - untold.deafSinceMs > deafPatienceMs;
-      // Another word may have taken its place meanwhile.
-      if ((isHeard || isDead) && this.#untold.get(requestId) === untold) this.#untold.delete(requestId);
-    }
+    await Promise.all(Array.from(this.#untold, ([requestId, untold]) => this.#tellAgain(requestId, untold)));
+  }
+
+  async #tellAgain(requestId: string, untold: Untold): Promise<void> {
+    // Where the node of one worker's channel is away, the others are told all the same.
+    const isHeard = await untold.tell().catch(() => null);
+    if (isHeard === null) return;
+    untold.deafSinceMs ??= Date.now();
+    const isDead = Date.now() - untold.deafSinceMs > deafPatienceMs;
+    // Another word may have taken its place meanwhile.
+    if ((isHeard || isDead) && this.#untold.get(requestId) === untold) this.#untold.delete(requestId);
   }
 
   #send(workerId: string, message: ControlMessage, onUntold?: (untold: Untold) => void): void {

@@ -91,19 +91,23 @@ export class ChannelConnection {
       error = cause;
     });
     client.on('smessageBuffer', (channel: Buffer, message: Buffer) => this.#receive(channel, message));
+    const channels = [...this.#options.channels.keys()];
     try {
       await client.connect();
-      await client.ssubscribe(...this.#options.channels.keys());
+      await requireOwner(client, channels[0]!);
+      await client.ssubscribe(...channels);
     } catch (cause) {
       client.disconnect();
       if (replyCode(cause) !== null) error = cause as Error;
       return { wasListening: false, error };
     }
     this.#begin(onFirst);
-    await whileAnswering(client, this.#options.pingIntervalMs);
+    const end = await whileListening(client, channels[0]!, this.#options.pingIntervalMs);
+    // A connection that did not answer may still deliver what it had, after the next one has begun.
+    client.removeAllListeners('smessageBuffer');
     client.disconnect();
     this.#lose();
-    return { wasListening: true, error };
+    return { wasListening: true, error: end ?? error };
   }
 
   #begin(onFirst: () => void): void {
@@ -111,7 +115,7 @@ export class ChannelConnection {
     this.#complaints.clear();
     if (this.#hasListened) {
       this.#options.log.info('Redis takes the subscriptions again');
-      for (const listener of this.#listeners()) listener.onRestored?.();
+      this.#tell((listener) => listener.onRestored?.());
     }
     this.#hasListened = true;
     onFirst();
@@ -120,7 +124,18 @@ export class ChannelConnection {
   #lose(): void {
     this.#isListening = false;
     if (this.#closing.signal.aborted) return;
-    for (const listener of this.#listeners()) listener.onLost?.();
+    this.#tell((listener) => listener.onLost?.());
+  }
+
+  /** A listener that fails keeps neither the others from being told nor the connection from being made again. */
+  #tell(tell: (listener: ChannelListener) => void): void {
+    for (const listener of this.#listeners()) {
+      try {
+        tell(listener);
+      } catch (error) {
+        this.#options.log.error({ err: error }, 'a listener failed when the subscriptions changed');
+      }
+    }
   }
 
   #receive(channel: Buffer, message: Buffer): void {
@@ -144,17 +159,38 @@ export class ChannelConnection {
   }
 }
 
-/** Resolves when the connection has ended, does not answer any more, or has lost its channels to another node. */
-async function whileAnswering(client: Redis, pingIntervalMs: number): Promise<void> {
-  if (client.status !== 'ready') return;
-  const timer = setInterval(() => {
-    client.ping().catch(() => client.disconnect());
-  }, pingIntervalMs);
-  await new Promise<void>((resolve) => {
-    client.once('end', resolve);
-    client.once('moved', resolve);
+/**
+ * Rejects with `MOVED` where the node does not own the channel's slot. `SSUBSCRIBE` itself does not ask for that: a replica
+ * accepts it too, but the master does not count the subscribers of its replicas, so this process would seem to be dead.
+ */
+async function requireOwner(client: Redis, channel: string): Promise<void> {
+  try {
+    // A key of this name has the channel's slot. Replicas redirect reads unless the connection is READONLY.
+    await client.exists(channel);
+  } catch (error) {
+    // The slot is migrating. Until that has ended this node owns it.
+    if (replyCode(error) !== 'ASK') throw error;
+  }
+}
+
+/** @returns why the connection serves no more, or null where its own error says so */
+async function whileListening(client: Redis, channel: string, intervalMs: number): Promise<Error | null> {
+  if (client.status !== 'ready') return null;
+  const check = async (): Promise<void> => {
+    // RESP2 allows nothing else on a connection that is subscribed.
+    if (client.condition?.protocol === 3) await requireOwner(client, channel);
+    else await client.ping();
+  };
+  let timer: NodeJS.Timeout | undefined;
+  const end = await new Promise<Error | null>((resolve) => {
+    timer = setInterval(() => {
+      check().catch(resolve);
+    }, intervalMs);
+    client.once('end', () => resolve(null));
+    client.once('moved', () => resolve(new Error('the channels have moved to another node')));
   });
   clearInterval(timer);
+  return end;
 }
 
 /** @returns the node that a reply such as `MOVED 3999 10.0.0.1:6379` names; without a host it is another port of the same */

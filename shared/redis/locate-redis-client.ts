@@ -25,7 +25,7 @@ export async function locateRedis(urls: string, timeoutMs = 10_000): Promise<str
         continue;
       }
       throw new ConfigError(
-        `Redis did not answer within ${timeoutMs / 1_000} s (${found}). Does it run, and is REDIS_URL right?`,
+        `Redis could not be used within ${timeoutMs / 1_000} s (${found}). Does it run, and is REDIS_URL right?`,
       );
     }
     if (!found.isCluster && nodes.length > 1) {
@@ -37,6 +37,12 @@ export async function locateRedis(urls: string, timeoutMs = 10_000): Promise<str
     return found.isCluster && nodes.length === 1 ? [url, ...found.others].join(',') : urls;
   }
 }
+
+/** As `CLUSTER SLOTS` names a node. */
+type SlotNode = readonly [host: string | null, port: number, ...rest: unknown[]];
+
+/** What is there does not serve yet; it may within seconds. */
+class NotYet extends Error {}
 
 interface Found {
   readonly isCluster: boolean;
@@ -61,10 +67,11 @@ async function look(url: string): Promise<Found | string> {
   const timer = setTimeout(() => client.disconnect(), 3_000);
   try {
     await client.connect();
-    return await ask(client, url);
+    const found = await ask(client, url);
+    return found.isCluster ? found : ((await findRoleFault(client)) ?? found);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    if (replyCode(error) !== null) reason = (error as Error).message;
+    if (replyCode(error) !== null || error instanceof NotYet) reason = (error as Error).message;
     if (/^(?:WRONGPASS|NOAUTH|NOPERM)\b/.test(reason))
       throw new ConfigError(`Redis refuses the user or the password of REDIS_URL: ${reason}`);
     return reason;
@@ -74,6 +81,12 @@ async function look(url: string): Promise<Found | string> {
   }
 }
 
+/** @returns why a lone server takes no writes just now: during a failover behind a name that passes */
+async function findRoleFault(client: Redis): Promise<string | null> {
+  const info = await client.info('replication');
+  return /^role:slave\b/m.test(info) ? 'it is a replica, which takes no writes' : null;
+}
+
 async function ask(client: Redis, url: string): Promise<Found> {
   const info = await client.info('server');
   const version = /^redis_version:(\d+)\.\S*/m.exec(info);
@@ -81,11 +94,26 @@ async function ask(client: Redis, url: string): Promise<Found> {
     const found = version[0].replace('redis_version:', '');
     throw new ConfigError(`Redis ${leastMajorVersion}.0 or later is needed; at REDIS_URL there is ${found}.`);
   }
+  if (/^redis_mode:sentinel\b/m.test(info)) {
+    const { host } = new URL(url);
+    throw new ConfigError(
+      `REDIS_URL names a Sentinel (${host}). Name the server that it watches, or a proxy that follows it.`,
+    );
+  }
   if (!/^redis_mode:cluster\b/m.test(info)) return { isCluster: false, others: [] };
-  const { hostname } = new URL(url);
-  const slots = await client.cluster('SLOTS');
-  const others = slots.flatMap(([, , ...nodes]) =>
-    nodes.map(([host, port]) => atNode(url, { host: host === '' ? hostname : host, port })),
-  );
-  return { isCluster: true, others: [...new Set(others)] };
+  const slots = (await client.cluster('SLOTS')) as readonly [number, number, ...SlotNode[]][];
+  if (slots.length === 0) throw new NotYet('no node of its Cluster has any slots');
+  const nodes = slots.flatMap(([, , ...owners]) => owners);
+  // Until nodes have heard of one another's names, these are "?". Clients skip nodes without one.
+  const unnamed = nodes.find(([host]) => host === null || host === '' || host === '?');
+  if (unnamed !== undefined) {
+    throw new NotYet(
+      `its Cluster does not say where its node at port ${unnamed[1]} is; set cluster-announce-ip or cluster-announce-hostname ` +
+        'there, and no cluster-preferred-endpoint-type of unknown-endpoint',
+    );
+  }
+  return {
+    isCluster: true,
+    others: [...new Set(nodes.map(([host, port]) => atNode(url, { host: host!, port })))],
+  };
 }

@@ -52,6 +52,7 @@ export function createRedis(urls: string, purpose: RedisPurpose, log: Logger): R
 
 /** Between two looks at which node has which slots, while nodes are lost or slots move. */
 const slotsPauseMs = 100;
+const slotsRefreshInterval = 5_000;
 
 function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>): Cluster {
   let refreshing: NodeJS.Timeout | null = null;
@@ -77,6 +78,8 @@ function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>
     enableAutoPipelining: options.enableAutoPipelining,
     enableOfflineQueue: options.enableOfflineQueue,
     clusterRetryStrategy: reconnectDelayMs,
+    // A node that hangs closes nothing and redirects nobody, and a replica takes SPUBLISH as a master does.
+    slotsRefreshInterval,
     // Else what was under way when a connection was cut is sent again.
     ...(options.autoResendUnfulfilledCommands ? {} : { retryDelayOnFailover: 0 }),
   });
@@ -107,6 +110,16 @@ export async function waitUntilReady(client: RedisClient, timeoutMs = 10_000): P
       `Redis did not answer within ${timeoutMs / 1_000} s. Does it run, and is REDIS_URL right?`,
     );
   });
+}
+
+/**
+ * How many listen to a channel of sharded pub/sub, as the owner of its slot counts them. What SPUBLISH returns is wrong for a
+ * moment after a failover: it is accepted by the old master, which is a replica by now, and whose count is 0.
+ */
+export async function countListeners(redis: RedisClient, channel: string): Promise<number> {
+  // A replica redirects this, and so the client learns who the owner is.
+  await redis.exists(channel);
+  return (await redis.spublish(channel, '')) as number;
 }
 
 /** Reply codes by which Redis says that it cannot serve now, rather than that the command is wrong. */

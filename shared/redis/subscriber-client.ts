@@ -57,7 +57,12 @@ export class Subscriber {
         connection.run(resolve).then(resolve, reject);
       });
     });
-    await Promise.all(started);
+    try {
+      await Promise.all(started);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   /** Whether messages of this channel come in. */

@@ -2,7 +2,7 @@ import type { Logger } from '../runtime/logger.ts';
 import { runInBackground } from '../runtime/run-in-background.ts';
 import { redisChannels } from '../redis/redis-keys.ts';
 import { publishParts } from '../redis/publish-parts.ts';
-import type { RedisClient } from '../redis/redis-client.ts';
+import { countListeners, type RedisClient } from '../redis/redis-client.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
 import type { AdmittedRequest } from '../queue/job-kinds.ts';
 import type { HeldRequest } from '../billing/reservation-store.ts';
@@ -96,7 +96,7 @@ export class ReplyPublisher {
 
   /** One large frame in a message of its own, at once. @throws what Redis's client throws: it may not have left */
   async sendPiece(channel: string, frame: readonly Buffer[]): Promise<void> {
-    this.#hear(channel, await publishParts(this.#options.payloads, channel, frame));
+    await this.#hear(channel, await publishParts(this.#options.payloads, channel, frame));
   }
 
   /** Finds out about channels on which nothing is to be said for now. An empty message has no frames. */
@@ -181,8 +181,9 @@ export class ReplyPublisher {
     this.#follow(published);
   }
 
-  #hear(channel: string, listeners: number): void {
+  async #hear(channel: string, listeners: number): Promise<void> {
     if (listeners > 0) return;
+    if (this.#redis.isCluster && (await countListeners(this.#redis, channel)) > 0) return;
     this.#windows.delete(channel);
     this.#options.onDeaf(channel);
   }

@@ -13,6 +13,8 @@ const secretPaths = [
   'headers.cookie',
   // What a command of Redis was given, as ioredis notes it on the error of its refusal.
   'err.command.args',
+  // Of a Cluster's last node, which may have refused the password.
+  'err.lastNodeError.command.args',
 ];
 
 function describeLines(role: string, level: string): LoggerOptions {

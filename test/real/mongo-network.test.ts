@@ -1,7 +1,6 @@
 import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { callChat, countOutcomes } from './call-chat.ts';
 import { checkBooks, firstBalance } from './check-books.ts';
 import { worldCatalog, writeWords } from './cluster-world.ts';

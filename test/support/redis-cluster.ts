@@ -25,6 +25,12 @@ export interface RedisCluster {
   kill(port: number): Promise<void>;
   /** Starts a node again, and resolves when the Cluster is whole. */
   restart(port: number): Promise<void>;
+  /** Makes the replica of a master take its place, as for planned maintenance. Resolves when all nodes know of it. */
+  handOver(port: number): Promise<void>;
+  /** Makes a node hang: its connections stay open, and nothing is answered. @returns what makes it go on */
+  pause(port: number): () => void;
+  /** Sends a command to one node. */
+  call(port: number, command: string, ...args: (string | number)[]): Promise<unknown>;
   /** Resolves when every slot has a master again, whoever that is. */
   waitForFailover(): Promise<void>;
   /** Cuts every connection that is subscribed to something. @returns how many those were */
@@ -40,7 +46,8 @@ export async function startRedisCluster({ tls = false }: RedisClusterOptions = {
   await joinNodes(nodes);
   const find = (port: number): RedisNode => nodes.find((node) => node.port === port)!;
   const dead = new Set<RedisNode>();
-  const living = (): RedisNode[] => nodes.filter((node) => !dead.has(node));
+  const paused = new Set<RedisNode>();
+  const living = (): RedisNode[] => nodes.filter((node) => !dead.has(node) && !paused.has(node));
   const findMasters = async (): Promise<RedisNode[]> => {
     const roles = await Promise.all(living().map((node) => node.client.info('replication')));
     return living().filter((_, i) => roles[i]!.includes('role:master'));
@@ -59,6 +66,27 @@ export async function startRedisCluster({ tls = false }: RedisClusterOptions = {
       dead.delete(find(port));
       await waitUntilWhole(nodes);
     },
+    async handOver(port) {
+      const roles = await Promise.all(living().map((node) => node.client.info('replication')));
+      const replica = living().find((_, i) => roles[i]!.includes(`master_port:${port}\r\n`))!;
+      await replica.client.cluster('FAILOVER');
+      await waitFor('the old master to be a replica', async () => {
+        const replicas = [find(port).client.info('replication'), replica.client.info('replication')];
+        const [before, after] = await Promise.all(replicas);
+        return before!.includes('role:slave') && after!.includes('role:master');
+      });
+      await waitUntilWhole(nodes);
+    },
+    pause(port) {
+      const node = find(port);
+      node.signal('SIGSTOP');
+      paused.add(node);
+      return () => {
+        node.signal('SIGCONT');
+        paused.delete(node);
+      };
+    },
+    call: (port, command, ...args) => find(port).client.call(command, ...args),
     async waitForFailover() {
       const isServed = async (node: RedisNode): Promise<boolean> =>
         (await node.client.cluster('INFO')).includes('cluster_state:ok');

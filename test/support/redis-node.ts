@@ -26,6 +26,7 @@ export class RedisNode {
   readonly client: Redis;
   readonly #options: RedisNodeOptions;
   #kill: () => Promise<void> = async () => undefined;
+  #signal: (signal: NodeJS.Signals) => void = () => undefined;
 
   private constructor(port: number, busPort: number, options: RedisNodeOptions) {
     this.port = port;
@@ -57,6 +58,7 @@ export class RedisNode {
     const [program, ...rest] = endWithParent(['redis-server', ...args]);
     const child = spawn(program, rest, { stdio: 'ignore' });
     const exited = once(child, 'exit');
+    this.#signal = (signal) => child.kill(signal);
     this.#kill = async () => {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
       await exited;
@@ -70,6 +72,10 @@ export class RedisNode {
   /** Ends it as a crash would. */
   async kill(): Promise<void> {
     await this.#kill();
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#signal(signal);
   }
 
   async close(): Promise<void> {

@@ -444,6 +444,29 @@ test('a request that has ended without its last frame coming is answered within 
   await waitFor('the other', () => outcomes.length === 2);
 });
 
+test('a caller who stops reading an answer that is paid for is not taken for one whose answer was lost', async (t) => {
+  const desk = await openDesk(t);
+  const worker = await hire(t, desk);
+  const [paused, read] = [randomUUID(), randomUUID()];
+  const outcomes: string[] = [];
+  const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, isHeld: false };
+  void desk.wait({ ...wait, requestId: paused }).then(() => outcomes.push('paused'));
+  const [entry] = desk.waiters.entries();
+  desk.waiters.control(entry!.waiter, 'pause');
+  // It has as many looks as the other.
+  void desk.wait({ ...wait, requestId: read }).then(() => outcomes.push('read'));
+  await waitFor('the end of the one that is read', () => {
+    desk.pass(1_000);
+    return outcomes.length > 0;
+  });
+  t.deepEqual(outcomes, ['read']);
+  desk.waiters.control(entry!.waiter, 'resume');
+  await waitFor('the end of the other, once it is read', () => {
+    desk.pass(1_000);
+    return outcomes.at(-1) === 'paused';
+  });
+});
+
 test('a request whose caller left is under way until its worker says that it has ended, or is gone', async (t) => {
   const desk = await openDesk(t);
   const { waiters } = desk;

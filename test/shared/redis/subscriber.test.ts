@@ -54,13 +54,15 @@ async function startFakeRedis(
   const server = createServer((socket) => {
     sockets.push(socket);
     const reply = onSubscribe(sockets.length);
+    let isSubscribed = false;
     socket.on('error', () => undefined);
     const answer = (command: string): string => {
       if (reply === null) return '-ERR max number of clients reached\r\n';
       if (/\binfo\r\n/i.test(command)) return '$21\r\nredis_version:7.4.0\r\n\r\n';
       // A network that drops packets looks like this.
-      if (/\bping\r\n/i.test(command)) return '';
-      return command.includes('subscribe') ? reply : '+OK\r\n';
+      if (isSubscribed) return '';
+      isSubscribed = command.includes('subscribe');
+      return isSubscribed ? reply : '+OK\r\n';
     };
     socket.on('data', (data) => {
       const commands = data
@@ -141,6 +143,23 @@ test('a subscriber asks again also where the next connections fail before they a
   cut();
   await waitFor('the message', () => events.includes('news: hello'));
   t.deepEqual([...events].sort(), ['news lost', 'news restored', 'news: hello'].sort());
+});
+
+test('a listener that fails when it is told of a cut keeps nobody from hearing again', async (t) => {
+  const message = '>3\r\n$8\r\nsmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n';
+  const { url, cut } = await startFakeRedis(t, (connection) =>
+    connection === 1 ? subscribed : subscribed + message,
+  );
+  const { subscriber, events, errors } = subscribe(t, url, 'news');
+  const fail = (): never => {
+    throw new Error('a fault of ours');
+  };
+  subscriber.listen('news', { onMessage: () => undefined, onLost: fail, onRestored: fail });
+  await subscriber.start();
+  cut();
+  await waitFor('the message', () => events.includes('news: hello'));
+  const failure = 'a listener failed when the subscriptions changed';
+  t.deepEqual(errors, [failure, failure]);
 });
 
 test('a connection that closes nothing and answers nothing is given up', async (t) => {

@@ -18,6 +18,19 @@ test('a command that Redis refused is logged without what it was given', (t) => 
   t.notRegex(stdout, /the-secret/);
 });
 
+test('a Cluster that refused the password is logged without the password', (t) => {
+  const program = `
+    import { createLogger } from '${logger}';
+    const command = { name: 'hello', args: ['3', 'AUTH', 'default', 'the-secret'] };
+    const lastNodeError = Object.assign(new Error('WRONGPASS'), { command });
+    createLogger('test', 'info').error({ err: Object.assign(new Error('all failed'), { lastNodeError }) }, 'away');`;
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    encoding: 'utf8',
+  });
+  t.regex(stdout, /all failed.*WRONGPASS/);
+  t.notRegex(stdout, /the-secret/);
+});
+
 test('a full disk under the log ends no process, and does not keep it from ending', async (t) => {
   const full = openSync('/dev/full', 'w');
   t.teardown(() => closeSync(full));

@@ -1,0 +1,162 @@
+import test, { type ExecutionContext } from 'ava';
+import { countListeners, createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
+import { Subscriber } from '../../shared/redis/subscriber-client.ts';
+import { ReplyPublisher, ReplyWriter } from '../../shared/reply/reply-channel.ts';
+import { createLogger } from '../../shared/runtime/logger.ts';
+import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** What operators do to a Cluster that serves, and what only looks like serving. */
+
+const log = createLogger('test', 'silent');
+/** Enough that each master has some of them. */
+const channels = Array.from({ length: 12 }, (_, i) => `mg:reply:${i}`);
+
+let cluster: RedisCluster;
+test.before(async () => {
+  cluster = await startRedisCluster();
+});
+test.after.always(async () => cluster.close());
+
+interface Listening {
+  readonly subscriber: Subscriber;
+  readonly messages: string[];
+  readonly lost: Set<string>;
+}
+
+async function listen(t: ExecutionContext, urls = cluster.url): Promise<Listening> {
+  const subscriber = new Subscriber(urls, log, 1_000);
+  t.teardown(() => subscriber.close());
+  const listening = { subscriber, messages: [] as string[], lost: new Set<string>() };
+  for (const channel of channels) {
+    subscriber.listen(channel, {
+      onMessage: (message) =>
+        message.length > 0 && listening.messages.push(`${channel}: ${message.toString()}`),
+      onLost: () => listening.lost.add(channel),
+    });
+  }
+  await subscriber.start();
+  return listening;
+}
+
+async function connect(t: ExecutionContext) {
+  const redis = createRedis(cluster.url, 'commands', log);
+  t.teardown(() => redis.disconnect());
+  await waitUntilReady(redis);
+  return redis;
+}
+
+const waitUntilCounted = (redis: Awaited<ReturnType<typeof connect>>): Promise<unknown> =>
+  waitFor('every master to count its subscribers', async () => {
+    // Refused until the client has learnt where the slots are.
+    const counts = await Promise.allSettled(channels.map((channel) => countListeners(redis, channel)));
+    return counts.every((count) => count.status === 'fulfilled' && count.value === 1);
+  });
+
+test.serial(
+  'a subscriber is counted by the master that others publish on, whichever node it asks first',
+  async (t) => {
+    t.timeout(60_000);
+    const redis = await connect(t);
+    const nodes = cluster.url.split(',');
+    for (const first of nodes) {
+      const { subscriber } = await listen(t, [first, ...nodes.filter((node) => node !== first)].join(','));
+      const counts = await Promise.all(channels.map((channel) => redis.spublish(channel, '')));
+      t.deepEqual(
+        counts,
+        channels.map(() => 1),
+        `asked ${new URL(first).host} first`,
+      );
+      subscriber.close();
+      await waitFor('the subscriber to have gone', async () => {
+        const left = await Promise.all(channels.map((channel) => redis.spublish(channel, '')));
+        return left.every((count) => count === 0);
+      });
+    }
+  },
+);
+
+test.serial('a planned failover is told of, and no process that lives seems dead after it', async (t) => {
+  t.timeout(60_000);
+  const redis = await connect(t);
+  const { messages, lost } = await listen(t);
+  for (const port of await cluster.masters()) await cluster.handOver(port);
+  await waitFor('every channel to be lost', () => lost.size === channels.length);
+  const other = await connect(t);
+  await waitUntilCounted(other);
+
+  // Nothing has told this client of the new masters: replicas take what it publishes, and count nobody.
+  const deaf: string[] = [];
+  const publisher = new ReplyPublisher({
+    workerId: 'w',
+    redis,
+    payloads: redis,
+    keptFrames: { append: () => Promise.reject(new Error('nothing is kept here')) },
+    log,
+    onDeaf: (channel) => deaf.push(channel),
+  });
+  const request = { requestId: crypto.randomUUID(), accountId: 'a', claimHash: null };
+  for (const channel of channels) new ReplyWriter(publisher, channel, request, 0).accepted('w');
+  await publisher.sent();
+  t.deepEqual(deaf, []);
+  await waitFor('the frames', () => messages.length === channels.length);
+
+  publisher.probe(['mg:reply:nobody']);
+  await publisher.sent();
+  t.deepEqual(deaf, ['mg:reply:nobody']);
+});
+
+test.serial('channels of a slot that migrates are heard before, while and after it moves', async (t) => {
+  t.timeout(60_000);
+  const redis = await connect(t);
+  const channel = channels[0]!;
+  const [[firstPort], others] = await findOwner(channel);
+  const slot = Number(await cluster.call(firstPort!, 'CLUSTER', 'KEYSLOT', channel));
+  const target = others[0]!;
+  const ids = await Promise.all([firstPort!, target].map((port) => cluster.call(port, 'CLUSTER', 'MYID')));
+  await cluster.call(target, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(ids[0]));
+  await cluster.call(firstPort!, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(ids[1]));
+  const { messages, lost } = await listen(t);
+  t.is(await countListeners(redis, channel), 1);
+  await cluster.call(target, 'CLUSTER', 'SETSLOT', slot, 'NODE', String(ids[1]));
+  await cluster.call(firstPort!, 'CLUSTER', 'SETSLOT', slot, 'NODE', String(ids[1]));
+  await waitFor('the channel to be lost', () => lost.has(channel));
+  await waitUntilCounted(redis);
+  await redis.spublish(channel, 'after');
+  await waitFor('the message', () => messages.includes(`${channel}: after`));
+  t.deepEqual([...lost], [channel], 'no other slot has moved');
+});
+
+/** @returns the master that has a channel's slot, and the others */
+async function findOwner(channel: string): Promise<[number[], number[]]> {
+  const masters = await cluster.masters();
+  const owns = async (port: number): Promise<boolean> =>
+    cluster.call(port, 'EXISTS', channel).then(
+      () => true,
+      () => false,
+    );
+  const isOwner = await Promise.all(masters.map(owns));
+  return [masters.filter((_, i) => isOwner[i]), masters.filter((_, i) => !isOwner[i])];
+}
+
+test.serial('a master that hangs stops serving nobody once its replica is promoted', async (t) => {
+  t.timeout(60_000);
+  const redis = await connect(t);
+  const { lost } = await listen(t);
+  const [port] = await cluster.masters();
+  const goOn = cluster.pause(port!);
+  t.teardown(goOn);
+  await cluster.waitForFailover();
+  await waitFor('the subscriptions to be lost', () => lost.size > 0);
+  await t.notThrowsAsync(
+    waitFor(
+      'every slot to be served',
+      async () => {
+        const answers = await Promise.allSettled(channels.map((channel) => redis.set(channel, '', 'EX', 60)));
+        return answers.every(({ status }) => status === 'fulfilled');
+      },
+      20_000,
+    ),
+  );
+  await waitUntilCounted(redis);
+});

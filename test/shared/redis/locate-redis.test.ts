@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
+import { locateRedis } from '../../../shared/redis/locate-redis-client.ts';
+import { ConfigError } from '../../../shared/runtime/config-error.ts';
+import { endWithParent } from '../../support/end-with-parent.ts';
+import { findStablePort } from '../../support/stable-port.ts';
+
+/** Starts a redis-server. @returns its port */
+async function startServer(t: ExecutionContext, ...args: string[]): Promise<number> {
+  const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+  await writeFile(join(dir, 'redis.conf'), '');
+  const port = await findStablePort();
+  const own = [join(dir, 'redis.conf'), ...args, '--port', `${port}`, '--bind', '127.0.0.1', '--dir', dir];
+  const [program, ...rest] = endWithParent(['redis-server', ...own, '--save', '']);
+  const child = spawn(program, rest, { stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await exited;
+    await rm(dir, { recursive: true, force: true });
+  });
+  return port;
+}
+
+async function refuse(t: ExecutionContext, port: number, reason: RegExp): Promise<void> {
+  const error = await t.throwsAsync(locateRedis(`redis://127.0.0.1:${port}`, 1_000), {
+    instanceOf: ConfigError,
+  });
+  t.regex(error.message, reason);
+}
+
+test('what is no server to work with is refused with a sentence that says why', async (t) => {
+  const sentinel = await startServer(t, '--sentinel');
+  const replica = await startServer(t, '--replicaof', '127.0.0.1 1');
+  const cluster = await startServer(
+    t,
+    '--cluster-enabled',
+    'yes',
+    '--cluster-port',
+    `${await findStablePort()}`,
+  );
+  // Resolves once it answers; a server that starts is waited for.
+  t.is(await locateRedis(`redis://127.0.0.1:${sentinel}`).catch((error: Error) => error.name), 'ConfigError');
+  await refuse(t, sentinel, /^REDIS_URL names a Sentinel \(127\.0\.0\.1:\d+\)\. Name the server/);
+  await refuse(
+    t,
+    replica,
+    /^Redis could not be used within 1 s \(it is a replica, which takes no writes\)\./,
+  );
+  await refuse(t, cluster, /\(no node of its Cluster has any slots\)/);
+  const node = new Redis(cluster, '127.0.0.1');
+  t.teardown(() => node.disconnect());
+  await node.cluster('ADDSLOTSRANGE', 0, 16_383);
+  // Nobody has told it its own address.
+  await refuse(
+    t,
+    cluster,
+    /\(its Cluster does not say where its node at port \d+ is; set cluster-announce-ip /,
+  );
+  await node.config('SET', 'cluster-announce-ip', '127.0.0.1');
+  const url = `redis://127.0.0.1:${cluster}`;
+  t.is(await locateRedis(url), `${url},${url}`);
+});
