@@ -4,6 +4,7 @@ import { startStack, type TestAccount, type TestStack } from '../support/stack.t
 import { callChat, countOutcomes } from './call-chat.ts';
 import { checkBooks, firstBalance } from './check-books.ts';
 import { worldCatalog, writeWords } from './cluster-world.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** MongoDB behind a network that delays, cuts, or lets nothing through. Redis is all that a call of a known account needs. */
 
