@@ -14,7 +14,7 @@ export async function waitUntilTold(
   const commands = await watchRedis(t, stack.env['REDIS_URL']!);
   const ids = await findReservations(stack, account.id);
   const isTold = (id: string): boolean =>
-    commands.some(({ name, args }) => name === 'publish' && args.includes('cancel') && args.includes(id));
+    commands.some(({ name, args }) => name === 'spublish' && args.includes('cancel') && args.includes(id));
   await leave();
   await waitFor('the workers to be told', () => ids.every(isTold));
 }

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { ExecutionContext } from 'ava';
+import { readAccess, readNode, splitRedisUrls } from '../../shared/redis/redis-urls.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A command as Redis shows it: `1795356950.490470 [0 127.0.0.1:54970] "evalsha" "35e8…" "2" "mg:{s00}:held"`. */
@@ -13,21 +14,27 @@ export interface WatchedCommand {
 }
 
 /**
- * Every command that Redis gets from now on, in its order; those of scripts are left out. Straight from the socket:
- * ioredis takes a command that comes before the answer to its MONITOR for that answer.
+ * Every command that Redis gets from now on, in its order; on a Cluster, in that of each node. Those of scripts are left out.
+ * Straight from the socket: ioredis takes a command that comes before the answer to its MONITOR for that answer.
  */
-export async function watchRedis(t: ExecutionContext, url: string): Promise<readonly WatchedCommand[]> {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  t.teardown(() => socket.destroy());
+export async function watchRedis(t: ExecutionContext, urls: string): Promise<readonly WatchedCommand[]> {
   const commands: WatchedCommand[] = [];
-  let isWatching = false;
+  await Promise.all(splitRedisUrls(urls).map((url) => watchNode(t, url, commands)));
+  return commands;
+}
+
+async function watchNode(t: ExecutionContext, url: string, commands: WatchedCommand[]): Promise<void> {
+  const { host, port } = readNode(url);
+  const { password } = readAccess(url);
+  const socket = connect(port, host);
+  t.teardown(() => socket.destroy());
+  const login = password === undefined ? [] : [`AUTH ${password}`];
+  let unanswered = login.length + 1;
   createInterface(socket).on('line', (line) => {
-    if (line === '+OK') isWatching = true;
+    if (line === '+OK') unanswered -= 1;
     const [, from, name, args] = /^\+[\d.]+ \[\d+ ([\d.:]+)\] "(\w+)" ?(.*)$/.exec(line) ?? [];
     if (from !== undefined) commands.push({ from, name: name!.toLowerCase(), args: args! });
   });
-  socket.write('MONITOR\r\n');
-  await waitFor('Redis to show its commands', () => isWatching);
-  return commands;
+  socket.write([...login, 'MONITOR', ''].join('\r\n'));
+  await waitFor('Redis to show its commands', () => unanswered === 0);
 }
