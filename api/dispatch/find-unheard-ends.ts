@@ -23,6 +23,9 @@ export function setPaused(hearing: Hearing, isPaused: boolean, nowMs: number): v
   hearing.seenAtMs = nowMs;
 }
 
+/** Far below what one command may be given. */
+const idsPerCommand = 1_000;
+
 /**
  * A request that holds no reservation any more has ended. Its last frame is sent right afterwards: where it has not come by
  * the next look, it was lost on its way, whatever the reason.
@@ -33,17 +36,38 @@ export async function findUnheardEnds<H extends Hearing>(
   hearings: readonly H[],
   nowMs: () => number,
 ): Promise<H[]> {
-  const look = async (hearing: H): Promise<boolean> => {
-    const { request, seenAtMs, hasEnded } = hearing;
-    const reservations = redisKeys.reservations(shardOf(request.accountId));
-    // While one node of a Cluster is away, the requests of the others are looked up all the same.
-    const isHeld = await redis.hexists(reservations, request.requestId).catch(() => null);
-    if (isHeld === null || hearing.seenAtMs !== seenAtMs) return false;
+  const byShard = new Map<number, H[]>();
+  for (const hearing of hearings) {
+    if (hearing.isPaused || nowMs() - hearing.seenAtMs < lookAfterMs) continue;
+    const shard = shardOf(hearing.request.accountId);
+    const silent = byShard.get(shard);
+    if (silent === undefined) byShard.set(shard, [hearing]);
+    else silent.push(hearing);
+  }
+  const looks: Promise<H[]>[] = [];
+  for (const [shard, silent] of byShard) {
+    for (let from = 0; from < silent.length; from += idsPerCommand)
+      looks.push(look(redis, shard, silent.slice(from, from + idsPerCommand), nowMs));
+  }
+  return (await Promise.all(looks)).flat();
+}
+
+async function look<H extends Hearing>(
+  redis: RedisClient,
+  shard: number,
+  hearings: readonly H[],
+  nowMs: () => number,
+): Promise<H[]> {
+  const before = hearings.map(({ seenAtMs }) => seenAtMs);
+  const ids = hearings.map(({ request }) => request.requestId);
+  // While one node of a Cluster is away, the requests of the others are looked up all the same.
+  const reservations = await redis.hmget(redisKeys.reservations(shard), ...ids).catch(() => null);
+  if (reservations === null) return [];
+  return hearings.filter((hearing, i) => {
+    if (hearing.seenAtMs !== before[i]) return false;
+    const hadEnded = hearing.hasEnded;
     hearing.seenAtMs = nowMs();
-    hearing.hasEnded = isHeld === 0;
-    return hasEnded && hearing.hasEnded;
-  };
-  const silent = hearings.filter(({ seenAtMs, isPaused }) => !isPaused && nowMs() - seenAtMs >= lookAfterMs);
-  const ended = await Promise.all(silent.map(look));
-  return silent.filter((_, i) => ended[i]);
+    hearing.hasEnded = reservations[i] === null;
+    return hadEnded && hearing.hasEnded;
+  });
 }

@@ -52,7 +52,8 @@ export function createRedis(urls: string, purpose: RedisPurpose, log: Logger): R
 
 /** Between two looks at which node has which slots, while nodes are lost or slots move. */
 const slotsPauseMs = 100;
-const slotsRefreshInterval = 5_000;
+/** A node that hangs closes nothing and redirects nobody, and a replica takes SPUBLISH as a master does. */
+const slotsIntervalMs = 5_000;
 
 function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>): Cluster {
   let refreshing: NodeJS.Timeout | null = null;
@@ -78,13 +79,16 @@ function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>
     enableAutoPipelining: options.enableAutoPipelining,
     enableOfflineQueue: options.enableOfflineQueue,
     clusterRetryStrategy: reconnectDelayMs,
-    // A node that hangs closes nothing and redirects nobody, and a replica takes SPUBLISH as a master does.
-    slotsRefreshInterval,
     // Else what was under way when a connection was cut is sent again.
     ...(options.autoResendUnfulfilledCommands ? {} : { retryDelayOnFailover: 0 }),
   });
   client.on('-node', refresh);
-  client.on('end', () => clearTimeout(refreshing ?? undefined));
+  // The option of ioredis for this begins another round when a client is closed in the middle of one, and never ends.
+  const timer = setInterval(refresh, slotsIntervalMs).unref();
+  client.on('end', () => {
+    clearInterval(timer);
+    clearTimeout(refreshing ?? undefined);
+  });
   // Also replicas, before they are needed: a command that meets a connection in the making fails.
   client.on('+node', (node: Redis) => {
     // It says so in an event of its own.

@@ -46,6 +46,9 @@ export function findRedisUrlFault(urls: string): string | null {
       : '';
     return `must be an address such as redis://:password@10.0.0.1:6379; several nodes are separated by commas${hint}`;
   }
+  // ioredis would take them from there, for this node alone; nothing else knows to hide them there.
+  if (nodes.some((url) => ['username', 'password'].some((name) => new URL(url).searchParams.has(name))))
+    return 'must have the user and the password in front of the host: redis://user:password@10.0.0.1:6379';
   if (nodes.length === 1) return null;
   const access = nodes.map((url) => JSON.stringify(readAccess(url)));
   if (access.some((one) => one !== access[0]))

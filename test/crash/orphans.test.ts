@@ -135,7 +135,7 @@ for (const { kind, path, body } of calls) {
     const answer = await stack.post(path, account.apiKey, body);
     t.is(answer.status, 200);
     const accepted = commands.findIndex(
-      ({ name, args }) => name === 'publish' && args.startsWith(`"${redisChannels.reply('')}`),
+      ({ name, args }) => name === 'spublish' && args.startsWith(`"${redisChannels.reply('')}`),
     );
     const slot = commands.findIndex(
       ({ name, args }) => name === 'evalsha' && args.includes(redisKeys.callsOfUpstream('vendor')),

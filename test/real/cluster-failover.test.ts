@@ -14,7 +14,7 @@ const deaths = numberOf(1, 5);
 /** What callers may be told while a master is gone. */
 const outagesOnly = new Set(['200', '503', 'cut', '502', '504']);
 
-test('a master that is killed under load costs errors until its replica is promoted, and neither money nor a later call', async (t) => {
+test('a master that is killed under load, or replaced as planned, costs errors for a moment, and neither money nor a later call', async (t) => {
   t.timeout(60_000 + deaths * 60_000);
   const vendor = await startVendorSimulator({ logCapacity: 0 });
   t.teardown(() => vendor.close());
@@ -52,6 +52,15 @@ test('a master that is killed under load costs errors until its replica is promo
     t.deepEqual([...load.outcomes.keys()], ['200'], 'the promoted replica serves every call');
     await cluster.restart(port);
   }
+  // The same for planned maintenance, with no connection cut.
+  load.start();
+  await waitForReceipts();
+  for (const port of await cluster.masters()) await cluster.handOver(port);
+  await load.stop();
+  for (const account of accounts)
+    await waitFor('every account to be served after planned failovers', async () => {
+      return (await callChat(stack.url, account, 'chat', 'hello')).outcome === 'ok';
+    });
   t.deepEqual(load.faults, []);
   t.deepEqual(
     [...load.outcomes.keys()].filter((outcome) => !outagesOnly.has(outcome)),

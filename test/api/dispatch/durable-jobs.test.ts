@@ -210,7 +210,7 @@ test('a cancel that its worker cannot be told of is a cancel all the same', asyn
   const job = await admitChat(books, accountId, 'demo-echo');
   await placeJob(books.redis, books.redis, job);
   await takeJob(books.redis, { queue: 'chat', model: 'demo-echo' }, accountId, 'a-worker');
-  const mute = replaceCommand(books.redis, 'publish', async () => {
+  const mute = replaceCommand(books.redis, 'spublish', async () => {
     throw new Error('Connection is closed.');
   });
   t.true(await createJobs(mute).cancel(accountId, job.id));

@@ -35,6 +35,7 @@ test('what is wrong with an address is told without its password', (t) => {
   const faults = {
     'http://one': /^must be an address such as redis:/,
     'redis://:secret@one,two': /percent-encoded$/,
+    'redis://one?password=secret': /^must have the user and the password in front of the host/,
     'redis://u:secret%zz@one': /percent-encoded$/,
     'redis://:secret@one,redis://:other@two': /^must have the same protocol, user and password/,
     'redis://:secret@one,rediss://:secret@two': /^must have the same protocol/,
