@@ -56,6 +56,8 @@ export interface StoreTimeouts {
  */
 const usualTimeouts: StoreTimeouts = { attemptMs: 10_000, putMs: 25_000 };
 const streamedPutMs = 120_000;
+/** Of reading one object, for which a caller waits: three attempts take 12 s. */
+const longestReadMs = 4_000;
 
 /** The bucket of generated files, through any server that speaks S3. */
 export class ObjectStore {
@@ -63,11 +65,13 @@ export class ObjectStore {
   readonly #bucket: string;
   readonly #manageBucket: Config['s3']['manageBucket'];
   readonly #putMs: number;
+  readonly #readMs: number;
 
   constructor(config: Config['s3'], { attemptMs, putMs } = usualTimeouts) {
     this.#bucket = config.bucket;
     this.#manageBucket = config.manageBucket;
     this.#putMs = putMs;
+    this.#readMs = Math.min(attemptMs, longestReadMs);
     this.#client = new S3Client({
       endpoint: config.endpoint,
       region: config.region,
@@ -201,7 +205,10 @@ export class ObjectStore {
     try {
       const range = `bytes=${from}-${from + target.length - 1}`;
       const command = new GetObjectCommand({ Bucket: this.#bucket, Key: key, Range: range });
-      const answer = await this.#client.send(command, signal === undefined ? {} : { abortSignal: signal });
+      const answer = await this.#client.send(command, {
+        requestTimeout: this.#readMs,
+        ...(signal === undefined ? {} : { abortSignal: signal }),
+      });
       const body = answer.Body as Readable;
       if (signal !== undefined) addAbortSignal(signal, body);
       if (from > 0 && answer.ContentRange?.startsWith(`bytes ${from}-`) !== true) {
@@ -225,7 +232,8 @@ export class ObjectStore {
   async describe(key: string, signal: AbortSignal): Promise<ObjectFacts | null> {
     try {
       const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: key });
-      const { ContentLength = 0, LastModified } = await this.#client.send(command, { abortSignal: signal });
+      const options = { abortSignal: signal, requestTimeout: this.#readMs };
+      const { ContentLength = 0, LastModified } = await this.#client.send(command, options);
       return { objectBytes: ContentLength, storedAt: LastModified ?? new Date(0) };
     } catch (error) {
       if (hasStatus(error, 404)) return null;
