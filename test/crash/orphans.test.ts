@@ -8,6 +8,7 @@ import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { watchRedis } from '../support/watch-redis.ts';
 import { startRole } from '../support/worker-process.ts';
+import { testOnOneRedis } from '../support/own-stores.ts';
 
 /** Reservations whose processes were killed, and those whose processes only take long. */
 
@@ -128,7 +129,7 @@ test('a request that runs or waits for longer than an orphan would live keeps it
 });
 
 for (const { kind, path, body } of calls) {
-  test(`whether anybody waits for ${kind} is known before a slot of its vendor is`, async (t) => {
+  testOnOneRedis()(`whether anybody waits for ${kind} is known before a slot of its vendor is`, async (t) => {
     const { stack, account } = await setScene(t);
     await stack.startWorker();
     const commands = await watchRedis(t, stack.env.REDIS_URL!);

@@ -23,3 +23,9 @@ export function testWithOwn(store: StoreName, declare: Declare = test): Declare 
   if (reason === null) return declare;
   return (title, run) => test.skip(`${title} (skipped: it kills ${store}, and ${reason})`, run);
 }
+
+/** What declares a test that reads the order of Redis's commands: several nodes have none. */
+export function testOnOneRedis(declare: Declare = test): Declare {
+  if (process.env['TEST_REDIS'] !== 'cluster') return declare;
+  return (title, run) => test.skip(`${title} (skipped: nodes of a Cluster have no common order)`, run);
+}

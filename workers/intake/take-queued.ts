@@ -83,9 +83,10 @@ const requestsOf = (item: QueuedItem): readonly AdmittedRequest[] =>
 async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const item = bullJob.data;
   const opened = openRuns(options, item, bullJob.attemptsStarted);
-  // Both are asked before a vendor's slot is, of the same server: the answers are there before anything is paid for.
+  // Both are asked before a vendor's slot is. One server answers in that order, and so before anything is paid for.
   options.publisher.flush();
   const absent = cancelAbsent(options, item);
+  if (options.dependencies.redis.isCluster) await Promise.all([options.publisher.sent(), absent]);
   try {
     if ('stored' in item) await runStored(options, item, opened, absent);
     else await runJob(options, item, opened);

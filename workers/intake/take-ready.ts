@@ -67,7 +67,8 @@ export function startReadyIntake(options: ReadyIntakeOptions): Running {
       ? await takeReady(blocking, lanes, count, waitSeconds)
       : await takeReady(blocking, ['quick'], count, 0);
     for (const item of items) runInBackground(run(item), 'running a chat', dependencies.log);
-    // Before a vendor's slot is asked for: if nobody listens any more, it is known before anything is paid for.
+    // Before a vendor's slot is asked for: one server answers in that order, so if nobody listens any more, it is known before
+    // anything is paid for.
     options.publisher.flush();
     return hasRoom || items.length > 0;
   };
@@ -117,6 +118,11 @@ async function runItem(options: ReadyIntakeOptions, text: string): Promise<void>
   // Before a large one is read, which takes turns with others: it is not to be taken for lost meanwhile.
   reply.accepted(dependencies.workerId);
   bans.checkStarted(request);
+  if (dependencies.redis.isCluster) {
+    // What is taken together is accepted in one message.
+    await Promise.resolve();
+    await publisher.sent();
+  }
   try {
     if ('stored' in item) await runStored(dependencies, item, { ...run, log });
     else await runChat(dependencies, item, { ...run, log });
