@@ -33,16 +33,16 @@ export function redeem(services: Services) {
 export function regenerateApiKey(services: Services) {
   return async (context: ApiContext): Promise<void> => {
     const apiKey = await generateKey(() =>
-      inDatabaseTurn(services, context, () => regenerate(services, context)),
+      inDatabaseTurn(services, context, (late) => regenerate(services, context, late)),
     );
     context.body = { new_api_key: apiKey } satisfies NewApiKey;
   };
 }
 
-async function regenerate(services: Services, context: ApiContext): Promise<string> {
+async function regenerate(services: Services, context: ApiContext, late: AbortSignal): Promise<string> {
   const { id } = await openAccount(services, context);
   const holder = holderOf(context);
-  const apiKey = await replaceKey(services, id, { expectedKeyHash: holder.keyHash });
+  const apiKey = await replaceKey(services, id, { expectedKeyHash: holder.keyHash }, late);
   if (apiKey !== null) return apiKey;
   // Another call replaced the key first, or a crash left Redis with one that MongoDB no longer has.
   await healKey(services, holder);

@@ -1,5 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
-import { waitForLookUp } from '../../shared/runtime/within.ts';
+import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { tookTooLong, within } from '../../shared/runtime/within.ts';
 import { callerSignal } from './caller-signal.ts';
 import type { ApiContext } from './request-context.ts';
 import { requesterOf } from './requester.ts';
@@ -13,12 +14,14 @@ import type { Services } from '../services.ts';
  * a second or two, so a longer wait means that the database is away or hangs. Work that has begun goes on and keeps its turn:
  * what MongoDB was asked for it does in any case, so what belongs to it in Redis must follow. Who repeats a call finds it
  * done, or is told so.
+ * @param work is given a signal that aborts when the caller has been told 503. What only that caller could be told, such as a
+ *   new secret, must not be made from then on, or must be undone.
  * @throws AppError `service_unavailable` where the time is over, `job_cancelled`
  */
 export async function inDatabaseTurn<T>(
-  { databaseTurns, databaseWaitMs }: Pick<Services, 'databaseTurns' | 'databaseWaitMs'>,
+  { databaseTurns, databaseWaitMs, log }: Pick<Services, 'databaseTurns' | 'databaseWaitMs' | 'log'>,
   context: ApiContext,
-  work: () => Promise<T>,
+  work: (late: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const startedMs = performance.now();
   const turn = await databaseTurns.acquire(requesterOf(context), 1, {
@@ -27,7 +30,19 @@ export async function inDatabaseTurn<T>(
     maxWaiting: Infinity,
     refuse: () => new AppError('service_unavailable', { message: 'no turn at the database came in time' }),
   });
-  const working = work().finally(() => turn.release());
+  const late = new AbortController();
+  const working = work(late.signal).finally(() => turn.release());
   const leftMs = databaseWaitMs - (performance.now() - startedMs);
-  return await waitForLookUp(leftMs, 'what MongoDB was asked', working);
+  return await within(leftMs, working, () => {
+    const error = tookTooLong('what MongoDB was asked', databaseWaitMs);
+    late.abort(error);
+    // Nobody else hears of how it ends.
+    runInBackground(working.catch(passAway), 'what a caller no longer waits for', log);
+    throw error;
+  });
+}
+
+/** Outages are noticed elsewhere, and refusals are nobody's business any more. */
+function passAway(error: unknown): void {
+  if (!(error instanceof AppError) || error.code === 'internal_error') throw error;
 }

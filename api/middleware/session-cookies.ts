@@ -26,6 +26,8 @@ export function setCookie(
   cookie: SessionCookie,
   value: { readonly token: string; readonly expiresAt: Date } | null,
 ): void {
+  // Work goes on after its caller was told 503 (`inDatabaseTurn`): then there is no answer left to put a cookie in.
+  if (context.headerSent) return;
   const secure = isHttps(config);
   // Behind a proxy that terminates TLS our own socket is plain, and the library would refuse to set a secure cookie.
   if (secure) context.cookies.secure = true;

@@ -30,6 +30,10 @@ export async function within<T, L = never>(ms: number, work: Promise<T>, onLate:
  */
 export async function waitForLookUp<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
   return await within(ms, work, () => {
-    throw new AppError('service_unavailable', { message: `${what} took longer than ${ms} ms` });
+    throw tookTooLong(what, ms);
   });
 }
+
+/** @param what was waited for, as the log tells of it */
+export const tookTooLong = (what: string, ms: number): AppError =>
+  new AppError('service_unavailable', { message: `${what} took longer than ${ms} ms` });

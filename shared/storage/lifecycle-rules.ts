@@ -19,8 +19,12 @@ const ourRules: readonly LifecycleRule[] = [
 /** The rule for the whole bucket that earlier versions put in place of all others. */
 const formerRuleId = 'expire-after-a-day';
 
-export const isFormerRule = ({ ID, Filter }: LifecycleRule): boolean =>
-  ID === formerRuleId && (Filter?.Prefix ?? '') === '';
+/** Its name alone is no proof: an owner's rule may be called the same, and must be neither deleted nor make the bucket ours. */
+export const isFormerRule = ({ ID, Filter = {}, Prefix = '', Expiration }: LifecycleRule): boolean =>
+  ID === formerRuleId &&
+  Prefix === '' &&
+  Object.values({ ...Filter, Prefix: Filter.Prefix || undefined }).every((value) => value === undefined) &&
+  Expiration?.Days === 1;
 
 /** Whether the rule is one that this or an earlier version has written. */
 export const isOurRule = (rule: LifecycleRule): boolean =>

@@ -48,6 +48,14 @@ export function openMongo(url: string, log: Logger): MongoConnection {
     if (away) log.info('MongoDB is back');
     away = false;
   });
+  client.on('serverDescriptionChanged', ({ address, newDescription }) => {
+    if (newDescription.type !== 'Standalone') return;
+    log.error(
+      { address },
+      'MONGODB_URL names a server that is no member of a replica set, and accounts cannot be loaded from it: start it with ' +
+        '--replSet rs0, run rs.initiate() once, and add replicaSet=rs0 to MONGODB_URL',
+    );
+  });
   let isClosed = false;
   // The driver gives its first connection up for good where it finds no server in time: MongoDB may start later than this
   // process, or the process stand still for two seconds. Every command would fail from then on.
@@ -114,11 +122,11 @@ export function readDuplicateKey(error: unknown): string[] | null {
  * Of a server that stops being primary, is shutting down, is not ready to be read, or does not reach the others
  * (NotWritablePrimary, PrimarySteppedDown, ShutdownInProgress, Interrupted…, NotPrimary…, ReadConcernMajorityNotAvailableYet,
  * ExceededTimeLimit, HostUnreachable, HostNotFound, NetworkTimeout, SocketException), and of a write that too few members
- * have taken in time (WriteConcernTimeout): whether it lasts is in doubt, so it is repeated. The driver labels them as
+ * have taken in time (WriteConcernTimeout), and of a server that is in no replica set (NotAReplicaSet): whether it lasts is in doubt, so it is repeated. The driver labels them as
  * retryable only where it retries: a `deleteMany` and the making of an index it does not.
  */
 const unavailableCodes: ReadonlySet<unknown> = new Set([
-  10_107, 189, 91, 11_600, 11_602, 13_435, 13_436, 134, 262, 6, 7, 89, 9_001, 64,
+  10_107, 189, 91, 11_600, 11_602, 13_435, 13_436, 134, 262, 6, 7, 89, 9_001, 64, 123,
 ]);
 
 /** Of a connection whose other end is gone. */

@@ -34,11 +34,20 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   readpreference: ['primary'],
 };
 
-/** @throws ConfigError where a URL asks for writes or reads that a dying server can take back */
+/**
+ * @throws ConfigError where a URL asks for writes or reads that a dying server can take back, or for another bound of writes
+ *   under its old name, which the driver lets win over ours
+ */
 export function checkDurability(url: string): void {
   const from = url.indexOf('?');
   if (from < 0) return;
   for (const [name, value] of new URLSearchParams(url.slice(from))) {
+    if (name.toLowerCase() === 'wtimeout') {
+      throw new ConfigError(
+        `MONGODB_URL has ${name}=${value}, but writes must wait 15 s for a majority: leave it out. With a shorter time the ` +
+          'ledger gives up batches that members who are behind would still take.',
+      );
+    }
     const values = allowed[name.toLowerCase()];
     if (values === undefined || values.includes(value.toLowerCase())) continue;
     throw new ConfigError(

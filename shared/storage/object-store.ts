@@ -101,6 +101,8 @@ export class ObjectStore {
     } catch (error) {
       // A server without rules has what we need otherwise, and asking it again would not change that.
       if (hasStatus(error, 501)) return false;
+      // Whoever gives us no right to the rules manages the bucket.
+      if (hasStatus(error, 403) && this.#manageBucket !== 'on') return false;
       throw error;
     }
   }

@@ -124,15 +124,29 @@ export class SessionStore {
    * Replaces the session's tokens. Of several calls with one token only one is given new ones; to the others the token
    * is a replayed one, and the first of them ends the session.
    * @param found what `findByRefreshToken` has returned for the token; looked up unless given
+   * @param late aborts when nobody can be given the new tokens any more: the former ones are put back then, so that whoever
+   *   was told to try again is not taken for a thief
    */
-  async refresh(refreshToken: string, address: string, found?: WebSession): Promise<RefreshResult> {
+  async refresh(
+    refreshToken: string,
+    address: string,
+    found?: WebSession,
+    late?: AbortSignal,
+  ): Promise<RefreshResult> {
     const issued = readToken('refresh', refreshToken, this.#keys);
     if (issued === null) return { kind: 'unknown' };
     const { sessionId, hash } = issued;
     const now = new Date();
     const session = found ?? (await this.#findLive(sessionId, now));
     if (session === null) return { kind: 'unknown' };
-    const refreshed = await this.#replaceTokens(session, hash, { lastUsedAt: now, ipLastUsed: address });
+    late?.throwIfAborted();
+    const tokens = createSessionTokens(sessionId, this.#keys);
+    const use = { lastUsedAt: now, ipLastUsed: address };
+    const refreshed = await this.#replaceTokens(session, hash, tokens, use);
+    if (refreshed !== null && late?.aborted === true) {
+      await this.#putBackTokens(session, hash, tokens);
+      late.throwIfAborted();
+    }
     if (refreshed !== null) return { kind: 'refreshed', ...refreshed };
     // The MAC proves that the token was issued here, so that it can only be one that was replaced since.
     const replayed = await this.#database.call(({ sessions }) =>
@@ -145,9 +159,9 @@ export class SessionStore {
   async #replaceTokens(
     { _id, rememberMe }: WebSession,
     refreshHash: string,
+    tokens: SessionTokens,
     use: Pick<WebSession, 'lastUsedAt' | 'ipLastUsed'>,
   ): Promise<SessionWithTokens | null> {
-    const tokens = createSessionTokens(_id, this.#keys);
     const change = { ...hashTokens(tokens), ...lifeFrom(use.lastUsedAt, rememberMe), ...use };
     const session = await this.#database.call(({ sessions }) =>
       sessions
@@ -156,6 +170,17 @@ export class SessionStore {
         .exec(),
     );
     return session === null ? null : { session, ...tokens };
+  }
+
+  /** Undoes a replacement whose tokens nobody was given, unless they were replaced again since. */
+  async #putBackTokens(former: WebSession, refreshHash: string, tokens: SessionTokens): Promise<void> {
+    const { _id, accessHash, csrfHash, accessExpiresAt, expiresAt } = former;
+    await this.#database.call(({ sessions }) =>
+      sessions.updateOne(
+        { _id, refreshHash: hashTokens(tokens).refreshHash },
+        { $set: { accessHash, refreshHash, csrfHash, accessExpiresAt, expiresAt } },
+      ),
+    );
   }
 
   /** The user's sessions that have not expired, the most recently used first. */

@@ -141,6 +141,31 @@ test('where Redis fails after MongoDB took the new key, the old one is put back'
   t.is((await readProfile(apiKey)).status, 200);
 });
 
+test('where its caller was told to try again before MongoDB took the new key, the old one is put back', async (t) => {
+  const late = new AbortController();
+  class SlowAccounts extends AccountStore {
+    override async replaceKey(...args: Parameters<AccountStore['replaceKey']>) {
+      const replaced = await super.replaceKey(...args);
+      late.abort(new AppError('service_unavailable'));
+      return replaced;
+    }
+  }
+  const { id, apiKey } = await stack.createAccount();
+  t.is((await readProfile(apiKey)).status, 200);
+  const accounts = new SlowAccounts(stack.mongo.db, stack.config);
+  const dependencies = {
+    redis: stack.redis,
+    accounts,
+    hotAccounts: new HotAccountStore(stack.redis, accounts, new LedgerStore(stack.mongo.db)),
+    apiKeys: new ApiKeyStore(stack.redis, accounts),
+  };
+  const replacing = replaceKey(dependencies, id, {}, late.signal);
+  await t.throwsAsync(replacing, { code: 'service_unavailable' });
+  t.is((await readAtRest(id))?.keyHash, hashSecret(apiKey));
+  t.is(await accounts.revealKey(id), apiKey);
+  t.is((await readProfile(apiKey)).status, 200);
+});
+
 test('after a crash in the middle of a replacement the key in MongoDB opens the account, and the old one no longer', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   // MongoDB has the new key; Redis was not told.

@@ -1,8 +1,15 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
-import { createLogger } from '../../shared/runtime/logger.ts';
+import { AccountStore } from '../../shared/accounts/account-store.ts';
+import { createLogger, type Logger } from '../../shared/runtime/logger.ts';
 import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
 import { insertMissing } from '../../shared/storage/insert-missing.ts';
 import { nameDatabase, requireMongod, useRealMongo } from '../support/real-mongod.ts';
+import { findStablePort } from '../support/stable-port.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const realTest = requireMongod(test.serial);
@@ -70,5 +77,30 @@ realTest(
         t.true(isMongoAway(error), `${name}, round ${round}: ${error?.message}`);
       }
     }
+  },
+);
+
+realTest(
+  'a server without a replica set is an outage to callers, and the log says how to make it one',
+  async (t) => {
+    const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
+    const port = await findStablePort();
+    const args = ['--bind_ip', '127.0.0.1', '--port', String(port), '--dbpath', dir, '--nounixsocket'];
+    const server = spawn(process.env['TEST_MONGOD_BIN']!, args, { stdio: 'ignore' });
+    const exited = once(server, 'exit');
+    const told: string[] = [];
+    const log = { ...createLogger('test', 'silent'), error: (_: unknown, line: string) => told.push(line) };
+    const mongo = openMongo(`mongodb://127.0.0.1:${port}/`, log as unknown as Logger);
+    t.teardown(async () => {
+      await mongo.close();
+      server.kill('SIGKILL');
+      await exited;
+      await rm(dir, { recursive: true });
+    });
+    const accounts = new AccountStore(mongo.db, { masterKey: '', revealsKeys: false });
+    await waitFor('the server', () => accounts.findByIds([]).catch(() => null));
+    await t.throwsAsync(accounts.findById('any', true), { code: 'service_unavailable' });
+    t.is(told.length, 1);
+    t.regex(told[0]!, /rs\.initiate/);
   },
 );

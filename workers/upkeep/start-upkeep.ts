@@ -61,10 +61,10 @@ function listPreparations({ accounts, codes, ledger, objects, web }: WorkerStore
       await delay(2_000);
       if (await objects.prepareBucket()) return;
       log.warn(
-        `The bucket has no rules that delete "${filePrefix}" and "${answerPrefix}" after a day. Either it was not made by ` +
-          'this service, so its rules are left as they are: add the rules, or set S3_MANAGE_BUCKET=on. Or its server has no ' +
-          'lifecycle rules: delete old objects by other means. Until then, answers that are kept for an Idempotency-Key are ' +
-          'never deleted.',
+        `The bucket has no rules that delete "${filePrefix}" and "${answerPrefix}" after a day, or does not let this service ` +
+          'read them. Either it was not made by this service, so its rules are left as they are: add the rules, or set ' +
+          'S3_MANAGE_BUCKET=on. Or its server has no lifecycle rules: delete old objects by other means. Until then, answers ' +
+          'that are kept for an Idempotency-Key are never deleted.',
       );
     },
   };

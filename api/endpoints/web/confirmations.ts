@@ -85,11 +85,11 @@ async function confirm<T extends Target, R>(
   services: Services,
   context: ApiContext,
   { action, check }: { readonly action: ConfirmedAction; readonly check: Check<T> },
-  work: (target: T) => Promise<R>,
+  work: (target: T, late: AbortSignal) => Promise<R>,
 ): Promise<R> {
   const { links } = services.web;
   const typed = context.state.body as SensitiveActionConfirm;
-  return await inDatabaseTurn(services, context, async () => {
+  return await inDatabaseTurn(services, context, async (late) => {
     const target = await check(services, context);
     await enterCode(services, context, typed, { purposes: [action], subject: subjectOfCode(target) });
     const { link } = target;
@@ -100,7 +100,7 @@ async function confirm<T extends Target, R>(
       async () => {
         // MongoDB may have been slow to take the event, and support have taken the account from its user meanwhile.
         if ((await links.find(link.userId, link._id)) === null) throw noSuchLink(link._id);
-        return await work(target);
+        return await work(target, late);
       },
     );
   });
@@ -177,15 +177,23 @@ export const requestRegenerateCode = (services: Services) =>
 
 export function regenerateKeyOfApiAccount(services: Services) {
   return async (context: ApiContext): Promise<void> => {
-    const apiKey = await confirm(services, context, { action: 'regenerate', check: findUsable }, (target) =>
-      regenerate(services, target),
+    const apiKey = await confirm(
+      services,
+      context,
+      { action: 'regenerate', check: findUsable },
+      (target, late) => regenerate(services, target, late),
     );
     context.body = { api_key: apiKey, key_masked: maskApiKey(apiKey) } satisfies RegeneratedApiKey;
   };
 }
 
-async function regenerate(services: Services, { link, keyHash }: KeyTarget): Promise<string> {
-  const apiKey = await generateKey(() => replaceKey(services, link.accountId, { expectedKeyHash: keyHash }));
+async function regenerate(
+  services: Services,
+  { link, keyHash }: KeyTarget,
+  late: AbortSignal,
+): Promise<string> {
+  const expected = { expectedKeyHash: keyHash };
+  const apiKey = await generateKey(() => replaceKey(services, link.accountId, expected, late));
   // Another call has replaced the key meanwhile, and its caller was given a key that must not die at once.
   if (apiKey === null) throw refuseMailedCode();
   return apiKey;

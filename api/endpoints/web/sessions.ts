@@ -27,13 +27,13 @@ export function refreshSession(services: Services) {
       clearCookies(context, config);
       throw sessionEnded();
     }
-    await inDatabaseTurn(services, context, async () => {
+    await inDatabaseTurn(services, context, async (late) => {
       const found = await web.sessions.findByRefreshToken(token);
       const user = found === null ? null : await web.users.findById(found.userId);
       if (user !== null && user.bannedAt !== null) await web.sessions.revokeAll(user._id);
       // The last step that can fail: a token that was replaced, and whose answer was lost, ends the session.
       const refreshed =
-        found === null || user === null ? null : await web.sessions.refresh(token, context.ip, found);
+        found === null || user === null ? null : await web.sessions.refresh(token, context.ip, found, late);
       if (user !== null && refreshed?.kind === 'refreshed') {
         answerWithSession(services, context, user, refreshed);
         return;

@@ -3,10 +3,11 @@ import test from 'ava';
 import { inDatabaseTurn } from '../../../api/middleware/in-database-turn.ts';
 import type { ApiContext } from '../../../api/middleware/request-context.ts';
 import type { Services } from '../../../api/services.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 
-const createServices = (turns: number) =>
-  ({ databaseTurns: new FairBudget({ capacity: turns }), databaseWaitMs: 30_000 }) as unknown as Services;
+const createServices = (turns: number, databaseWaitMs = 30_000, log = {}) =>
+  ({ databaseTurns: new FairBudget({ capacity: turns }), databaseWaitMs, log }) as unknown as Services;
 
 /** What a turn looks at of a call: whose it is, and whether its caller is there. */
 function createCall(accountId: string) {
@@ -68,4 +69,26 @@ test('work that fails gives its turn back', async (t) => {
   const failing = inDatabaseTurn(services, context, () => Promise.reject(new Error('away')));
   await t.throwsAsync(failing, { message: 'away' });
   t.is(await inDatabaseTurn(services, context, async () => 'there'), 'there');
+});
+
+test('work whose caller was told 503 learns of it, keeps its turn, and its own faults are logged, outages are not', async (t) => {
+  const logged: unknown[] = [];
+  const services = createServices(1, 1, { error: ({ err }: { err: unknown }) => logged.push(err) });
+  const fault = new Error('a fault of ours');
+  for (const end of [fault, new AppError('service_unavailable')]) {
+    let fail!: (error: Error) => void;
+    const work = new Promise<never>((_, reject) => (fail = reject));
+    let late: AbortSignal | undefined;
+    const call = inDatabaseTurn(services, createCall('ann').context, async (signal) => {
+      late = signal;
+      return await work;
+    });
+    await t.throwsAsync(call, { name: 'AppError', code: 'service_unavailable' });
+    t.true(late?.aborted);
+    t.is(services.databaseTurns.held, 1);
+    fail(end);
+    await settle();
+    t.is(services.databaseTurns.held, 0);
+  }
+  t.deepEqual(logged, [fault]);
 });

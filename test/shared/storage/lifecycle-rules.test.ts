@@ -1,6 +1,6 @@
 import type { LifecycleRule } from '@aws-sdk/client-s3';
 import test from 'ava';
-import { mergeRules } from '../../../shared/storage/lifecycle-rules.ts';
+import { isOurRule, mergeRules } from '../../../shared/storage/lifecycle-rules.ts';
 
 const theirs: LifecycleRule = {
   ID: 'logs',
@@ -47,4 +47,21 @@ test('the former rule for the whole bucket goes, once no image needs it', (t) =>
   t.deepEqual(kept[0], former);
   t.is(mergeRules(kept, true), null);
   t.deepEqual(describe(mergeRules(kept, false)), ours);
+});
+
+test('a rule of an owner that is called as our former one is neither ours nor deleted, unless it says the same', (t) => {
+  const { Filter: _, ...unfiltered } = former;
+  for (const same of [former, unfiltered, { ...unfiltered, Prefix: '' }, { ...former, Filter: {} }])
+    t.true(isOurRule(same), JSON.stringify(same));
+  const others: LifecycleRule[] = [
+    { ...unfiltered, Prefix: 'tmp/' },
+    { ...former, Filter: { Prefix: 'tmp/' } },
+    { ...former, Filter: { Tag: { Key: 'kind', Value: 'log' } } },
+    { ...former, Filter: { And: { Prefix: '', ObjectSizeGreaterThan: 1 } } },
+    { ...former, Expiration: { Days: 7 } },
+  ];
+  for (const other of others) {
+    t.false(isOurRule(other), JSON.stringify(other));
+    t.deepEqual(mergeRules([other], false)![0], other);
+  }
 });

@@ -39,3 +39,10 @@ test('every write asks for a majority within a bound, and every read for what a 
   t.like(writeConcern, { w: 'majority', wtimeoutMS: 15_000 });
   t.is(readConcern?.level, 'majority');
 });
+
+test('a MONGODB_URL with the old name of the bound of writes is refused, as the driver would take it for ours', (t) => {
+  t.throws(() => checkDurability(`${base}?w=majority&wtimeout=1000`), {
+    instanceOf: ConfigError,
+    message: /wtimeout=1000.*15 s.*leave it out/,
+  });
+});

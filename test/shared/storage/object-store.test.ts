@@ -90,7 +90,7 @@ test('a bucket that was there before keeps its rules as they are, unless it is t
   t.is(await countRules('made-by-us-too'), 2);
 });
 
-test('a store that has no lifecycle rules is told apart from one that is away', async (t) => {
+test('a store that has no lifecycle rules, or keeps them from us, is told apart from one that is away', async (t) => {
   let status = 501;
   const server = createServer((request, response) => {
     const isOfRules = request.url?.includes('lifecycle') === true;
@@ -101,19 +101,27 @@ test('a store that has no lifecycle rules is told apart from one that is away', 
   await once(server, 'listening');
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const objects = new ObjectStore({
+  const config = {
     endpoint: `http://127.0.0.1:${port}`,
     region: 'us-east-1',
     bucket: 'bucket',
     publicUrl: null,
-    manageBucket: 'on',
     accessKeyId: 'key',
     secretAccessKey: 'secret',
-  });
-  t.teardown(() => objects.close());
-  t.false(await objects.prepareBucket());
+  };
+  const prepare = async (manageBucket: Config['s3']['manageBucket']): Promise<boolean> => {
+    const objects = new ObjectStore({ ...config, manageBucket });
+    t.teardown(() => objects.close());
+    return await objects.prepareBucket();
+  };
+  t.false(await prepare('on'));
+  status = 403;
+  t.false(await prepare('auto'));
+  t.false(await prepare('off'));
+  // It was asked for, so it is told until it is possible.
+  await t.throwsAsync(prepare('on'));
   status = 503;
-  await t.throwsAsync(objects.prepareBucket());
+  await t.throwsAsync(prepare('auto'));
 });
 
 test('a store that accepts requests and says nothing fails them, and serves them again once it speaks', async (t) => {

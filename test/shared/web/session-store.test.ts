@@ -108,6 +108,27 @@ test('a refresh of a session that was found asks MongoDB once more, and ends not
   t.deepEqual(await sessions.refresh(refreshToken, address, found), { kind: 'unknown' });
 });
 
+test('a refresh whose caller was told to try again leaves the token good, whenever the caller was told', async (t) => {
+  const stores = await openStores(t);
+  const database = openWebDatabase(stores.mongo);
+  const { session, accessToken, refreshToken } = await stores.sessions.start(newSession());
+  for (const callsBefore of [1, 2]) {
+    const late = new AbortController();
+    let calls = 0;
+    const call: WebDatabase['call'] = async (work) => {
+      const result = await database.call(work);
+      calls += 1;
+      if (calls === callsBefore) late.abort(new Error('told to try again'));
+      return result;
+    };
+    const sessions = new SessionStore({ ...database, call }, { masterKey: testMasterKey });
+    const refreshing = sessions.refresh(refreshToken, '203.0.113.8', undefined, late.signal);
+    await t.throwsAsync(refreshing, { message: 'told to try again' }, `after ${callsBefore}`);
+    t.like(await sessions.find(accessToken), { _id: session._id, expiresAt: session.expiresAt });
+  }
+  t.is((await stores.sessions.refresh(refreshToken, address)).kind, 'refreshed');
+});
+
 test('of 20 parallel refreshes with one token one is given new tokens, and the session is gone', async (t) => {
   const { sessions } = await openStores(t);
   const { session, refreshToken } = await sessions.start(newSession());
