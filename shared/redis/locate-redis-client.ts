@@ -25,7 +25,8 @@ export async function locateRedis(urls: string, timeoutMs = 10_000): Promise<str
         continue;
       }
       throw new ConfigError(
-        `Redis did not answer within ${timeoutMs / 1_000} s (${found}). Does it run, and is REDIS_URL right?`,
+        `Redis did not answer within ${timeoutMs / 1_000} s (${found}). Does it run, and is REDIS_URL right, with rediss:// ` +
+          'where it speaks TLS, and with NODE_EXTRA_CA_CERTS for a private CA?',
       );
     }
     if (!found.isCluster && nodes.length > 1) {
@@ -65,8 +66,12 @@ async function look(url: string): Promise<Found | string> {
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     if (replyCode(error) !== null) reason = (error as Error).message;
-    if (/^(?:WRONGPASS|NOAUTH|NOPERM)\b/.test(reason))
+    if (/^(?:WRONGPASS|NOAUTH)\b/.test(reason))
       throw new ConfigError(`Redis refuses the user or the password of REDIS_URL: ${reason}`);
+    if (/^NOPERM\b/.test(reason))
+      throw new ConfigError(
+        `The user of REDIS_URL lacks a right that the gateway needs; docs/deployment.md lists them: ${reason}`,
+      );
     return reason;
   } finally {
     clearTimeout(timer);
@@ -74,14 +79,19 @@ async function look(url: string): Promise<Found | string> {
   }
 }
 
-async function ask(client: Redis, url: string): Promise<Found> {
+async function ask(client: Redis, url: string): Promise<Found | string> {
   const info = await client.info('server');
   const version = /^redis_version:(\d+)\.\S*/m.exec(info);
   if (version !== null && Number(version[1]) < leastMajorVersion) {
     const found = version[0].replace('redis_version:', '');
     throw new ConfigError(`Redis ${leastMajorVersion}.0 or later is needed; at REDIS_URL there is ${found}.`);
   }
-  if (!/^redis_mode:cluster\b/m.test(info)) return { isCluster: false, others: [] };
+  if (!/^redis_mode:cluster\b/m.test(info)) {
+    // It may be about to become the master: a failover is waited for like a start.
+    if (/^role:slave\b/m.test(await client.info('replication')))
+      return 'it is a replica, which takes no writes';
+    return { isCluster: false, others: [] };
+  }
   const { hostname } = new URL(url);
   const slots = await client.cluster('SLOTS');
   const others = slots.flatMap(([, , ...nodes]) =>
