@@ -9,6 +9,7 @@ import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts'
 import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
+import { explainMongoRefusal } from '../../shared/storage/explain-mongo-refusal.ts';
 import { isMongoAway, openMongo } from '../../shared/storage/mongo-client.ts';
 import { openWebStores } from '../../shared/web/web-stores.ts';
 import { RefusedError, UsageError, type AdminContext } from './command.ts';
@@ -44,6 +45,8 @@ export function describeFailure(error: unknown): string {
   if (error instanceof AppError && error.code === 'service_unavailable')
     return 'Redis or MongoDB does not answer.';
   if (isMongoAway(error)) return 'MongoDB does not answer.';
+  const refusal = explainMongoRefusal(error);
+  if (refusal !== null) return refusal;
   const expected = [UsageError, RefusedError, ConfigError, AppError].some((kind) => error instanceof kind);
   return expected || !(error instanceof Error) ? (error as Error).message : (error.stack ?? error.message);
 }

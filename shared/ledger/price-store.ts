@@ -1,5 +1,7 @@
 import type { CatalogModel } from '../catalog/catalog-schema.ts';
 import type { Pricing } from '../contract/models.ts';
+import { ConfigError } from '../runtime/config-error.ts';
+import { explainMongoRefusal } from '../storage/explain-mongo-refusal.ts';
 import { insertMissing } from '../storage/insert-missing.ts';
 import { isMongoAway, type Collection, type Database } from '../storage/mongo-client.ts';
 
@@ -82,6 +84,7 @@ export class PriceStore {
   /**
    * Since which day (UTC) each price has been known here, as `find` names them: what a catalog that does not say so
    * tells its callers. Empty while MongoDB is away.
+   * @throws ConfigError where MongoDB refuses the gateway: this is the first that a process asks of it
    */
   async readDays(): Promise<PriceDays> {
     const days = new Map<string, string>();
@@ -89,7 +92,9 @@ export class PriceStore {
       const kept = this.#prices.find({}, { projection: { firstSeenAt: 1 } });
       for await (const { _id, firstSeenAt } of kept) days.set(_id, firstSeenAt.toISOString().slice(0, 10));
     } catch (error) {
-      if (!isMongoAway(error)) throw error;
+      if (isMongoAway(error)) return () => undefined;
+      const refusal = explainMongoRefusal(error);
+      throw refusal === null ? error : new ConfigError(refusal, { cause: error });
     }
     return (model, version) => days.get(`${model}:${version}`);
   }

@@ -25,7 +25,8 @@ export async function locateRedis(urls: string, timeoutMs = 10_000): Promise<str
         continue;
       }
       throw new ConfigError(
-        `Redis could not be used within ${timeoutMs / 1_000} s (${found}). Does it run, and is REDIS_URL right?`,
+        `Redis could not be used within ${timeoutMs / 1_000} s (${found}). Does it run, and is REDIS_URL right, with rediss:// ` +
+          'where it speaks TLS, and with NODE_EXTRA_CA_CERTS for a private CA?',
       );
     }
     if (!found.isCluster && nodes.length > 1) {
@@ -72,8 +73,12 @@ async function look(url: string): Promise<Found | string> {
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     if (replyCode(error) !== null || error instanceof NotYet) reason = (error as Error).message;
-    if (/^(?:WRONGPASS|NOAUTH|NOPERM)\b/.test(reason))
+    if (/^(?:WRONGPASS|NOAUTH)\b/.test(reason))
       throw new ConfigError(`Redis refuses the user or the password of REDIS_URL: ${reason}`);
+    if (/^NOPERM\b/.test(reason))
+      throw new ConfigError(
+        `The user of REDIS_URL lacks a right that the gateway needs; docs/deployment.md lists them: ${reason}`,
+      );
     return reason;
   } finally {
     clearTimeout(timer);

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
+import { explainStoreFailure } from '../../shared/storage/explain-store-failure.ts';
 
 const firstRetryMs = 500;
 const lastRetryMs = 15_000;
@@ -32,7 +33,10 @@ async function prepare(
       log.debug({ store: name }, 'prepared');
       return;
     } catch (error) {
-      log.warn({ store: name, reason: (error as Error).message }, 'could not be prepared yet; trying again');
+      log.warn(
+        { store: name, reason: explainStoreFailure(error) },
+        'could not be prepared yet; trying again',
+      );
     }
     // The only rejection is the abort that ends the loop.
     await delay(retryMs, undefined, { signal }).catch(() => undefined);

@@ -1,0 +1,23 @@
+import { S3ServiceException } from '@aws-sdk/client-s3';
+import mongoose from 'mongoose';
+import { explainMongoRefusal } from './explain-mongo-refusal.ts';
+
+const { MongoServerSelectionError, MongoTopologyClosedError } = mongoose.mongo;
+
+/** Why a store cannot be prepared, by the variable to look at: what the drivers say is about themselves. */
+export function explainStoreFailure(error: unknown): string {
+  // A `service_unavailable` is made for callers, who are not told what is away.
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const refusal = explainMongoRefusal(cause);
+  if (refusal !== null) return refusal;
+  const { message } = cause as Error;
+  if (cause instanceof MongoServerSelectionError || cause instanceof MongoTopologyClosedError)
+    return `No primary is found by MONGODB_URL (${message}). Does it run, and are the hosts and replicaSet right?`;
+  // The answer to a HEAD has no body that could say why.
+  if (cause instanceof S3ServiceException && cause.$metadata.httpStatusCode === 403)
+    return (
+      `S3_ENDPOINT refuses AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what they ask of S3_BUCKET (403, ${message}). ` +
+      'Are they and AWS_REGION right, and has the key the rights that docs/deployment.md lists?'
+    );
+  return message;
+}

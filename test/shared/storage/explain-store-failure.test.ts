@@ -1,0 +1,37 @@
+import { S3ServiceException } from '@aws-sdk/client-s3';
+import test from 'ava';
+import mongoose from 'mongoose';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { explainStoreFailure } from '../../../shared/storage/explain-store-failure.ts';
+
+const { MongoServerError, MongoTopologyClosedError } = mongoose.mongo;
+
+test('a login that MongoDB refuses names the variable to change', (t) => {
+  const refused = new MongoServerError({ message: 'Authentication failed.', code: 18 });
+  t.regex(explainStoreFailure(refused), /MONGODB_URL: Authentication failed\. .*authSource/);
+});
+
+test('a right that MongoDB refuses is told without the command that asked for it', (t) => {
+  const message = 'not authorized on books to execute command { find: "prices", signature: { hash: 1 } }';
+  const reason = explainStoreFailure(new MongoServerError({ message, code: 13 }));
+  t.regex(reason, /MONGODB_URL needs the role readWrite .*: not authorized on books to execute command\.$/);
+});
+
+test('a replica set without a primary that is found is told by its variable, also behind what callers are told', (t) => {
+  const cause = new MongoTopologyClosedError('Topology is closed');
+  const reason = explainStoreFailure(new AppError('service_unavailable', { cause }));
+  t.regex(reason, /No primary is found by MONGODB_URL \(Topology is closed\).*replicaSet/);
+});
+
+test('a 403 of S3 names its credentials, and every other failure says what it says itself', (t) => {
+  const answer = (httpStatusCode: number) =>
+    new S3ServiceException({
+      name: 'UnknownError',
+      $fault: 'client',
+      message: 'UnknownError',
+      $metadata: { httpStatusCode },
+    });
+  t.regex(explainStoreFailure(answer(403)), /AWS_SECRET_ACCESS_KEY.*403/);
+  t.is(explainStoreFailure(answer(500)), 'UnknownError');
+  t.is(explainStoreFailure(new Error('connect ECONNREFUSED')), 'connect ECONNREFUSED');
+});
