@@ -88,6 +88,10 @@ function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>
   client.on('end', () => {
     clearInterval(timer);
     clearTimeout(refreshing ?? undefined);
+    // Its connections end one after the other, and each sets the status back, as if it could be used again.
+    client.on('close', () => {
+      client.status = 'end';
+    });
   });
   // Also replicas, before they are needed: a command that meets a connection in the making fails.
   client.on('+node', (node: Redis) => {

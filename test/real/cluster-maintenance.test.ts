@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
+import { Cluster } from 'ioredis';
 import { countListeners, createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
 import { Subscriber } from '../../shared/redis/subscriber-client.ts';
 import { ReplyPublisher, ReplyWriter } from '../../shared/reply/reply-channel.ts';
@@ -159,4 +161,15 @@ test.serial('a master that hangs stops serving nobody once its replica is promot
     ),
   );
   await waitUntilCounted(redis);
+});
+
+test('a client that was closed has ended, also once the last of its connections has: nothing goes on trying with it', async (t) => {
+  const redis = await connect(t);
+  t.true(redis instanceof Cluster);
+  const nodes = (redis as Cluster).nodes('all');
+  const ended = nodes.map((node) => new Promise((resolve) => node.once('end', resolve)));
+  redis.disconnect();
+  await Promise.all(ended);
+  await nextTurn();
+  t.is(redis.status, 'end');
 });
