@@ -4,6 +4,7 @@ import { AppError } from '../contract/errors.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { within } from '../runtime/within.ts';
+import { ClusterClient } from './cluster-client.ts';
 import { readAccess, splitRedisUrls } from './redis-urls.ts';
 
 export type RedisClient = Redis | Cluster;
@@ -50,30 +51,10 @@ export function createRedis(urls: string, purpose: RedisPurpose, log: Logger): R
   return client;
 }
 
-/** Between two looks at which node has which slots, while nodes are lost or slots move. */
-const slotsPauseMs = 100;
-/** A node that hangs closes nothing and redirects nobody, and a replica takes SPUBLISH as a master does. */
-const slotsIntervalMs = 5_000;
-
 function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>): Cluster {
-  let refreshing: NodeJS.Timeout | null = null;
-  const refresh = (): void => {
-    refreshing ??= setTimeout(() => {
-      refreshing = null;
-      client.refreshSlotsCache();
-    }, slotsPauseMs).unref();
-  };
-  const client: Cluster = new Cluster(nodes, {
-    redisOptions: {
-      ...options,
-      // Nodes that others tell of are reached as the first one is.
-      ...readAccess(nodes[0]!),
-      // Of commands that shared a pipeline, ioredis hands this error on, and learns nothing from it.
-      reconnectOnError: (error) => {
-        if (replyCode(error) === 'MOVED') refresh();
-        return false;
-      },
-    },
+  return new ClusterClient(nodes, {
+    // Nodes that others tell of are reached as the first one is.
+    redisOptions: { ...options, ...readAccess(nodes[0]!) },
     // By name, where there are names: certificates are made out to them.
     dnsLookup: (address, callback) => callback(null, address),
     enableAutoPipelining: options.enableAutoPipelining,
@@ -82,23 +63,6 @@ function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>
     // Else what was under way when a connection was cut is sent again.
     ...(options.autoResendUnfulfilledCommands ? {} : { retryDelayOnFailover: 0 }),
   });
-  client.on('-node', refresh);
-  // The option of ioredis for this begins another round when a client is closed in the middle of one, and never ends.
-  const timer = setInterval(refresh, slotsIntervalMs).unref();
-  client.on('end', () => {
-    clearInterval(timer);
-    clearTimeout(refreshing ?? undefined);
-    // Its connections end one after the other, and each sets the status back, as if it could be used again.
-    client.on('close', () => {
-      client.status = 'end';
-    });
-  });
-  // Also replicas, before they are needed: a command that meets a connection in the making fails.
-  client.on('+node', (node: Redis) => {
-    // It says so in an event of its own.
-    if (node.status === 'wait') node.connect().catch(() => undefined);
-  });
-  return client;
 }
 
 /** Resolves when the client can be used. @throws Error when it is not ready in time. */
