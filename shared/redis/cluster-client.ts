@@ -49,7 +49,7 @@ export class ClusterClient extends Cluster {
     return new ClusterClient(nodes !== undefined && nodes.length > 0 ? nodes : this.#nodes, {
       ...this.options,
       ...rest,
-      redisOptions: Object.assign({}, this.options.redisOptions, redisOptions) as NodeOptions,
+      redisOptions: Object.assign({}, this.options.redisOptions, redisOptions),
     });
   }
 
