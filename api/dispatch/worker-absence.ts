@@ -1,7 +1,7 @@
 import type { QueueName } from '../../shared/queue/job-kinds.ts';
 import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
 
-/** Since when no worker lives that serves a queue, as far as this process has looked: where nobody waits, nobody looks. */
+/** How long each queue has been without a live worker. Only queues that somebody waits for are looked at. */
 export class WorkerAbsence {
   readonly #nowMs: () => number;
   readonly #lastAliveAtMs = new Map<QueueName, number>();

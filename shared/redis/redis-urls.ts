@@ -1,3 +1,5 @@
+import { isDecodable } from '../runtime/is-decodable.ts';
+
 /** One server of Redis, as the clients take it. */
 export interface RedisNode {
   readonly host: string;
@@ -63,11 +65,5 @@ function isRedisUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname, username, password } = new URL(url);
   if (!['redis:', 'rediss:'].includes(protocol) || !/^[^,]+$/.test(hostname)) return false;
-  try {
-    decodeURIComponent(username + password);
-    return true;
-  } catch {
-    // It throws on nothing but a wrong escape.
-    return false;
-  }
+  return isDecodable(username + password);
 }

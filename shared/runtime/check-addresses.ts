@@ -1,6 +1,7 @@
 import type { TextFormat, TextFormats } from '../contract/describe-fault.ts';
 import { formatRub, maxBalanceNano, parseRub } from '../pricing/money.ts';
 import { findRedisUrlFault } from '../redis/redis-urls.ts';
+import { isDecodable } from './is-decodable.ts';
 import { isMailAddress, readMailSender } from './mail-sender.ts';
 
 function isUrl(value: string, schemes: readonly string[]): boolean {
@@ -21,16 +22,6 @@ function isMongoUrl(value: string): boolean {
   const [, hosts] = /^mongodb(?:\+srv)?:\/\/(?:[^/?#@]*@)?([^/?#@]+)(?:[/?].*)?$/.exec(value) ?? [];
   const isHost = (host: string): boolean => host.endsWith('.sock') || URL.canParse(`http://${host}`);
   return hosts?.split(',').every(isHost) ?? false;
-}
-
-function isDecodable(part: string): boolean {
-  try {
-    decodeURIComponent(part);
-    return true;
-  } catch {
-    // It throws on nothing but a wrong escape.
-    return false;
-  }
 }
 
 /** A path or an option would be ignored, so both are refused. */
